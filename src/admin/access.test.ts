@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../test/support/servers/ser
 import { TestClient } from '../../test/support/users/test-client.ts';
 import type { Route } from '../kernel/http/index.ts';
 
-/** Needs no token: a MAC proves that the program knows the shared secret. */
+/** The only route without a token: a MAC proves that the caller knows the shared secret. */
 const open = '/_server/admin/v1/register';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
@@ -21,7 +21,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('respond 403 M_FORBIDDEN to users who are no administrators, and 401 M_MISSING_TOKEN without a token', async () => {
+    it('answer 403 M_FORBIDDEN to users who are not administrators, and 401 M_MISSING_TOKEN to requests without a token', async () => {
       assert.ok(routes.length > 60, `${routes.length} routes`);
       const user = await TestClient.register(server, 'anna');
       for (const [method, path] of routes) {

@@ -2,7 +2,7 @@ import { Reply, type Route, type RouteRequest } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { MatrixError } from '../protocol/index.ts';
 
-/** Parameters of paths that are secrets. */
+/** Names of the path parameters that contain secrets. */
 const secretParams: ReadonlySet<string> = new Set(['token']);
 
 /**

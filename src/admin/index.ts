@@ -1,3 +1,3 @@
-/** The admin API: what server administrators read and change, and the log of it. */
+/** The admin API, and the log of its use. */
 export { auditedRoutes } from './audit.ts';
 export { type AdminDeps, openAdmin } from './open.ts';

@@ -7,11 +7,11 @@ import { type ConfigFlags, configPaths, readConfiguration } from './configuratio
 import { CommandFailure } from './failure.ts';
 
 export interface MoveMediaFlags extends ConfigFlags {
-  /** Leaves the files on this machine, too. */
+  /** Keeps the files on this machine, too. */
   readonly keep?: boolean;
 }
 
-/** `hearth media move`: stores the media of this machine at the storage providers. The server may run. */
+/** `hearth media move`: moves the media of this machine to the storage providers. The server may be running. */
 export async function moveMediaToProviders(flags: MoveMediaFlags): Promise<void> {
   const paths = configPaths(flags);
   if (paths.length === 0) throw new CommandFailure('give the configuration with -c');

@@ -1,7 +1,7 @@
 import { invalidParam } from '../protocol/index.ts';
 import type { MediaDescription } from './media-file.ts';
 
-/** The type of content about which nothing else is known. */
+/** Content type of files whose type is unknown. */
 export const unknownType = 'application/octet-stream';
 
 /** Bytes of a file name: eight times the limit of file systems, and small for a header. */
@@ -9,13 +9,13 @@ const maxNameBytes = 2_048;
 
 const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[\x20-\x7e\t]*)?$/;
 
-/** Returns the type in a header as it is written there, or the unknown type for an invalid one. */
+/** Returns the content type in a header unchanged, or `unknownType` for an invalid header. */
 export function contentTypeOf(header: string | readonly string[] | undefined): string {
   const text = typeof header === 'string' ? header.trim() : '';
   return text.length <= 255 && mediaType.test(text) ? text : unknownType;
 }
 
-/** Returns `text/html` for `Text/HTML; charset=utf-8`. */
+/** Returns a content type without parameters: `text/html` for `Text/HTML; charset=utf-8`. */
 export const essenceOf = (contentType: string) => contentType.split(';', 1)[0]!.trim().toLowerCase();
 
 /** @throws MatrixError M_INVALID_PARAM for an invalid file name */

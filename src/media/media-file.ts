@@ -18,8 +18,8 @@ export interface MediaFile extends MediaDescription {
   readonly size: number;
   /** In hexadecimal. */
   readonly sha256: string;
-  /** Stored while `enable_authenticated_media` was on. */
+  /** Whether the file was stored while `enable_authenticated_media` was on. */
   readonly isAuthenticated: boolean;
-  /** An administrator has made it unreadable. */
+  /** Whether an administrator has made the file unreadable. */
   readonly isQuarantined: boolean;
 }

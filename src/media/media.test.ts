@@ -46,7 +46,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(status, 200, JSON.stringify(answer));
       return (answer['content_uri'] as string).slice('mxc://'.length);
     };
-    /** Reads the body at once, so that no request is open when the server stops. */
+    /** Reads the whole body, so that no request is open when the server stops. */
     const get = async (server: TestServer, path: string, user?: TestUser, method = 'GET') => {
       const headers: Record<string, string> = user ? { authorization: `Bearer ${user.token}` } : {};
       const response = await fetch(server.baseUrl + path, { method, headers });
@@ -102,7 +102,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(status, 401);
       });
 
-      it('serves active content as attachment', async () => {
+      it('serves content that browsers could execute as an attachment', async () => {
         for (const type of ['text/html', 'image/svg+xml', 'nonsense']) {
           const media = await uploaded(server, anna, html, { type });
           const { headers } = await download(server, anna, media);
@@ -125,7 +125,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('stores nothing of an aborted upload', async () => {
+      it('deletes the file of an aborted upload', async () => {
         const before = filesIn(store);
         const url = new URL(`${server.baseUrl}/_matrix/media/v3/upload`);
         const headers = { authorization: `Bearer ${anna.token}`, 'content-length': 1_000_000 };
@@ -169,7 +169,7 @@ for (const database of serverDatabases(import.meta.url)) {
           headers: { 'content-type': 'text/plain' },
         });
 
-      it('lets downloads wait for the upload until timeout_ms', async () => {
+      it('lets downloads wait for a pending upload until timeout_ms', async () => {
         const { server, user: anna } = await start();
         const media = mediaOf(await create(server, anna));
         const atOnce = download(server, anna, `${media}?timeout_ms=0`);
@@ -210,7 +210,7 @@ for (const database of serverDatabases(import.meta.url)) {
         );
       });
 
-      it('expires media ids without upload [option: unused_expiration_time]', async () => {
+      it('lets media ids without an upload expire [option: unused_expiration_time]', async () => {
         const { server, clock, user: anna } = await start({ unused_expiration_time: 60_000 });
         const begun = clock.now();
         const made = await create(server, anna);

@@ -42,12 +42,12 @@ export interface MediaSliceDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly servers: MediaServers;
-  /** For storage providers, which the operator has chosen: refuses no address. */
+  /** Requests to storage providers, which the operator has chosen: no address is blocked. */
   readonly http: OutboundHttp;
-  /** Environment variables, which may have credentials of storage providers. */
+  /** Environment variables, which may contain credentials of storage providers. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly limits: {
-    /** Addresses that users create. */
+    /** Limits `POST /media/v1/create` per user. */
     readonly create: RateLimiter;
     /** Bytes from remote servers, per client address. */
     readonly remote: RateLimiter;
@@ -60,9 +60,9 @@ export interface MediaSlice {
   readonly routes: readonly Route[];
   /** Returns the properties of a local file. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string; sha256: string } | undefined>;
-  /** Stores a file of a local user that is in memory. @returns its `mxc://` URI */
+  /** Stores bytes as an upload of a local user. @returns the `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
-  /** Returns a square thumbnail of a local picture; `undefined` when it does not exist or is no readable image. */
+  /** Returns a square thumbnail of a local image; `undefined` when it does not exist or cannot be read. */
   thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
   readonly moderation: MediaModeration;
   /** Stores images of URL previews. */
@@ -73,7 +73,7 @@ export interface MediaSlice {
 
 const hour = 3_600_000;
 
-/** @throws when the media directory cannot be used */
+/** @throws Error when the media directory or a storage provider cannot be used */
 export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSlice> {
   const { database, serverName, options, limits, log, randomness } = deps;
   const disk = await MediaStore.open(
@@ -125,7 +125,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     },
     async store(userId, { contentType, bytes }) {
       const content = (async function* () {
-        // A copy: chunks belong to the store from then on, and the caller may go on using its bytes.
+        // A copy, because the store frees the memory of its chunks, and the caller may still use the bytes.
         yield Buffer.from(bytes);
       })();
       const mediaId = await local.upload(userId, { contentType, fileName: undefined }, content);
@@ -140,7 +140,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
         const content = await thumbnails.find(file, asked);
         return { contentType: content.contentType, bytes: await buffer(streamOf(content)) };
       } catch (error) {
-        log.debug({ err: error }, 'No thumbnail of a picture');
+        log.debug({ err: error }, 'Failed to make a thumbnail of a picture');
         return undefined;
       }
     },

@@ -7,7 +7,7 @@ import type { MediaTables as Tables } from './tables.ts';
 /** A media id that a local user has made, with its file once it is uploaded. */
 export interface LocalMedia {
   readonly userId: string;
-  /** End of the time for the upload. */
+  /** When the media id expires without an upload, in milliseconds since the epoch. */
   readonly expiresAt: number | undefined;
   readonly file: MediaFile | undefined;
 }
@@ -154,7 +154,7 @@ export async function setContentType(
     .execute();
 }
 
-/** Returns ids of images of URL previews whose time is over. */
+/** Returns ids of expired images of URL previews, except quarantined ones. */
 export async function readOldPreviewImages(
   reader: Reader<Tables>,
   now: number,
@@ -233,7 +233,7 @@ export async function sumUploaded(reader: Reader<Tables>, userId: string, since:
   return Number(total ?? 0);
 }
 
-/** Stores a copy of remote media. @returns false when there was one already, which stays */
+/** Stores the row of a copy of remote media. @returns false when there was one already, which is kept */
 export async function insertRemote(
   writer: Writer<Tables>,
   { serverName, mediaId }: MediaAddress,

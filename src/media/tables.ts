@@ -7,7 +7,7 @@ export interface MediaTables {
     /** Creator of the media id; empty for images of URL previews. */
     user_id: string;
     created_at: number;
-    /** End of the time for a pending upload. */
+    /** When a media id without an upload expires. */
     expires_at: number | null;
     /** The columns from here to `sha256` are null until the upload. */
     file_id: string | null;
@@ -18,13 +18,13 @@ export interface MediaTables {
     size: number | null;
     /** Hash of the content, in hexadecimal. */
     sha256: string | null;
-    /** 1 when unauthenticated requests must not get it, else 0. */
+    /** 1 when unauthenticated requests must not receive the file, else 0. */
     authenticated: number;
-    /** When it was last read; written once a minute. */
+    /** When the file was last read; written once a minute. */
     last_access_at: Generated<number | null>;
-    /** The administrator who has made it unreadable. */
+    /** The administrator who quarantined the file; null for readable files. */
     quarantined_by: Generated<string | null>;
-    /** 1 when it must not be quarantined, else 0. */
+    /** 1 when the file must not be quarantined or expire, else 0. */
     protected: Generated<number>;
     /** When an image of a URL preview is deleted; null for uploads. */
     preview_until: Generated<number | null>;

@@ -37,7 +37,7 @@ export interface RoomUpkeepDeps {
   readonly transferSettings: SettingsTransferDeps['transfer'];
 }
 
-/** The background work on rooms that administrators can start. */
+/** The background work on rooms that other slices can start. */
 export interface RoomUpkeep {
   readonly purge: RoomPurge;
   readonly historyPurge: HistoryPurge;
@@ -46,8 +46,8 @@ export interface RoomUpkeep {
 }
 
 /**
- * Opens the background work on rooms: the jobs by which accounts change rooms, transfers of settings, dummy events,
- * retention and purges. To be called before jobs are started.
+ * Opens the background work on rooms: the jobs that change rooms for accounts, transfers of settings, dummy events,
+ * retention and purges. Call it before jobs are started.
  */
 export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> {
   const { options, jobs, rooms, rows } = deps;

@@ -15,7 +15,7 @@ export class BlockedUrls {
     );
   }
 
-  /** Whether all parts of an entry match. A URL without a user name matches no pattern for one. */
+  /** Whether a URL matches all parts of an entry. A URL without a user name matches no pattern for user names. */
   has(url: URL): boolean {
     const parts = partsOf(url);
     return this.#entries.some((entry) =>
@@ -43,13 +43,13 @@ function partsOf({
   };
 }
 
-/** Compiles a regular expression, which begins with `^`, or a pattern as for file names. */
+/** Compiles a regular expression if the pattern begins with `^`, or else a glob pattern. */
 const compiled = (pattern: string) =>
   pattern.startsWith('^')
     ? RE2JS.compile(pattern)
     : RE2JS.compile(`${fileNamePattern(pattern)}$`, RE2JS.DOTALL);
 
-/** Translates `*`, `?` and `[…]`; a bracket that is not closed stands for itself. */
+/** Translates a glob pattern with `*`, `?` and `[…]` to a regular expression; an unclosed bracket is a literal one. */
 function fileNamePattern(pattern: string): string {
   return pattern.replace(
     /\*|\?|\[(!?)(\]?[^\]]*)\]|[^*?[]+|\[/g,

@@ -41,7 +41,7 @@ const options = {
   }),
   url_preview_url_blacklist: option(list(blockedUrl), {
     description:
-      'URLs that previews must not fetch: those for which every given part of an entry matches. A part is a pattern as for file names, or a regular expression when it begins with `^`. This is a convenience, not a protection.',
+      'URLs that previews must not fetch: a URL is refused if it matches every given part of an entry. A part is a glob pattern, or a regular expression if it begins with `^`. This is a convenience, not a protection.',
     default: [],
   }),
   max_spider_size: option(size(), {

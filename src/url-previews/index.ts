@@ -1,4 +1,4 @@
-/** Previews of URLs: what pages say about themselves, with a copy of an image. */
+/** URL previews: the metadata of web pages, with a copy of one image. */
 
 export type { UrlPreviewsConfig } from './config.ts';
 export { openUrlPreviews, type UrlPreviewDeps, type UrlPreviewsSlice } from './open.ts';

@@ -24,7 +24,7 @@ export interface UrlPreviewDeps {
   readonly log: Logger;
   /** Refuses the addresses of `url_preview_ip_range_blacklist`. */
   readonly http: OutboundHttp;
-  /** Stores an image as media; `undefined` when the bytes are no image. */
+  /** Stores an image as media; `undefined` when the bytes are not an image. */
   readonly storeImage: (fileName: string | undefined, content: Readable) => Promise<PreviewImage | undefined>;
   readonly userLimiter: (limit: RateLimit) => RateLimiter;
   readonly options: UrlPreviewsConfig;

@@ -7,7 +7,7 @@ import type { OEmbedProviders } from './oembed/providers.ts';
 import type { PageReader } from './pages/page-reader.ts';
 import type { PageResult } from './pages/page-task.ts';
 
-/** The copy of an image that this server offers. */
+/** This server's copy of an image. */
 export interface PreviewImage {
   readonly mxcUri: string;
   readonly contentType: string;
@@ -21,15 +21,15 @@ export interface PreviewMakerDeps {
   readonly web: WebFetcher;
   readonly reader: PageReader;
   readonly providers: OEmbedProviders;
-  /** Stores an image for some days; `undefined` when the bytes are no image. */
+  /** Stores an image for some days; `undefined` when the bytes are not an image. */
   readonly storeImage: (fileName: string | undefined, content: Readable) => Promise<PreviewImage | undefined>;
   readonly log: Logger;
 }
 
-/** Bytes at the beginning of a page that are parsed. */
+/** Maximum bytes of a page that are parsed; the rest of a larger page is ignored. */
 const maxParsed = 4 * 1024 * 1024;
 
-/** Bytes of an oEmbed response that are parsed. */
+/** Maximum bytes of an oEmbed response that are parsed. */
 const maxOEmbed = 1024 * 1024;
 
 const pageTypes = 'text/html, application/xhtml+xml, image/*;q=0.9, video/*;q=0.9, */*;q=0.5';
@@ -37,7 +37,7 @@ const oEmbedTypes = 'application/json, text/xml;q=0.9';
 
 const nothing: PageResult = { properties: {}, images: [] };
 
-/** Makes the preview of a URL: fetches the page, what it refers to, and one image. */
+/** Makes the preview of a URL: fetches the page, its oEmbed response and one image. */
 export class PreviewMaker {
   readonly #deps: PreviewMakerDeps;
 
@@ -64,7 +64,7 @@ export class PreviewMaker {
     }
     const bytes = await web.read(response, maxParsed);
     const page = await reader.read('html', { body: bytes, contentType, url: response.url });
-    // The page says more than the response that it links to, which some sites complete by scripts.
+    // Properties of the page take precedence: some sites complete their oEmbed responses by scripts.
     const linked = page.oEmbedUrl ? await this.#readOEmbed(new URL(page.oEmbedUrl)) : undefined;
     return this.#compose(page, linked);
   }
@@ -74,7 +74,7 @@ export class PreviewMaker {
     return { ...(fileName !== undefined && { 'og:description': fileName }), ...propertiesOf(image) };
   }
 
-  /** @returns `undefined` when there is no such response */
+  /** Fetches an oEmbed response. @returns `undefined` when it cannot be fetched or has another content type */
   async #readOEmbed(url: URL): Promise<PageResult | undefined> {
     const { web, reader } = this.#deps;
     try {
@@ -122,12 +122,12 @@ export class PreviewMaker {
     }
   }
 
-  /** A preview is made without a part that cannot be fetched. */
+  /** Logs why an image or oEmbed response is left out of a preview. @throws errors other than failures of fetching */
   #without(error: unknown, url: URL): undefined {
     if (!(error instanceof MatrixError) || error.status === 429) throw error;
     this.#deps.log.debug(
       { host: url.host, why: error.message },
-      'A preview is made without a part of the page',
+      'An image or oEmbed response of a URL preview could not be fetched',
     );
     return undefined;
   }
@@ -145,7 +145,7 @@ const propertiesOf = (image: PreviewImage | undefined): JsonObject =>
         'matrix:image:size': image.size,
       };
 
-/** Describes a video or a sound, which is not downloaded. */
+/** Returns the preview of a video or audio file, which is not downloaded. */
 function previewOfRecording({ url, contentType, fileName }: WebResponse): JsonObject {
   const essence = contentType.split(';', 1)[0]!.trim().toLowerCase();
   const kind = essence.startsWith('video/') ? 'video' : 'audio';

@@ -4,7 +4,7 @@ import type { UrlPreviewTables as Tables } from './tables.ts';
 
 const hashOf = (url: string) => createHash('sha256').update(url).digest('base64url');
 
-/** Returns the newest preview of a URL that was made in an hour or before; `undefined` when there is none. */
+/** Returns the newest preview of a URL that was made in the given hour or earlier; `undefined` when there is none. */
 export async function readPreview(
   reader: Reader<Tables>,
   url: string,
@@ -33,7 +33,7 @@ export async function storePreview(
     .execute();
 }
 
-/** Deletes previews that were made before an hour; at most `limit`. @returns how many */
+/** Deletes at most `limit` previews that were made before the given hour. @returns how many */
 export async function deletePreviews(writer: Writer<Tables>, before: number, limit: number): Promise<number> {
   const rows = await writer
     .selectFrom('url_previews')

@@ -139,7 +139,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([anonymous.status, anonymous.body['errcode']], [401, 'M_MISSING_TOKEN']);
     });
 
-    it('answers with data of Twitter cards, JSON-LD and plain pages, each for what the ones before lack', async () => {
+    it('takes missing properties from Twitter cards, JSON-LD and the page itself, in this order', async () => {
       const cases: readonly (readonly [string, Record<string, string>])[] = [
         [
           head(
@@ -172,7 +172,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(await preview(web.set(`/kinds/${index}`, page)), expected, page);
     });
 
-    it('takes the icon of a page without other images, and no image that is none', async () => {
+    it('shows the icon of a page without other images, and skips files that are not images', async () => {
       web.set('/icon.png', image, 'image/png');
       web.set('/no-image.png', 'text', 'image/png');
       const url = web.set(
@@ -209,7 +209,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('describes images and videos themselves', async () => {
+    it('previews URLs of images and videos', async () => {
       const ofImage = await preview(web.set('/a%20photo.png', image, 'image/png'));
       assert.deepEqual([ofImage['og:description'], ofImage['og:image:height']], ['a photo.png', 48]);
       const film = web.set('/film.mp4', (_, response) => {
@@ -224,13 +224,13 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await preview(web.set('/data.bin', 'x', 'application/octet-stream')), {});
     });
 
-    it('asks for pages in the languages of the operator [option: url_preview_accept_language]', async () => {
+    it('requests pages in the configured languages [option: url_preview_accept_language]', async () => {
       await preview(web.set('/language', head('<title>L</title>')));
       const asked = web.requests.find(({ path }) => path === '/language');
       assert.equal(asked?.headers['accept-language'], 'nl, en;q=0.5, *;q=0.1');
     });
 
-    it('refuses private addresses, also after a redirect and when a name changes its address [option: url_preview_ip_range_blacklist]', async () => {
+    it('refuses blocked addresses, also after a redirect and when a host name changes its address [option: url_preview_ip_range_blacklist]', async () => {
       assert.equal(await codeOf(web.url('/', 'private.test')), '403 M_FORBIDDEN');
       assert.equal(await codeOf('http://10.0.0.1/'), '403 M_FORBIDDEN');
       assert.equal(await codeOf('http://0.0.0.0/'), '403 M_FORBIDDEN');
@@ -255,7 +255,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(await codeOf(`${changing}?again`), '403 M_FORBIDDEN');
     });
 
-    it('fetches from excepted addresses [option: url_preview_ip_range_whitelist]', async () => {
+    it('fetches from whitelisted addresses [option: url_preview_ip_range_whitelist]', async () => {
       web.set('/excepted', head('<title>E</title>'));
       assert.deepEqual(await codeOf(web.url('/excepted', 'excepted.test')), { 'og:title': 'E' });
     });
@@ -281,7 +281,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(web.count('/blocked.png'), 0);
     });
 
-    it('refuses pages above the limit, counted after decompression, and endless ones [option: max_spider_size]', async () => {
+    it('refuses endless pages and pages above the limit, which counts bytes after decompression [option: max_spider_size]', async () => {
       const send = (body: Buffer, headers: Record<string, string>) =>
         web.set(`/large/${web.requests.length}`, (_, response) =>
           response.writeHead(200, { 'content-type': 'text/html', ...headers }).end(body),
@@ -306,7 +306,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('describes pages of listed sites by oEmbed [option: oembed.additional_providers]', async () => {
+    it('previews pages of listed sites by oEmbed [option: oembed.additional_providers]', async () => {
       web.set('/thumb.png', image, 'image/png');
       const response = {
         type: 'video',
@@ -353,7 +353,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(web.count('/linked/itself'), 2);
     });
 
-    it('fetches a URL once an hour for all users, and answers for an earlier time from what is stored', async () => {
+    it('fetches a URL once an hour for all users, and answers requests with an earlier ts from stored previews', async () => {
       let version = 0;
       const url = web.set('/news', (_, response) => {
         response.writeHead(200, { 'content-type': 'text/html' }).end(head(`<title>${++version}</title>`));
@@ -377,7 +377,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await preview(url, { ts: clock.now() + 9 * hour }), { 'og:title': '2' });
     });
 
-    it('answers a failure again for some minutes without a request to the web', async () => {
+    it('caches a failure for five minutes', async () => {
       const url = web.url('/missing-page');
       assert.equal(await codeOf(url), '502 M_UNKNOWN');
       assert.equal(await codeOf(url), '502 M_UNKNOWN');
@@ -389,7 +389,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await codeOf(invalid), '400 M_INVALID_PARAM');
     });
 
-    it('survives hostile pages', async () => {
+    it('answers requests for hostile pages, and continues to preview other pages', async () => {
       const pages = [
         '<div>'.repeat(50_000),
         `${'<a>'.repeat(40_000)}${'</b>'.repeat(40_000)}`,
@@ -458,7 +458,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     describe('with other options', () => {
-      it('asks the listed sites of the release, unless they are disabled [option: oembed.disable_default_providers]', async () => {
+      it('uses the built-in list of oEmbed providers, unless it is disabled [option: oembed.disable_default_providers]', async () => {
         const url = 'https://youtu.be/abc';
         await ask(url);
         assert.deepEqual(

@@ -20,16 +20,16 @@ export interface UrlPreviewsDeps {
 
 const hour = 3_600_000;
 
-/** Hours that a preview is stored, for requests that name an earlier time. */
+/** Hours that a preview is stored, for requests with an earlier `ts`. */
 export const hoursStored = 48;
 
-/** Rows that are deleted in one transaction. */
+/** Maximum number of rows that are deleted in one transaction. */
 const rowsAtOnce = 500;
 
-/** Previews that are made at the same time, for all users and for one user. */
+/** Maximum number of previews that are made at the same time, for all users and for one user. */
 const [maxRunning, maxRunningOfUser] = [50, 20];
 
-/** Milliseconds for which a failure is answered again without a request to the web, and number of remembered ones. */
+/** Milliseconds for which the failure of a URL is cached, and maximum number of cached failures. */
 const [failureTime, maxFailures] = [5 * 60_000, 1_000];
 
 interface Failure {
@@ -85,7 +85,7 @@ export class UrlPreviews {
     }
   }
 
-  /** Requests for the same URL share the work. */
+  /** Makes a preview once for all concurrent requests for its URL. @throws MatrixError M_LIMIT_EXCEEDED, cached failures */
   #makeOnce(userId: string, url: URL, now: number): Promise<JsonObject> {
     const key = url.href;
     const failure = this.#failures.get(key);
@@ -100,7 +100,7 @@ export class UrlPreviews {
 
   async #make(url: URL, now: number): Promise<JsonObject> {
     const { database, clock, maker } = this.#deps;
-    // Another request may have stored it since this one has looked.
+    // Another request may have stored the preview in the meantime.
     const stored = await store.readPreview(database.reader(), url.href, now);
     if (stored?.hour === now) return JSON.parse(stored.response) as JsonObject;
     try {

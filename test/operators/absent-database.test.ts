@@ -9,7 +9,7 @@ import { configure, type ServerProcess, startProcess } from './server-process.ts
 
 const client = '/_matrix/client/v3';
 
-describe('a server whose PostgreSQL is stopped and started again', () => {
+describe('a server whose PostgreSQL is unavailable for a while', () => {
   let folder = '';
   let postgres: PostgresServer;
   let running: ServerProcess | undefined;
@@ -23,7 +23,7 @@ describe('a server whose PostgreSQL is stopped and started again', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('answers 503 with a text meanwhile, says so in /health, loses nothing and goes on without a restart', {
+  it('answers 503 with a reason, reports it in /health, loses nothing, and works again without a restart', {
     timeout: 120_000,
   }, async () => {
     const { database, ...args } = connectionTo(postgres.port);
@@ -65,7 +65,7 @@ describe('a server whose PostgreSQL is stopped and started again', () => {
 
     await postgres.resume();
     await eventually('/health', async () => (await health())[0] === 200);
-    // The same request, as clients repeat it.
+    // Clients repeat the same request.
     const repeated = await eventually('an accepted message', async () => {
       const answer = await send(10);
       return answer.status === 200 ? answer : undefined;

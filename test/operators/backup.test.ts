@@ -28,7 +28,7 @@ async function session(server: ServerProcess, kind: 'login' | 'register', user: 
   return { token: String(answer.body['access_token']), userId: String(answer.body['user_id']) };
 }
 
-/** Sends messages one after the other until it is stopped; knows which were acknowledged. */
+/** Sends messages one after the other until it is stopped, and records which were acknowledged. */
 class ConstantSender {
   readonly acknowledged: string[] = [];
   #isStopped = false;
@@ -65,7 +65,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('back up a server under constant sends, and restore it after a crash for clients with newer tokens', {
+  it('back up a server while messages are sent, and restore it for clients with sync tokens from after the backup', {
     timeout: 120_000,
   }, async () => {
     const home = join(folder, 'home');
@@ -104,7 +104,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     assert.deepEqual({ ...copy.prepare('pragma integrity_check').get() }, { integrity_check: 'ok' });
     copy.close();
 
-    // What happens after the backup is lost, but clients remember its tokens.
+    // The server loses what happens after the backup, but clients keep the tokens that they received.
     const sliding = await server.api('POST', slidingSync, { token, body: {} });
     const filter = await server.api('POST', `${client}/user/${encodeURIComponent(userId)}/filter`, {
       token,
@@ -190,7 +190,9 @@ describe('hearth backup and hearth restore on SQLite', () => {
     running = undefined;
   });
 
-  it('work on a stopped server, refuse to overwrite and detect damage', { timeout: 60_000 }, async () => {
+  it('work on a stopped server, refuse to overwrite files, and detect damaged backups', {
+    timeout: 60_000,
+  }, async () => {
     const home = join(folder, 'stopped');
     const backup = join(folder, 'stopped-backup');
     const paths = configure(home);

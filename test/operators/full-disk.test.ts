@@ -9,7 +9,7 @@ import { configure, hearth, type ServerProcess, startProcess } from './server-pr
 
 const client = '/_matrix/client/v3';
 
-/** A small file system in memory is a disk that a test can fill; only root may mount one. */
+/** The test fills a small file system in memory, which only root may mount. */
 const skip = process.getuid?.() === 0 ? false : 'only root may mount a small disk';
 
 describe('a server whose disk is full', { skip }, () => {
@@ -37,12 +37,12 @@ describe('a server whose disk is full', { skip }, () => {
     try {
       writeFileSync(filler(), Buffer.alloc(bavail * bsize));
     } catch (error) {
-      // The server has taken a part of the free space meanwhile: then the disk is full as well.
+      // The server has used a part of the free space in the meantime: the disk is full as well.
       assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
     }
   };
 
-  it('answers 507 with a text, says so in /health, and works again with free space, without a restart', {
+  it('answers 507 with a reason, reports it in /health, and works again with free space, without a restart', {
     timeout: 120_000,
   }, async () => {
     const paths = configure(join(folder, 'home'), {
@@ -111,7 +111,7 @@ describe('a server whose disk is full', { skip }, () => {
     await server.stop();
   });
 
-  it('does not start, and names the disk instead of another server', { timeout: 60_000 }, async () => {
+  it('does not start, with an error that names the full disk', { timeout: 60_000 }, async () => {
     const databases = { empty: 'new.db', used: 'used.db' };
     for (const [name, file] of Object.entries(databases)) {
       rmSync(filler(), { force: true });

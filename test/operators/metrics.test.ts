@@ -35,13 +35,13 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(response.status, 200);
       return response.text();
     };
-    /** The value of a series, by its name with labels. */
+    /** Returns the value of a series, by its name with labels. */
     const seriesValue = (text: string, series: string) => {
       const line = text.split('\n').find((one) => one.startsWith(`${series} `));
       return line === undefined ? undefined : Number(line.slice(series.length + 1));
     };
 
-    it('have what a dashboard shows: durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
+    it('have series for durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
       const { token } = await server.register('ann');
       await server.register('bob');
       const room = await server.api('POST', `${client}/createRoom`, { token, body: {} });
@@ -110,7 +110,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('have caches, each with its bytes and maximum', async () => {
+    it('have series for each cache: size, bytes, maximum bytes, hits and misses', async () => {
       const text = await scrape();
       const names = (metric: string) =>
         [...text.matchAll(new RegExp(`^${metric}\\{name="([^"]+)"\\}`, 'gm'))].map(([, name]) => name);
@@ -134,7 +134,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(scans(await scrape()), before);
     });
 
-    it('have labels with few values: no user, room or address', async () => {
+    it('have labels with few values: no user ids, room ids or IP addresses', async () => {
       const text = await scrape();
       assert.doesNotMatch(text, /@ann|@bob|!\w|127\.0\.0\.1/);
       const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

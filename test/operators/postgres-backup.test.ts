@@ -11,7 +11,7 @@ import { configure, hearth, type ServerProcess, startProcess } from './server-pr
 
 const client = '/_matrix/client/v3';
 
-/** The folder of an installed PostgreSQL with its client tools; `undefined` where the machine has none. */
+/** The folder of an installed PostgreSQL with its client tools; `undefined` if none is installed. */
 const installed = globSync('/usr/{lib/postgresql,pgsql,local/pgsql}{,-*}{,/*}/bin/pg_dump')
   .map((file) => join(file, '..'))
   .toSorted()
@@ -60,7 +60,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
   const syncToken = async (server: ServerProcess, token: string) =>
     String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
 
-  /** Checks that a client with a token from after the backup goes on at the restored server. */
+  /** Checks that a client with a sync token from after the backup can continue at the restored server. */
   async function goesOn(paths: readonly string[], token: string, since: string): Promise<void> {
     const server = await startProcess(paths);
     running = server;
@@ -72,7 +72,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     await server.stop();
   }
 
-  it('prepares a database that other tools have restored, so that clients with newer tokens go on', {
+  it('prepares a database that other tools have restored for clients with sync tokens from after the backup', {
     timeout: 120_000,
   }, async () => {
     await administer('create database first template template0');

@@ -14,7 +14,7 @@ export interface CommandResult {
   readonly err: string;
 }
 
-/** Runs a command of `hearth` to its end. */
+/** Runs a `hearth` command, and resolves when its process has ended. */
 export async function hearth(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
   const main = await builtHearth();
   const child = spawn(process.execPath, [main, ...args], { stdio: 'pipe', env: { ...process.env, ...env } });
@@ -30,20 +30,20 @@ export async function hearth(args: readonly string[], env: NodeJS.ProcessEnv = {
   return { code, out, err };
 }
 
-/** A server in a process of its own, with a configuration that `hearth init` has written. */
+/** A server in a separate process, with a configuration that `hearth init` has written. */
 export interface ServerProcess {
   readonly process: ChildProcess;
   readonly url: string;
-  /** Its standard output until now. */
+  /** Returns the standard output of the server until now. */
   readonly log: () => string;
   api(method: string, path: string, request?: ApiRequest): Promise<ApiAnswer>;
-  /** Ends it as a crash does. */
+  /** Kills the process by SIGKILL, like a crash. */
   kill(): Promise<void>;
-  /** Ends it in an orderly way. */
+  /** Stops the server by SIGTERM. */
   stop(): Promise<void>;
 }
 
-/** Writes a configuration. @returns its paths */
+/** Writes a configuration. @param more options that override those for tests @returns the paths of its files */
 export function configure(directory: string, more: object = {}): readonly string[] {
   const file = initialize({ serverName: 'example.org', directory }, systemRandomness);
   const override = join(directory, 'override.yaml');

@@ -35,7 +35,7 @@ const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
   last_successful_stream_ordering: sql`coalesce(p.stream, 0)`,
 };
 
-/** Servers with which this server federates, for administrators. */
+/** Reads the servers with which this server federates. */
 export class DestinationList {
   readonly #database: Database;
 
@@ -64,7 +64,7 @@ export class DestinationList {
     return this.#selected().where('d.server_name', '=', serverName).executeTakeFirst();
   }
 
-  /** Rooms with joined users of the server, and the newest position of each that the server has. */
+  /** Reads the rooms in which the server has joined users, each with the newest position that the server has received. */
   rooms(
     serverName: string,
     descending: boolean,

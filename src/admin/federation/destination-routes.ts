@@ -17,7 +17,7 @@ export interface DestinationDeps {
   readonly cursors: PageCursors;
 }
 
-/** Shows which servers are reachable, and ends their backoff. */
+/** Lists remote servers with their backoff and their rooms, and ends a backoff. */
 export function destinationRoutes(deps: DestinationDeps): Route[] {
   return [listRoute(deps), ...detailRoutes(deps), roomsRoute(deps)];
 }

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../../test/support/servers/
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
 
-/** Nothing listens there. */
+/** Addresses on which no server listens. */
 const unreachable = ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'];
 
 forServerDatabases(import.meta.url, ({ kind }) => {

@@ -2,7 +2,7 @@ import type { DirectoryTables } from '../../directory/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 
-/** Finds the uploads that local users and rooms have as their avatars. */
+/** Finds the uploads that are avatars of local users or of rooms. */
 export class ImagesInUse {
   readonly #database: Database;
   readonly #serverName: string;
@@ -12,7 +12,7 @@ export class ImagesInUse {
     this.#serverName = serverName;
   }
 
-  /** Returns those of the media ids that are in use. */
+  /** Returns the media ids that are in use as avatars. */
   async among(mediaIds: readonly string[]): Promise<ReadonlySet<string>> {
     if (mediaIds.length === 0) return new Set();
     const prefix = `mxc://${this.#serverName}/`;

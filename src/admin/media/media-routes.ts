@@ -17,7 +17,7 @@ const paths = {
   deletion: ['/_server/admin/v1/media/delete', '/_server/admin/v1/media/:serverName/delete'],
 } as const;
 
-/** 2001-09-09: smaller times are probably in seconds. */
+/** 2001-09-09 in milliseconds since the epoch: smaller values are probably in seconds. */
 const earliestTime = 1_000_000_000_000;
 
 const time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -177,7 +177,7 @@ function checkTime(ts: number): void {
   if (ts < earliestTime) throw invalidParam("'before_ts' must be in milliseconds");
 }
 
-/** Databases do not store U+0000. */
+/** Checks that no id contains U+0000, which databases do not store. @throws MatrixError M_NOT_FOUND */
 function checkStorable(...ids: readonly string[]): void {
   if (ids.some((id) => id.includes('\0'))) throw notFound('Unknown media');
 }

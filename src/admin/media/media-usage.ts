@@ -34,7 +34,7 @@ const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
   media_count: sql`t.media_count`,
 };
 
-/** How much media each user has uploaded. */
+/** Counts the files and bytes that each user has uploaded. */
 export class MediaUsage {
   readonly #database: Database;
 

@@ -166,7 +166,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await idsOf(user), [ids[1]]);
     });
 
-    it('deletes media that was not used since a time or is large, except avatars and protected media', async () => {
+    it('deletes large media that was last used before a time, except avatars and protected media', async () => {
       const user = await newUser();
       const [avatar, large, small, safe] = [
         await upload(user, 'the large avatar'),
@@ -191,7 +191,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await download(user, large), 404);
     });
 
-    it('POST /purge_media_cache deletes old copies of remote media', async () => {
+    it('POST /purge_media_cache deletes cached remote media, and requires before_ts', async () => {
       assert.deepEqual(await admin.do('POST', '/v1/purge_media_cache', {}, { before_ts: far }), {
         deleted: 0,
       });

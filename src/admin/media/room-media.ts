@@ -6,10 +6,10 @@ interface MediaAddress {
   readonly mediaId: string;
 }
 
-/** Events that are read at once, and maximum number of files that are found. */
+/** Number of events that are read at once, and maximum number of files in the result. */
 const [eventsAtOnce, maxFiles] = [500, 50_000];
 
-/** Finds the media that the events of a room name. Encrypted events hide theirs. */
+/** Finds the media that the events of a room link to. Links inside encrypted events are not found. */
 export class RoomMedia {
   readonly #engine: Pick<RoomReader, 'events'>;
 
@@ -17,7 +17,7 @@ export class RoomMedia {
     this.#engine = engine;
   }
 
-  /** Returns each file once, at most 50,000, those of the newest events first. */
+  /** Returns each file once, at most 50,000 files, those of the newest events first. */
   async of({ roomNid }: RoomHead): Promise<MediaAddress[]> {
     const found = new Map<string, MediaAddress>();
     let place = { depth: Number.MAX_SAFE_INTEGER, stream: Number.MAX_SAFE_INTEGER };
@@ -40,7 +40,11 @@ export class RoomMedia {
   }
 }
 
-/** Sources: client-server API, `m.image` and the other messages with files, `m.sticker`, `m.room.avatar`, `m.room.member`. */
+/**
+ * Returns the `mxc:` URIs in the content of an event.
+ * Sources: client-server API, `m.image` and the other messages with files, `m.sticker`, `m.room.avatar`,
+ * `m.room.member`.
+ */
 function urisIn(content: JsonObject): string[] {
   const info = isJsonObject(content['info']) ? content['info'] : {};
   const named = [content['url'], content['avatar_url'], info['thumbnail_url']];

@@ -41,7 +41,7 @@ const orders: Readonly<Record<MediaOrder, RawBuilder<unknown>>> = {
   safe_from_quarantine: sql`m.protected`,
 };
 
-/** The uploads of a user, for administrators. */
+/** Reads the uploads of a user. */
 export class UserMediaList {
   readonly #database: Database;
 

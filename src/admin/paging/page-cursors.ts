@@ -1,27 +1,27 @@
 import { type Cache, type CacheRegistry, KiB } from '../../kernel/caches/index.ts';
 
-/** The last row of a page: its value of the order, and its key, which is unique. */
+/** The last row of a page: its value in the sort order, and its unique key. */
 export interface Cursor {
   readonly value: string | number;
   readonly key: string | number;
 }
 
-/** Where a page begins: after a row, or after a number of rows. */
+/** Where a page begins: after a known row, or at an offset. */
 export type PageStart = { readonly after: Cursor } | { readonly offset: number };
 
-/** The list that a page is part of: equal lists have equal pages. */
+/** Identifies the list that a page is part of: cursors of one list are not used for another. */
 export interface ListedBy {
   readonly administrator: string;
   /** Names the list, its filters and its order. */
   readonly list: string;
 }
 
-/** Maximum number of pages whose ends are remembered; the others are found by counting rows. */
+/** Maximum number of pages whose last rows are cached; other pages are found by their offset. */
 const maxPages = 1_000;
 
 /**
- * Remembers the last row of each page whose next page is named by a number, so that rows which are added or deleted
- * between two requests neither repeat others nor hide them. After a restart, pages are found by counting rows.
+ * Caches the last row of each page, for lists whose `from` parameter is a number, so that rows which are added or
+ * deleted between two requests cause no repeated and no skipped rows. After a restart, pages are found by their offset.
  */
 export class PageCursors {
   readonly #cursors: Cache<string, Cursor>;
@@ -34,13 +34,13 @@ export class PageCursors {
     });
   }
 
-  /** Returns where the page named `from` begins. */
+  /** Returns where the page with the parameter `from` begins. */
   startOf(listed: ListedBy, from: number): PageStart {
     const after = from === 0 ? undefined : this.#cursors.get(keyOf(listed, from));
     return after ? { after } : { offset: from };
   }
 
-  /** Remembers the last row before the page that is named `from`. */
+  /** Caches the last row before the page with the parameter `from`. */
   remember(listed: ListedBy, from: number, last: Cursor): void {
     this.#cursors.set(keyOf(listed, from), last);
   }

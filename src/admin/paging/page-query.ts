@@ -18,7 +18,7 @@ const pageQuery = Type.Object(pageParameters);
 
 export type PageQuery = Static<typeof pageQuery>;
 
-/** A page as its response describes it. */
+/** A page as the response contains it. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
   /** The parameter `from` of the next page; `undefined` for the last page. */

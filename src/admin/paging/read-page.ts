@@ -1,7 +1,7 @@
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import type { Cursor, PageStart } from './page-cursors.ts';
 
-/** The order of a list. The key is unique and breaks ties, always ascending. */
+/** The sort order of a list. The key is unique and breaks ties, always ascending. */
 export interface ListOrder {
   /** Never null. */
   readonly by: Expression<unknown>;
@@ -9,7 +9,7 @@ export interface ListOrder {
   readonly descending: boolean;
 }
 
-/** Rows of a page, with the cursor of its last row when more rows follow. */
+/** The rows of a page, with the cursor of its last row if more rows follow. */
 export interface RowsOfPage<Row> {
   readonly rows: readonly Row[];
   readonly next: Cursor | undefined;
@@ -43,7 +43,7 @@ export async function readPage<Tables, Table extends keyof Tables, Row>(
   return { rows, next: last && { value: last.cursor_value, key: last.cursor_key } };
 }
 
-/** Counts the rows that a query selects, whatever its page. */
+/** Counts all rows that a query selects, on all pages. */
 export async function countRows<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
 ): Promise<number> {

@@ -11,7 +11,7 @@ const paths = {
 
 const nullable = Type.Union([Type.Integer(), Type.Null()]);
 
-/** Null stands for tokens that may be used without limit or for ever. */
+/** Null stands for tokens without a limit of uses or without an expiry. */
 const limits = { uses_allowed: Type.Optional(nullable), expiry_time: Type.Optional(nullable) };
 
 const response = Type.Object({
@@ -22,7 +22,7 @@ const response = Type.Object({
   expiry_time: nullable,
 });
 
-/** The tokens with which users may register. */
+/** Lists, creates, shows, changes and deletes registration tokens. */
 export function registrationTokenRoutes(tokens: RegistrationTokens): Route[] {
   return [
     route(

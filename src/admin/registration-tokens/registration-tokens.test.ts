@@ -9,7 +9,7 @@ const path = '/v1/registration_tokens';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('registration tokens of the admin API', () => {
-    it('are created, listed, shown, changed and deleted, and are not in the log', async () => {
+    it('can be created, listed, shown, changed and deleted, and are kept out of the log', async () => {
       const lines: string[] = [];
       const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
       const server = await startTestServer({ database: kind, log });

@@ -14,7 +14,7 @@ export interface EventReportFilter {
   readonly sender?: string | undefined;
 }
 
-/** A report with the name of the room. */
+/** A report of an event, with the name and the canonical alias of its room. */
 export interface ListedReport {
   readonly id: number;
   readonly received_ts: number;
@@ -28,7 +28,7 @@ export interface ListedReport {
   readonly canonical_alias: string | null;
 }
 
-/** The reports of events, for administrators. */
+/** Reads the reports of events. */
 export class EventReportList {
   readonly #database: Database;
 

@@ -8,13 +8,16 @@ export interface ReportList<Filter, Row> {
   count(filter: Filter): Promise<number>;
 }
 
-/** What a request for a page of reports names. */
+/** The part of a request that selects a page of reports. */
 export interface ReportPageRequest {
   readonly query: PageQuery & { readonly dir?: 'f' | 'b' };
   readonly requester: { readonly userId: string };
 }
 
-/** Reads a page of reports, the newest first by default, and counts all that the filter selects. @param name of the list */
+/**
+ * Reads a page of reports, the newest first by default, and counts all reports that the filter selects.
+ * @param name names the list for the page cursors
+ */
 export async function reportPage<Filter, Row>(
   { list, cursors }: { readonly list: ReportList<Filter, Row>; readonly cursors: PageCursors },
   name: string,

@@ -21,7 +21,7 @@ export interface ListedUserReport {
   readonly reason: string | null;
 }
 
-/** The reports of users, for administrators. */
+/** Reads the reports of users. */
 export class UserReportList {
   readonly #database: Database;
 

@@ -5,7 +5,7 @@ import { checkRoomId } from './known-rooms.ts';
 
 const path = '/_server/admin/v1/rooms/:roomId/block';
 
-/** Reads and changes which rooms local users may not enter. Rooms may be blocked before this server knows them. */
+/** Shows, blocks and unblocks rooms, which local users then cannot enter. Unknown rooms can be blocked, too. */
 export function blockRoutes(blocked: BlockedRooms): Route[] {
   return [
     route(

@@ -39,7 +39,7 @@ export interface DeletionRoutesDeps {
   readonly users: LocalUsers;
 }
 
-/** Deletes rooms. Version 1 answers when the room is deleted, version 2 at once. */
+/** Deletes rooms. Version 1 responds after the deletion, version 2 responds at once and deletes in a job. */
 export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
   const { deletion, blocked, rooms } = deps;
   return [
@@ -104,7 +104,10 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
   ];
 }
 
-/** Returns what to delete, and blocks the room if asked. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+/**
+ * Returns the deletion that a request asks for, and blocks the room if it asks so.
+ * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
+ */
 async function orderOf(
   { blocked, rooms, users }: DeletionRoutesDeps,
   administrator: string,

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, notFound } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 
-/** Returns any stored event of any room, as other servers see it. */
+/** Returns any stored event of any room, in the format of the server-server API. */
 export function fetchEventRoute({ engine, clientEvents }: Pick<Rooms, 'engine' | 'clientEvents'>): Route {
   return route(
     {

@@ -4,7 +4,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { KnownRooms } from './known-rooms.ts';
 
-/** The hierarchy of a space, in the form of the client-server API, with all rooms that this server is in. */
+/** Returns the hierarchy of a space in the format of the client-server API, with all rooms that this server is in. */
 export function hierarchyRoute(hierarchy: SpaceHierarchy, rooms: KnownRooms): Route {
   return route(
     {

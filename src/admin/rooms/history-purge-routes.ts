@@ -8,7 +8,7 @@ const path = '/_server/admin/v1/purge_history/:roomId';
 const response = Type.Object({ purge_id: Type.String() });
 const options = { delete_local_events: Type.Optional(Type.Boolean()) };
 
-/** Deletes old messages of rooms, and shows how far that is. */
+/** Schedules purges of old messages, and shows their status. */
 export function historyPurgeRoutes(purge: HistoryPurge, rooms: KnownRooms): Route[] {
   const schedule = async (
     roomId: string,

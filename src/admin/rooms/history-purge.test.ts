@@ -65,7 +65,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return ids;
     }
 
-    it('deletes the messages before an event from every way to read, keeps the state, and the room goes on', async () => {
+    it('deletes the messages before an event from all APIs, and keeps the state and a writable room', async () => {
       const roomId = await anna.createRoom();
       const [first, second] = await say(anna, roomId, 'old', 2);
       await anna.setState(roomId, 'm.room.topic', { topic: 'first topic' });
@@ -120,7 +120,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await messages(anna, roomId), ['new 1', 'new 2', 'later']);
     });
 
-    it('deletes messages before a time, and never the forward extremities', async () => {
+    it('deletes the messages before a time, but never forward extremities', async () => {
       const roomId = await anna.createRoom();
       // More messages than one transaction deletes.
       const ids = await say(anna, roomId, 'message', 250);
@@ -136,7 +136,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await anna.setState(roomId, 'm.room.name', { name: 'Still writable' });
     });
 
-    it('keeps a redaction whose event stays', async () => {
+    it('keeps the redaction of an event that is kept', async () => {
       const roomId = await anna.createRoom();
       const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'secret' });
       const redaction = await anna.redact(roomId, topic);
@@ -149,7 +149,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(unsigned.redacted_because.event_id, redaction);
     });
 
-    it('lets other servers join, send and read back after a purge, and fetches from them what readers ask for', async () => {
+    it('lets other servers join and send after a purge, and backfills the deleted messages from them for readers', async () => {
       const roomId = await anna.createRoom();
       await say(anna, roomId, 'anna', 3);
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
@@ -158,7 +158,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await eventually('all messages on a', async () => (await stored(bound))[0]);
       await purge(roomId, upTo(bound));
       assert.deepEqual(new Set(await stored(...old)), new Set([false]));
-      // The history goes on from what is left, and another server joins through this one.
+      // The room continues from the events that are left, and another server joins through this one.
       await anna.say(roomId, 'after the purge');
       const cat = await c.registerClient('cat');
       await cat.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
@@ -175,7 +175,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         ).sort();
       const all = [anna.id, ben.id, cat.id].sort();
       for (const user of [anna, ben, cat]) assert.deepEqual(await members(user), all);
-      // Anna's reader fetches the deleted messages from Ben's server, which still has them.
+      // Anna's server backfills the deleted messages from Ben's server, which still has them.
       await eventually('the whole history for anna', async () =>
         (await messages(anna, roomId)).includes('ben 1'),
       );

@@ -9,7 +9,7 @@ const path = '/_server/admin/v1/rooms/:roomId';
 const event = Type.Unsafe<JsonObject>(Type.Object({}));
 const direction = Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')]));
 
-/** Events of a page when the request has no limit, and at most. */
+/** Default and maximum number of events in a response. */
 const [defaultLimit, maxLimit] = [10, 1_000];
 
 const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxLimit));
@@ -17,7 +17,7 @@ const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? def
 /** Administrators see all events, whether or not they are in the room. */
 const viewerOf = ({ userId, deviceId }: Requester): Viewer => ({ userId, deviceId, seesAllEvents: true });
 
-/** The history of rooms, in the form of the client-server API. */
+/** Returns the history of rooms in the format of the client-server API. */
 export function historyRoutes(
   { historyReader, eventByTime }: Pick<Rooms, 'historyReader' | 'eventByTime'>,
   rooms: KnownRooms,

@@ -24,12 +24,15 @@ export class KnownRooms {
     return this.#engine.heads.get(roomId);
   }
 
-  /** `get` by the room id or an alias. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  /** Returns the head of the room with an id or an alias. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
   async named(idOrAlias: string): Promise<RoomHead> {
     return this.get((await this.locate(idOrAlias)).roomId);
   }
 
-  /** Returns the id of a room, with servers that are in it. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  /**
+   * Resolves an id or an alias to the room id, with servers that are in the room.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
+   */
   async locate(idOrAlias: string): Promise<{ readonly roomId: string; readonly servers: readonly string[] }> {
     if (isRoomId(idOrAlias)) return { roomId: idOrAlias, servers: [] };
     return this.#aliases.locate(idOrAlias);

@@ -14,7 +14,7 @@ export interface RightsRoutesDeps {
   readonly serverName: string;
 }
 
-/** Members and rights in rooms, and forward extremities. */
+/** Joins users to rooms, makes users administrators of rooms, and lists and merges forward extremities. */
 export function rightsRoutes(deps: RightsRoutesDeps): Route[] {
   return [joinRoute(deps), makeAdminRoute(deps), ...extremityRoutes(deps)];
 }
@@ -80,7 +80,7 @@ function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route
           event_id: eventId,
           state_group: stateGroup ?? null,
           depth,
-          // The time when the sender created it: this server does not store when it received events.
+          // `origin_server_ts` of the event: this server does not store when it received events.
           received_ts: events.get(nid)?.event.originServerTs ?? 0,
         }));
         return { count: results.length, results };

@@ -9,7 +9,10 @@ import {
 import { type RoomHead, type RoomReader, visibleContent } from '../../room-engine/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 
-/** The level of a room creator, for rooms without power levels and for those whose creators have no number. */
+/**
+ * Power level for room creators, in rooms without power levels and in room versions whose creators have infinite
+ * power.
+ */
 const creatorLevel = 100;
 
 /** A level that a user receives in the name of an administrator, whose own level may be infinite. */
@@ -31,8 +34,8 @@ export class RoomAdministrators {
   }
 
   /**
-   * Gives a user the highest power level of the joined local users, in the name of one of these, and invites the user if
-   * the room needs that.
+   * Gives a user the highest power level of the joined local users, by an event of the most powerful one, and invites
+   * the user unless the room is public.
    * @throws MatrixError 400 M_UNKNOWN when no local user may change the power levels
    */
   async add(head: RoomHead, userId: string): Promise<void> {

@@ -53,7 +53,7 @@ export function roomListRoute(rooms: RoomList, cursors: PageCursors): Route {
   );
 }
 
-/** A room as lists and details show it. */
+/** Returns the fields of a room that the list and the details have in common. */
 export const roomJson = (room: ListedRoom) => ({
   room_id: room.room_id,
   name: room.name,

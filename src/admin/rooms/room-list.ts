@@ -75,7 +75,7 @@ const largestFirst: ReadonlySet<RoomOrder> = new Set([
   'state_events',
 ]);
 
-/** The rooms that this server knows, for administrators. */
+/** Reads the rooms that this server knows. */
 export class RoomList {
   readonly #database: Database;
   /** Resolves when the table of rooms is up to date. */

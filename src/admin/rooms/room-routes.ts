@@ -16,7 +16,7 @@ export interface RoomRoutesDeps {
   readonly list: RoomList;
 }
 
-/** Details, members and state of single rooms. */
+/** Returns the details, the members and the state of a room. */
 export function roomRoutes(deps: RoomRoutesDeps): Route[] {
   return [detailsRoute(deps), membersRoute(deps), stateRoute(deps)];
 }

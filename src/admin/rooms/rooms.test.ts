@@ -87,7 +87,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         ]);
       });
 
-      it('orders rooms by each field in both directions, and pages continue behind their last room', async () => {
+      it('orders rooms by each field in both directions, and continues each page after the last room of the page before', async () => {
         for (const order_by of [
           'name',
           'alphabetical',
@@ -128,7 +128,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('GET /rooms/{roomId} shows a room, its members and its state', async () => {
+    it('GET /rooms/{roomId}, /members and /state show a room, its members and its state', async () => {
       const roomId = await anna.createRoom({ name: 'Shown', topic: 'all of it', preset: 'public_chat' });
       await ben.join(roomId);
       const details = await admin.do('GET', `/v1/rooms/${enc(roomId)}`);
@@ -271,7 +271,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ]);
     });
 
-    it('DELETE /v2/rooms/{roomId} with purge: false removes the local users and keeps the room', async () => {
+    it('DELETE /v1/rooms/{roomId} with purge: false removes the local users and keeps the room', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       const deleted = await admin.do('DELETE', `/v1/rooms/${enc(roomId)}`, { purge: false });
       assert.deepEqual(deleted['kicked_users'], [anna.id]);
@@ -279,7 +279,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([details['joined_members'], details['forgotten']], [0, true]);
     });
 
-    it('POST /make_room_admin gives a user the power of the most powerful local user, and invites them', async () => {
+    it('POST /make_room_admin gives a user the power level of the most powerful local user, and invites the user', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat', room_version: '11' });
       const path = `/v1/rooms/${enc(roomId)}/make_room_admin`;
       await admin.do('POST', path, {});
@@ -310,7 +310,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(changes.length, 3);
     });
 
-    it('POST /join joins a user to a room by its id or alias, and invites them where that is needed', async () => {
+    it('POST /join joins a user to a room by its id or alias, and invites the user if the room is not public', async () => {
       const open = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'open' });
       assert.deepEqual(await admin.do('POST', `/v1/join/${enc('#open:test')}`, { user_id: ben.id }), {
         room_id: open,
@@ -358,7 +358,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(other.status, 403, 'the client-server API still applies visibility');
     });
 
-    it('GET and DELETE /forward_extremities show and merge the ends of the history', async () => {
+    it('GET and DELETE /forward_extremities list and merge the forward extremities of a room', async () => {
       const roomId = await anna.createRoom();
       const eventId = await anna.say(roomId, 'end');
       const path = `/v1/rooms/${enc(roomId)}/forward_extremities`;

@@ -4,10 +4,10 @@ import type { Database } from '../../kernel/database/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 
-/** Rooms in the response. */
+/** Maximum number of rooms in the response. */
 const maxRooms = 10;
 
-/** Lists the rooms with the most bytes of events. Reads all events, beside other requests. */
+/** Lists the rooms whose events take the most space. Reads all events, without blocking other requests. */
 export function largestRoomsRoute(database: Database): Route {
   return route(
     {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { Job, Jobs } from '../../kernel/jobs/index.ts';
 
-/** Jobs that are read at once, and maximum number of jobs in a response. */
+/** Number of jobs that are read at once, and maximum number of jobs in a response. */
 const [jobsAtOnce, maxJobs] = [500, 10_000];
 
 const statuses = ['scheduled', 'active', 'complete', 'cancelled', 'failed'] as const;
@@ -47,7 +47,7 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
 
 const withoutNul = (text: string) => text.replaceAll('\0', '');
 
-/** Payloads are left out: they may contain secrets. */
+/** Returns a job for the response, without its payload, which may contain secrets. */
 function taskJson(job: Job) {
   const status = statusOf(job);
   return {

@@ -5,7 +5,7 @@ import type { TestClient } from '../../../test/support/users/test-client.ts';
 
 type Query = NonNullable<ApiRequest['query']>;
 
-/** An administrator of a test server. */
+/** Sends requests to the admin API as an administrator of a test server. */
 export class Administration {
   readonly server: TestServer;
   readonly admin: TestClient;

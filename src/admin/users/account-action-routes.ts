@@ -15,7 +15,7 @@ export interface AccountActionDeps {
 const ofUser = '/_server/admin/v1/users/:userId';
 const adminFlag = Type.Object({ admin: Type.Boolean() });
 
-/** Actions on single accounts. */
+/** Changes the state, the rights and the password of an account, and logs in as its user. */
 export function accountActionRoutes(deps: AccountActionDeps): Route[] {
   return [...endingRoutes(deps), ...rightsRoutes(deps), ...accessRoutes(deps)];
 }
@@ -61,7 +61,7 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
   ];
 }
 
-/** Reads and changes who is an administrator. */
+/** Shows and changes whether a user is an administrator. */
 function rightsRoutes({ accounts, users }: AccountActionDeps): Route[] {
   const path = `${ofUser}/admin`;
   return [
@@ -73,7 +73,7 @@ function rightsRoutes({ accounts, users }: AccountActionDeps): Route[] {
       async ({ params: { userId }, body: { admin }, requester }) => {
         await activeUser(users, userId);
         if (!admin && userId === requester.userId) {
-          throw invalidParam('You cannot end your own administration');
+          throw invalidParam('You cannot remove your own administrator rights');
         }
         await accounts.setAdmin(userId, admin);
         return {};

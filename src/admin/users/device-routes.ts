@@ -16,7 +16,7 @@ const deviceResponse = Type.Object({
   last_seen_ts: Type.Union([Type.Integer(), Type.Null()]),
 });
 
-/** The devices of users, and the addresses at which users were active. */
+/** Lists, creates, changes and deletes devices of users, and lists the IP addresses of their sessions. */
 export function deviceRoutes(devices: Devices, users: LocalUsers): Route[] {
   return [...listRoutes(devices, users), ...oneRoutes(devices, users), whoisRoute(devices, users)];
 }

@@ -4,18 +4,18 @@ import { parseJsonObject } from '../../protocol/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import { contains } from '../paging/contains.ts';
 
-/** Events that are read at once. */
+/** Number of events that are read at once. */
 const eventsAtOnce = 500;
 
-/** A membership event, with the room's number. */
+/** The room and the state key of a membership event. */
 interface MemberEvent {
   readonly roomNid: number;
   readonly stateKey: unknown;
 }
 
 /**
- * Counts the invites and joins of users, from the events in all rooms in which a user has a membership. Reads these
- * events, beside other requests.
+ * Counts the invites and joins of a user in the events of all rooms in which the user has a membership. Reads these
+ * events without blocking other requests.
  */
 export class MembershipCounts {
   readonly #database: Database;
@@ -31,7 +31,10 @@ export class MembershipCounts {
     return invites;
   }
 
-  /** Counts the rooms that a user has joined, also those that the user has left. @param from milliseconds since the epoch */
+  /**
+   * Counts the rooms that a user has joined, also those that the user has left.
+   * @param from milliseconds since the epoch
+   */
   async joinedRooms(userId: string, from: number): Promise<number> {
     const rooms = new Set<number>();
     for await (const { roomNid, stateKey } of this.#sentBy(userId, 'join', from)) {
@@ -40,7 +43,7 @@ export class MembershipCounts {
     return rooms.size;
   }
 
-  /** Yields the membership events of a user, in the order in which they were stored. */
+  /** Yields the invites or joins that a user has sent, in the order in which they were stored. */
   async *#sentBy(userId: string, membership: 'invite' | 'join', from: number): AsyncGenerator<MemberEvent> {
     const isSentByUser = contains(sql`e.json`, `"sender":${JSON.stringify(userId)}`);
     const isMembership = contains(sql`e.json`, `"membership":"${membership}"`);

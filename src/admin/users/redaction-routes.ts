@@ -5,7 +5,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { UserRedaction } from '../../rooms/index.ts';
 import type { LocalUsers } from './local-user.ts';
 
-/** Events in each room when the request has no limit, and at most. */
+/** Default and maximum number of events that are redacted in each room. */
 const [defaultLimit, maxLimit] = [1_000, 1_000_000];
 
 export interface RedactionRoutesDeps {
@@ -14,7 +14,7 @@ export interface RedactionRoutesDeps {
   readonly users: LocalUsers;
 }
 
-/** Redacts the events of a user, and shows how far that is. */
+/** Schedules redactions of the events of a user, and shows their status. */
 export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDeps): Route[] {
   return [
     route(

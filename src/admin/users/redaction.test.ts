@@ -37,7 +37,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     const redact = async (userId: string, body: object) =>
       (await admin.do('POST', `/v1/user/${enc(userId)}/redact`, body))['redact_id'];
 
-    it('redacts the messages and joins of a user in all rooms, with a reason, and keeps those of others', async () => {
+    it('redacts the messages and joins of a user in all rooms, with a reason, and keeps events of other users', async () => {
       const user = await newUser();
       const rooms = [
         await anna.createRoom({ preset: 'public_chat' }),
@@ -83,7 +83,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(new Set(await bodies(roomId)), new Set([undefined]));
     });
 
-    it('reports the events that could not be redacted, and sends as the administrator if asked', async () => {
+    it('reports the events that could not be redacted, and redacts as the administrator with use_admin', async () => {
       const user = await newUser();
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       await user.join(roomId);

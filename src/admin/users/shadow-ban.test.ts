@@ -15,7 +15,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('answers a shadow-banned user with success, and sends neither events nor invites nor typing', async () => {
+    it('answers requests of a shadow-banned user with success, but sends no events, invites or typing notifications', async () => {
       const spammer = await TestClient.register(server, 'spammer');
       const victim = await TestClient.register(server, 'victim');
       const roomId = await victim.createRoom();

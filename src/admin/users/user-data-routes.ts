@@ -15,7 +15,7 @@ export interface UserDataDeps {
   readonly users: LocalUsers;
 }
 
-/** The rooms, the account data and the pushers of users. */
+/** Returns the rooms, the account data and the pushers of a user. */
 export function userDataRoutes({ engine, accountData, pushers, users }: UserDataDeps): Route[] {
   return [
     route(
@@ -85,7 +85,10 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
 const contentsOf = (entries: readonly AccountDataEntry[]): JsonObject =>
   Object.fromEntries(entries.map(({ type, content }) => [type, content]));
 
-/** Users of other servers have memberships, too. */
+/**
+ * Checks the user id of a local or remote user: remote users have memberships, too.
+ * @throws MatrixError M_INVALID_PARAM
+ */
 function checkUserId(userId: string): void {
   if (!isUserId(userId) || userId.includes('\0')) throw invalidParam('The user id is not valid');
 }

@@ -4,7 +4,10 @@ import type { ExternalIds } from '../../sso/index.ts';
 import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { UserList } from './user-list.ts';
 
-/** Returns an account with its profile, as responses show it. The time of creation is in seconds, the others in milliseconds. */
+/**
+ * Returns an account with its profile for a response. `creation_ts` is in seconds, the other times are in
+ * milliseconds.
+ */
 export async function userDetails(
   user: User,
   {

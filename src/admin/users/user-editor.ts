@@ -19,7 +19,7 @@ export interface UserEditorDeps {
   readonly options: Parameters<typeof checkUserType>[1];
 }
 
-/** The properties of a user to set; absent ones stay. */
+/** The properties of a user to set; absent ones do not change. */
 export interface UserChange {
   readonly password?: string | undefined;
   /** Whether a new password ends the sessions of the user; by default true. */
@@ -46,10 +46,10 @@ export class UserEditor {
   }
 
   /**
-   * Creates an account, or changes the existing one. A change that is refused changes nothing.
+   * Creates an account, or changes the existing one. A rejected request changes nothing.
    * @returns whether the account is new
-   * @throws MatrixError M_INVALID_PARAM, M_INVALID_USERNAME, M_EXCLUSIVE, M_FORBIDDEN for changes of the own account
-   * that would lock the administrator out
+   * @throws MatrixError M_INVALID_PARAM (also for changes of the requester's own account that would lock it out),
+   * M_INVALID_USERNAME, M_EXCLUSIVE, M_FORBIDDEN
    */
   async put(requester: Requester, userId: string, change: UserChange): Promise<boolean> {
     const user = await this.#deps.users.find(userId);
@@ -72,7 +72,8 @@ export class UserEditor {
 
   #check(requester: Requester, userId: string, user: User | undefined, change: UserChange): void {
     const isOwn = requester.userId === userId;
-    if (isOwn && change.isAdmin === false) throw invalidParam('You cannot end your own administration');
+    if (isOwn && change.isAdmin === false)
+      throw invalidParam('You cannot remove your own administrator rights');
     if (isOwn && change.isDeactivated) throw invalidParam('You cannot deactivate your own account here');
     if (isOwn && change.isLocked) throw invalidParam('You cannot lock your own account');
     if (change.isDeactivated && change.isLocked) {

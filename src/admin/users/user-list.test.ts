@@ -91,13 +91,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await names({ not_user_type: ['bot', ''] }), []);
     });
 
-    it('selects deactivated users only, none or all of them in version 3', async () => {
+    it('version 3 selects deactivated users only, active users only, or both', async () => {
       assert.deepEqual(await names({ deactivated: true }, 'v3'), ['dora']);
       assert.deepEqual(await names({ deactivated: false }, 'v3'), ['admin', 'anna', 'ben', 'emil']);
       assert.deepEqual(await names({}, 'v3'), ['admin', 'anna', 'ben', 'dora', 'emil']);
     });
 
-    it('orders users by each field in both directions, and by their ids where they are equal', async () => {
+    it('orders users by each field in both directions, and by user id where the field is equal', async () => {
       for (const order_by of [
         'name',
         'is_guest',
@@ -128,7 +128,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await names({ order_by: 'creation_ts' }), ['admin', 'anna', 'ben', 'emil']);
     });
 
-    it('continues behind the last user of a page when users are added and removed between two pages', async () => {
+    it('continues after the last user of a page when users are added or removed between two requests', async () => {
       const first = await list({ guests: false, limit: 2 });
       assert.deepEqual([first.users.length, first.next_token, first.total], [2, '2', 4]);
       await TestClient.register(server, 'aaron');

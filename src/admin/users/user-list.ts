@@ -17,7 +17,7 @@ export interface UserFilter {
   readonly admins?: boolean | undefined;
   readonly deactivated?: boolean | undefined;
   readonly locked?: boolean | undefined;
-  /** Types of users to leave out; empty for users without a type. */
+  /** User types to leave out; an empty string stands for users without a type. */
   readonly notTypes: readonly string[];
 }
 
@@ -75,7 +75,7 @@ const orders: Readonly<Record<UserOrder, RawBuilder<unknown>>> = {
   locked: sql`u.is_locked`,
 };
 
-/** The local users, for administrators. */
+/** Reads the local users. */
 export class UserList {
   readonly #database: Database;
   readonly #serverName: string;
@@ -121,7 +121,7 @@ export class UserList {
     return countRows(this.#filtered(filter));
   }
 
-  /** When a user was last active; `undefined` for a user without devices that were used. */
+  /** Returns when a user was last active, in milliseconds since the epoch; `undefined` if no device was ever used. */
   async lastSeen(userId: string): Promise<number | undefined> {
     const row = await this.#database
       .reader<DeviceTables>()

@@ -47,7 +47,7 @@ const body = Type.Object({
   user_type: Type.Optional(Type.Union([Type.String(), Type.Null()])),
 });
 
-/** Reads, creates and changes single users. */
+/** Shows, creates and changes users, and finds users by third-party and external ids. */
 export function userRoutes(deps: {
   readonly users: LocalUsers;
   readonly editor: UserEditor;

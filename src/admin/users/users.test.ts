@@ -110,7 +110,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await admin.refused('PUT', path, { deactivated: false }), [400, 'M_INVALID_PARAM']);
     });
 
-    it('PUT /users/{userId} refuses changes that are invalid, and then changes nothing', async () => {
+    it('PUT /users/{userId} rejects a request with an invalid property, and changes nothing', async () => {
       const user = await newUser();
       for (const [userId, change, refusal] of [
         [user.id, { displayname: 'Half', user_type: 'robot' }, [400, 'M_INVALID_PARAM']],
@@ -139,7 +139,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ]);
     });
 
-    it('PUT /users/{userId} replaces the addresses of an account, by which users are found', async () => {
+    it('PUT /users/{userId} replaces the third-party ids of an account, by which GET /threepid finds the user', async () => {
       const [user, other] = [await newUser(), await newUser()];
       const path = `/v2/users/${user.id}`;
       const email = (address: string) => ({ medium: 'email', address });
@@ -183,7 +183,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(unknown, [404, 'M_NOT_FOUND']);
     });
 
-    it('GET and PUT /users/{userId}/admin read and change the rights, except for ending the own ones', async () => {
+    it('GET and PUT /users/{userId}/admin show and change whether a user is an administrator, but not for the requester', async () => {
       const user = await newUser();
       const path = `/v1/users/${user.id}/admin`;
       assert.deepEqual(await admin.do('GET', path), { admin: false });
@@ -211,7 +211,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await send(), 200);
     });
 
-    it('POST /users/{userId}/login returns a token without a device, which the user neither sees nor ends', async () => {
+    it('POST /users/{userId}/login returns a token without a device, which /logout/all of the user does not end', async () => {
       const user = await newUser();
       const path = `/v1/users/${user.id}/login`;
       const token = String((await admin.do('POST', path, {}))['access_token']);
@@ -355,7 +355,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await available('ä')).body['errcode'], 'M_INVALID_USERNAME');
     });
 
-    it('writes each use to the log with administrator, action, target, address and status, and without secrets', async () => {
+    it('logs each request with administrator, action, target, IP address and status, but no secrets', async () => {
       lines.length = 0;
       const user = await newUser();
       await admin.do('POST', `/v1/reset_password/${user.id}`, { new_password: 'a secret password' });

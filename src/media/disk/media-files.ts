@@ -6,7 +6,7 @@ import type { ProviderStorage } from '../providers/provider-storage.ts';
 import { streamOfPieces } from '../stream-of-pieces.ts';
 import type { MediaStore } from './media-store.ts';
 
-/** Finds stored files on the disk, and what is missing there at the storage providers. */
+/** Finds stored files on the disk, or else at the storage providers. */
 export class MediaFiles {
   readonly disk: MediaStore;
   readonly #elsewhere: Pick<ProviderStorage, 'isUsed' | 'open'>;
@@ -17,7 +17,7 @@ export class MediaFiles {
     this.#elsewhere = elsewhere;
   }
 
-  /** Whether a file is on the disk, completely. */
+  /** Whether the complete file is on the disk. */
   async isOnDisk({ area, fileId, size }: MediaFile): Promise<boolean> {
     return (await this.disk.sizeOf(area, fileId)) === size;
   }
@@ -28,16 +28,16 @@ export class MediaFiles {
   }
 
   /**
-   * Opens a file at a provider. While it is read, it is stored on the disk, too. Its last bytes come only when all bytes
-   * are those that were stored.
-   * @returns `undefined` when no provider has it
+   * Opens a file at a provider, and restores it on the disk while it is read. The stream fails before its last bytes if
+   * the provider returns other bytes than those that were stored.
+   * @returns `undefined` when no provider has the file
    */
   async restore(file: MediaFile): Promise<Readable | undefined> {
     const content = await this.#elsewhere.open(file.area, file.fileId);
     return content && streamOfPieces(this.disk.restoring(file, content), content);
   }
 
-  /** Whether a file is on the disk, or can be brought there from a provider, which this does. */
+  /** Restores a file from a provider if it is missing on the disk. @returns whether it is on the disk */
   async ensure(file: MediaFile): Promise<boolean> {
     if (await this.isOnDisk(file)) return true;
     if (!this.#elsewhere.isUsed) return false;
@@ -49,7 +49,7 @@ export class MediaFiles {
     return this.isOnDisk(file);
   }
 
-  /** @throws MatrixError M_NOT_FOUND for a file that is neither on the disk nor at a provider */
+  /** Makes sure that a file is on the disk. @throws MatrixError M_NOT_FOUND when neither disk nor providers have it */
   async require(file: MediaFile): Promise<void> {
     if (!(await this.ensure(file))) throw mediaNotFound();
   }

@@ -43,7 +43,7 @@ describe('MediaStore', () => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`);
       } catch {
-        // It was closed after the listing.
+        // The file was closed after the directory was listed.
         return '';
       }
     });
@@ -77,7 +77,7 @@ describe('MediaStore', () => {
     assert.deepEqual(files(), []);
   });
 
-  it('deletes the file when the stream breaks off or the row cannot be written', async () => {
+  it('deletes the file when the upload is interrupted or the row cannot be written', async () => {
     const store = await opened();
     async function* broken() {
       yield Buffer.alloc(100_000);
@@ -105,7 +105,7 @@ describe('MediaStore', () => {
     assert.deepEqual(files(), []);
   });
 
-  it('deletes files without a row at the start after a crash', async () => {
+  it('deletes incomplete files and files without a row at the next start after a crash', async () => {
     const store = await opened();
     const keep = async () => (await store.store('local', pieces('x'), async (file) => file)).fileId;
     const [withRow, without] = [await keep(), await keep()];

@@ -19,7 +19,7 @@ export interface StoredFile {
   readonly beginning: Uint8Array;
 }
 
-/** Bytes that tell an image from other content. */
+/** Number of bytes that distinguish an image from other content. */
 const beginningLength = 16;
 
 export interface MediaStoreDeps {
@@ -33,12 +33,13 @@ export interface MediaStoreDeps {
 
 const fileIdLength = 24;
 
-/** Letters of an id that name its directories, and number of files after which other ones are used. */
+/** Letters of a file id that name its directories, and number of files after which new directories are used. */
 const [directoryLetters, filesPerDirectory] = [4, 500];
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /**
- * `local.aBcD...part` is being written; `.placed` is at its final path, and its row is about to be written or deleted.
+ * Names in the directory `incoming`. `local.aBcD….part` is a file that is being written. `local.aBcD….placed` marks a
+ * file at its final path whose row is about to be written or deleted.
  */
 const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
 
@@ -47,7 +48,7 @@ const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
  * all: see decision 0107.
  */
 export class MediaStore {
-  /** Files without rows that the start has deleted. */
+  /** Files without rows, which were deleted at the start. */
   readonly swept: { readonly area: MediaArea; readonly fileId: string }[] = [];
   readonly #directory: string;
   readonly #randomness: Randomness;
@@ -66,7 +67,7 @@ export class MediaStore {
   /**
    * Makes the directories, and deletes incomplete files of a crashed process.
    * @param isKept whether a row refers to the file
-   * @throws when the directory cannot be used
+   * @throws Error when the directory cannot be used
    */
   static async open(
     deps: MediaStoreDeps,
@@ -127,7 +128,7 @@ export class MediaStore {
     }
   }
 
-  /** Returns the path of a file, for a process that reads it. */
+  /** Returns the absolute path of a file, for a process that reads it. */
   pathOf(area: MediaArea, fileId: string): string {
     return resolve(this.#path(area, fileId));
   }
@@ -158,9 +159,9 @@ export class MediaStore {
   }
 
   /**
-   * Yields the bytes of a file that is missing on the disk, and stores them. The last bytes come only when size and hash
-   * are right; otherwise nothing is stored.
-   * @throws StorageError for other bytes than those that were stored
+   * Yields the bytes of a file that is missing on the disk, and restores the file. The last bytes are yielded only
+   * after size and hash were checked; a file with another size or hash is not restored.
+   * @throws StorageError when size or hash differ from those of the stored file
    */
   async *restoring(file: MediaFile, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const part = this.#incoming(file.area, randomLetters(this.#randomness, fileIdLength), 'part');
@@ -178,7 +179,7 @@ export class MediaStore {
         held = new Uint8Array(chunk);
       }
       if (size !== file.size || hash.digest('hex') !== file.sha256) {
-        const cause = new Error(`a storage provider returned other bytes than those of ${file.fileId}`);
+        const cause = new Error(`a storage provider returned wrong bytes for the file ${file.fileId}`);
         this.#log.error({ err: cause }, 'A storage provider returned wrong bytes');
         throw new StorageError(502, 'The storage of this file is damaged', cause);
       }
@@ -199,7 +200,8 @@ export class MediaStore {
   }
 
   /**
-   * Deletes files with their rows. When the process ends in between, the next start deletes the files whose rows are gone.
+   * Deletes files with their rows. If the process ends in between, the next start deletes the files whose rows are
+   * deleted.
    * @param deleteRows returns the ids of the files whose rows it has deleted
    * @throws errors of `deleteRows`
    */
@@ -245,11 +247,11 @@ export class MediaStore {
     }
   }
 
-  /** Makes the marker of a file. A second link to the file takes fewer calls than a new file. */
+  /** Makes the marker of a file: a hard link, which takes fewer system calls than a new file. */
   async #mark(part: string, placed: string): Promise<void> {
     await link(part, placed).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOSPC') throw error;
-      // A file system without links.
+      // The file system does not support hard links.
       await (await openFile(placed, 'wx')).close();
     });
   }
@@ -260,7 +262,7 @@ export class MediaStore {
     for (const directory of [first, join(this.#directory, area)]) await syncDirectory(directory);
   }
 
-  /** Returns a random id. Files that are stored one after the other share a directory, which is made once. */
+  /** Returns a random id. Files that are stored one after the other share a directory, so that it is made only once. */
   #newFileId(): string {
     if (this.#idsLeft-- <= 0) {
       this.#idsLeft = filesPerDirectory - 1;
@@ -285,7 +287,7 @@ export class MediaStore {
 
 type FileHandle = Awaited<ReturnType<typeof openFile>>;
 
-/** Writes all chunks, which belong to this function from then on. */
+/** Writes all chunks, and frees their memory: the caller must not use them afterwards. */
 async function writeAll(
   handle: FileHandle,
   content: AsyncIterable<Uint8Array>,
@@ -314,10 +316,10 @@ async function writeAll(
   return { size, beginning };
 }
 
-/** Bytes that are written at once. */
+/** Number of bytes that are collected before they are written. */
 const batchBytes = 512 * 1024;
 
-/** Frees the memory of a written chunk at once if it is in a buffer of its own: the collector would run for it often. */
+/** Frees the memory of a written chunk that has its own buffer, so that the garbage collector runs less often. */
 function release({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && byteLength > 0) buffer.transfer(0);
 }

@@ -1,9 +1,9 @@
 import { MatrixError } from '../../protocol/index.ts';
 
-/** Codes of a full disk, an exceeded quota and a too large file. */
+/** Error codes of a full disk, an exceeded quota and a file that is too large. */
 const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** Reports a failing disk: with the cause for the log, and a short message for the client. */
+/** A failure of the disk, with the cause for the log and a message without paths for the client. */
 export class StorageError extends MatrixError {
   constructor(status: number, message: string, cause: unknown) {
     super(status, 'M_UNKNOWN', message);
@@ -11,7 +11,7 @@ export class StorageError extends MatrixError {
   }
 }
 
-/** Turns an error of the operating system into one without paths, which clients may see. */
+/** Converts an error of the operating system to a `StorageError`; returns other errors unchanged. */
 export function asStorageError(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (typeof code !== 'string' || !/^E[A-Z]+$/.test(code)) return error;

@@ -30,7 +30,7 @@ describe('ThumbnailStore', () => {
   const place = () => join(directory, 'thumbnails/local/ab/cd/efghijklmnopqrstuvwx');
   const incoming = () => readdirSync(join(directory, 'incoming'));
 
-  it('stores thumbnails unchanged, each under its name', async () => {
+  it('stores thumbnails unchanged under their names', async () => {
     assert.equal(await store.sizeOf(owner, 'a.png'), undefined);
     await store.store(owner, 'a.png', write('first'));
     await store.store(owner, 'b.png', write('second'));

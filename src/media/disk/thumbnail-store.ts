@@ -16,15 +16,15 @@ export interface ThumbnailStoreDeps {
   readonly maxKept: number;
 }
 
-/** An incomplete file. */
+/** Names of incomplete files in the directory `incoming`. */
 const leftover = /^[A-Za-z]{24}\.thumbnail$/;
 
-/** The file with the properties of the original image. */
+/** Name of the file with the properties of the original image. */
 const facts = 'picture.json';
 
 /**
- * Stores thumbnails on disk. They can be made again when they are missing: no row refers to them, and the
- * name describes the content. They are deleted with their media file (`MediaStore.delete`).
+ * Stores thumbnails on disk. No row refers to them, and their names describe their content, so that missing ones can be
+ * made again. They are deleted with their media file (`MediaStore.delete`).
  */
 export class ThumbnailStore {
   readonly #directory: string;

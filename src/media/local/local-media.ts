@@ -95,7 +95,7 @@ export class LocalMedia {
 
   /**
    * Stores a file under a media id that was made earlier.
-   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_CANNOT_OVERWRITE_MEDIA; as `upload` otherwise
+   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_CANNOT_OVERWRITE_MEDIA; the errors of `upload`
    */
   async complete(
     userId: string,

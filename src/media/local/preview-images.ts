@@ -31,12 +31,12 @@ export interface StoredPreviewImage {
   readonly height: number;
 }
 
-/** Milliseconds that an image is stored: longer than the preview that refers to it. */
+/** Milliseconds that an image is stored: longer than the preview that links to it. */
 const lifetime = 3 * 24 * 3_600_000;
 
 const idsAtOnce = 200;
 
-/** Stores images of URL previews for some days. They belong to no user, so that they count for no user's quota. */
+/** Stores images of URL previews for three days. They belong to no user, so that they do not count for upload quotas. */
 export class PreviewImages {
   readonly #deps: PreviewImagesDeps;
 
@@ -45,8 +45,8 @@ export class PreviewImages {
   }
 
   /**
-   * Stores an image. Its type is that of its bytes.
-   * @returns `undefined` when the bytes are no image, or an administrator has quarantined them
+   * Stores an image. Its content type is determined by its bytes.
+   * @returns `undefined` when the bytes are not an image, or an administrator has quarantined them
    * @throws errors of `content`
    */
   async store(
@@ -80,7 +80,7 @@ export class PreviewImages {
     return { mxcUri: `mxc://${serverName}/${mediaId}`, contentType, size: file.size, width, height };
   }
 
-  /** Deletes the images whose time is over. */
+  /** Deletes the images whose lifetime has ended. */
   async deleteOld(): Promise<void> {
     const { database, clock, moderation } = this.#deps;
     for (;;) {

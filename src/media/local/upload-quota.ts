@@ -10,7 +10,7 @@ export interface UploadLimit {
   readonly max_size: number;
 }
 
-/** Limits how much one user may upload in periods of time: `media_upload_limits`. */
+/** Limits how many bytes one user may upload in periods of time: `media_upload_limits`. */
 export class UploadQuota {
   readonly #limits: readonly UploadLimit[];
   readonly #clock: Clock;

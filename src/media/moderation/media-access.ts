@@ -11,8 +11,8 @@ const flushInterval = 60_000;
 const maxPending = 10_000;
 
 /**
- * Records when each file was last read. A request updates memory only, and pending times are written together once a
- * minute, so that a crash loses at most a minute of them.
+ * Records when each file was last read. A request updates memory only; pending times are written together once a minute,
+ * so that a crash loses the times of at most a minute.
  */
 export class MediaAccess {
   readonly #database: Database;

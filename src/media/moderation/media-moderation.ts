@@ -14,7 +14,7 @@ export interface MediaModerationDeps {
   readonly serverName: string;
 }
 
-/** What is known about a file. Times are milliseconds since the epoch. */
+/** The stored properties of a file. Times are milliseconds since the epoch. */
 export interface MediaDetails {
   readonly origin: string;
   /** Absent for copies of remote media. */
@@ -35,13 +35,13 @@ export interface MediaDetails {
 
 /** Media to delete, by its last use and its size. */
 export interface MediaAge {
-  /** Milliseconds since the epoch: media that was used since then stays. */
+  /** Milliseconds since the epoch: media that was used at this time or later is kept. */
   readonly before: number;
-  /** Bytes: smaller media and media of this size stays. */
+  /** Bytes: media of this size and smaller media is kept. */
   readonly largerThan: number;
 }
 
-/** Rows that are read and deleted at once. */
+/** Maximum number of rows that are read and deleted at once. */
 const rowsAtOnce = 200;
 
 /** Quarantines, protects and deletes media for administrators. */
@@ -57,7 +57,7 @@ export class MediaModeration {
     return this.#deps.access.flush();
   }
 
-  /** Returns what is known about a file; `undefined` for remote media without a copy. */
+  /** Returns the stored properties of a file; `undefined` for unknown media and for remote media without a copy. */
   async details({ serverName, mediaId }: MediaAddress): Promise<MediaDetails | undefined> {
     await this.#deps.access.flush();
     return serverName === this.#deps.serverName
@@ -66,9 +66,9 @@ export class MediaModeration {
   }
 
   /**
-   * Makes files unreadable, with all files of the same content, except protected ones.
-   * @param administrator the user who does it
-   * @returns how many of the files are quarantined
+   * Quarantines files, with all files of the same content, except protected ones: they cannot be read.
+   * @param administrator user id, which is stored with the files
+   * @returns how many of the given files are quarantined
    */
   async quarantine(addresses: readonly MediaAddress[], administrator: string): Promise<number> {
     let count = 0;
@@ -84,7 +84,7 @@ export class MediaModeration {
     return count;
   }
 
-  /** Quarantines all uploads of a local user. @returns how many there are */
+  /** Quarantines all uploads of a local user, except protected ones. @returns how many are quarantined */
   async quarantineOfUser(userId: string, administrator: string): Promise<number> {
     const { serverName, database } = this.#deps;
     let count = 0;
@@ -108,7 +108,7 @@ export class MediaModeration {
     }
   }
 
-  /** Makes a file readable again. */
+  /** Ends the quarantine of a file. Other files of the same content stay quarantined. */
   async release({ serverName, mediaId }: MediaAddress): Promise<void> {
     await this.#deps.database.transaction<MediaTables, void>(async (writer) => {
       if (serverName === this.#deps.serverName) {
@@ -128,7 +128,7 @@ export class MediaModeration {
     });
   }
 
-  /** Protects an upload from quarantine, or ends that. @returns whether there is such an upload */
+  /** Protects an upload from quarantine and retention, or ends the protection. @returns whether the upload exists */
   async setProtected(mediaId: string, isProtected: boolean): Promise<boolean> {
     return this.#deps.database.transaction<MediaTables, boolean>(async (writer) => {
       const { numUpdatedRows } = await writer
@@ -156,7 +156,7 @@ export class MediaModeration {
     return deleted;
   }
 
-  /** Deletes uploads that were not read since a time, except protected ones. @returns how many */
+  /** Deletes uploads that were last read before a time, except quarantined and protected ones. @returns how many */
   async purgeLocal(before: number, signal?: AbortSignal): Promise<number> {
     await this.#deps.access.flush();
     for (let count = 0; ; ) {
@@ -176,9 +176,9 @@ export class MediaModeration {
   }
 
   /**
-   * Deletes uploads that were not used for long.
-   * @param kept returns those of some media ids that stay
-   * @returns the ids
+   * Deletes uploads by age and size, except quarantined and protected ones.
+   * @param kept returns which of the given media ids are kept
+   * @returns the ids of the deleted uploads
    */
   async deleteOldLocal(
     age: MediaAge,
@@ -195,7 +195,7 @@ export class MediaModeration {
     }
   }
 
-  /** Deletes copies of remote media that were not read since a time. @returns how many */
+  /** Deletes copies of remote media that were last read before a time, except quarantined ones. @returns how many */
   async purgeRemote(before: number, signal?: AbortSignal): Promise<number> {
     const { database, disk, access, elsewhere } = this.#deps;
     await access.flush();
@@ -221,7 +221,7 @@ export class MediaModeration {
     }
   }
 
-  /** @returns the ids of the uploads that existed */
+  /** Deletes rows and files of uploads. @returns the ids of the uploads that existed */
   async #deleteUploads(
     uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],
   ): Promise<string[]> {
@@ -268,7 +268,7 @@ export class MediaModeration {
     return rows.map((row) => row.media_id);
   }
 
-  /** @returns the hash of the file; `undefined` for an unknown or protected file */
+  /** Quarantines one file. @returns the hash of the file; `undefined` for an unknown or protected file */
   async #mark(
     writer: Writer<MediaTables>,
     { serverName, mediaId }: MediaAddress,
@@ -356,7 +356,7 @@ const sharedDetails = (row: SharedColumns) => ({
   sha256: row.sha256,
 });
 
-/** Quarantines all files of a content that are not protected. */
+/** Quarantines all files with a content hash that are not protected. */
 async function markHash(writer: Writer<MediaTables>, hash: string, administrator: string): Promise<void> {
   const change = { quarantined_by: administrator };
   await writer

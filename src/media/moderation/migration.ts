@@ -1,6 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** Adds when media was last read, and what administrators have decided about it. */
+/** Adds columns for the time when media was last read, for quarantine and for protection from it. */
 export const mediaModerationMigration: Migration = {
   name: 'media/0002-moderation',
   async up({ db, run }) {

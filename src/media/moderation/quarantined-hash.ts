@@ -1,7 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { MediaTables } from '../tables.ts';
 
-/** Returns the administrator who has quarantined a file of this content, so that new files of it are quarantined, too. */
+/** Returns the administrator who quarantined a file with this hash; new files with the hash are quarantined as well. */
 export async function quarantinedHash(
   reader: Reader<MediaTables>,
   sha256: string,

@@ -10,7 +10,7 @@ import type { FileToStore, StorageProvider } from './storage-provider.ts';
 export interface MoveProgress {
   readonly files: number;
   readonly totalFiles: number;
-  /** Bytes that a provider did not have yet. */
+  /** Bytes that were sent, because a provider did not have them yet. */
   readonly sentBytes: number;
 }
 
@@ -18,15 +18,16 @@ export interface MoveOptions {
   /** `media_store_path`. */
   readonly directory: string;
   readonly providers: readonly OpenedProvider[];
-  /** Whether files stay on this machine, too. */
+  /** Whether the files are kept on this machine, too. */
   readonly keeps: boolean;
   readonly report: (progress: MoveProgress) => void;
 }
 
 /**
- * Stores the media of this machine at the providers, reads it back to compare its hash, and then deletes it here. After an
- * interruption, the next call continues: files that a provider has already are compared and not sent again.
- * @throws Error that names the file which a provider has not stored unchanged
+ * Stores the media of this machine at the providers, reads it back to compare its hash, and then deletes it on this
+ * machine. After an interruption, the next call continues: files that a provider already has are compared, and sent only
+ * if they differ.
+ * @throws Error that names the file if a provider returns other bytes; errors of providers
  */
 export async function moveMedia({ directory, providers, keeps, report }: MoveOptions): Promise<MoveProgress> {
   const areas = (['local', 'remote'] as const).map((area) => ({
@@ -50,7 +51,7 @@ export async function moveMedia({ directory, providers, keeps, report }: MoveOpt
       await provider.store(file.path, local);
       sentBytes += local.size;
       if ((await hashAt(provider, file.path)) !== local.sha256)
-        throw new Error(`the provider "${name}" returns other bytes for ${file.path} than it was sent`);
+        throw new Error(`the storage provider "${name}" did not store ${file.path} unchanged`);
     }
     if (!keeps) await rm(source, { force: true });
   }
@@ -59,7 +60,7 @@ export async function moveMedia({ directory, providers, keeps, report }: MoveOpt
   return done;
 }
 
-/** Returns the paths of all complete files of an area, in their order. */
+/** Returns the sorted paths of all complete files of an area. */
 async function pathsOf(directory: string, area: MediaArea): Promise<string[]> {
   const entries = await readdir(join(directory, area), { recursive: true, withFileTypes: true });
   return entries

@@ -14,9 +14,9 @@ export interface ProviderOptions {
   readonly config: Readonly<Record<string, unknown>> & { readonly directory: string | null };
 }
 
-/** A provider, and which media it stores. */
+/** A provider, and the kinds of media that it stores. */
 export interface OpenedProvider {
-  /** For logs and jobs. */
+  /** Position and module in the configuration, for logs and jobs. */
   readonly name: string;
   readonly provider: StorageProvider;
   readonly storesLocal: boolean;
@@ -26,20 +26,20 @@ export interface OpenedProvider {
 
 export interface ProviderEnvironment {
   readonly clock: Clock;
-  /** For storage that the operator has chosen: refuses no address. */
+  /** Requests to storage that the operator has chosen: no address is blocked. */
   readonly http: OutboundHttp;
   /** Environment variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Names of the reference server's modules, so that its configurations can be used. */
+/** Own names and those of the reference server's modules, so that its configurations can be used. */
 const fileSystemModules = new Set([
   'file_system',
   'synapse.rest.media.v1.storage_provider.FileStorageProviderBackend',
 ]);
 const s3Modules = new Set(['s3', 's3_storage_provider.S3StorageProviderBackend']);
 
-/** Opens the providers of `media_storage_providers`. @throws Error that names the one that cannot be used */
+/** Opens the providers of `media_storage_providers`. @throws Error that names the item that cannot be used */
 export async function openProviders(
   list: readonly ProviderOptions[],
   environment: ProviderEnvironment,
@@ -77,7 +77,7 @@ async function openProvider(
   return openOwnProvider(module, config);
 }
 
-/** Loads a module of the operator: a path of a file, or a package. */
+/** Loads a storage module that the operator has named: the path of a file, or a package. */
 async function openOwnProvider(module: string, config: ProviderOptions['config']): Promise<StorageProvider> {
   const isFile = /^[./]/.test(module);
   const loaded = (await import(isFile ? pathToFileURL(resolve(module)).href : module)) as {

@@ -19,7 +19,7 @@ export interface ProviderStorageDeps {
   readonly providers: readonly OpenedProvider[];
 }
 
-/** Kinds of jobs. */
+/** Kinds of the jobs that store and delete files. */
 const [storing, deleting] = ['media/store-in-provider', 'media/delete-in-providers'] as const;
 
 interface Storing {
@@ -37,14 +37,14 @@ interface Deleting {
   readonly fileIds: string[];
 }
 
-/** Milliseconds between two attempts to store or delete a file, at most; a provider may be away for days. */
+/** Maximum milliseconds between two attempts to store or delete a file: a provider may be unavailable for days. */
 const maxBackoff = 15 * 60_000;
 const backoff = (attempt: number) => Math.min(1_000 * 2 ** attempt, maxBackoff);
 
-/** Returns the path of a file at all providers. */
+/** Returns the path of a file, which is the same at all providers. */
 export const pathAtProvider = (area: MediaArea, fileId: string) => `${area}/${placeOf(fileId)}`;
 
-/** Stores media at the providers of `media_storage_providers`, and finds what this server does not have. */
+/** Stores media at the providers of `media_storage_providers`, and reads from them the files that this server lacks. */
 export class ProviderStorage {
   readonly #deps: ProviderStorageDeps;
 
@@ -63,14 +63,14 @@ export class ProviderStorage {
     });
   }
 
-  /** Whether files may be stored at a provider. */
+  /** Whether any provider is configured. */
   get isUsed(): boolean {
     return this.#deps.providers.length > 0;
   }
 
   /**
    * Stores an upload of a local user at the providers with `store_synchronous`.
-   * @throws MatrixError M_UNKNOWN (503) when one of them fails
+   * @throws MatrixError M_UNKNOWN (503) when one of these fails
    */
   async storeNow(file: StoredFile): Promise<void> {
     const { disk, log } = this.#deps;
@@ -89,7 +89,7 @@ export class ProviderStorage {
     }
   }
 
-  /** Deletes an upload that `storeNow` has stored and that was refused afterwards. Failures are only logged. */
+  /** Deletes an upload at the providers of `storeNow`, after it was refused. Failures are only logged. */
   async discard({ fileId }: StoredFile): Promise<void> {
     for (const { name, provider } of this.#providersOf('local', true)) {
       await provider
@@ -100,7 +100,7 @@ export class ProviderStorage {
     }
   }
 
-  /** Schedules that a file is stored at the providers that `storeNow` leaves out. */
+  /** Schedules jobs that store a file at the providers that `storeNow` leaves out. */
   async schedule(writer: AnyWriter, area: MediaArea, { fileId, size, sha256 }: StoredFile): Promise<void> {
     const { jobs, clock } = this.#deps;
     for (const { name } of this.#providersOf(area, false)) {
@@ -109,7 +109,7 @@ export class ProviderStorage {
     }
   }
 
-  /** Schedules that files are deleted at all providers. */
+  /** Schedules a job that deletes files at all providers. */
   async scheduleDeletion(writer: AnyWriter, area: MediaArea, fileIds: readonly string[]): Promise<void> {
     const { jobs, clock } = this.#deps;
     if (!this.isUsed || fileIds.length === 0) return;
@@ -141,7 +141,7 @@ export class ProviderStorage {
     return this.#deps.providers.filter(
       (provider) =>
         (area === 'local' ? provider.storesLocal : provider.storesRemote) &&
-        // Only uploads of local users are waited for.
+        // Only uploads of local users wait for a provider.
         (provider.isSynchronous && area === 'local') === isSynchronous,
     );
   }

@@ -33,7 +33,7 @@ import { ProviderStorage, type ProviderStorageDeps } from './provider-storage.ts
 import { s3Options as s3OptionsOf } from './s3-options.ts';
 import { S3Provider } from './s3-provider.ts';
 
-/** Storage of S3's protocol, behind a proxy that can break the connection in several ways. */
+/** Starts S3-compatible storage behind a proxy that can fail in several ways. */
 async function startS3(directory: string) {
   const s3 = new S3rver({
     address: '127.0.0.1',
@@ -60,7 +60,7 @@ async function startS3(directory: string) {
   await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
-    /** Replaces the answers; `undefined` passes requests on. */
+    /** Replaces the responses of the storage; with `undefined` requests are passed on to it. */
     answerWith(other: typeof answer) {
       answer = other;
     },
@@ -208,7 +208,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const late = upload('too slow');
       await clock.untilTimerRuns([30_000, 31_000]);
       clock.advance(31_000);
-      // The deletion of what may have been stored is slow, too.
+      // The deletion of the object, which may have been stored, times out as well.
       await clock.untilTimerRuns([29_000, 30_000]);
       clock.advance(31_000);
       assert.equal(await late, '503 M_UNKNOWN');
@@ -217,7 +217,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(filesIn(join(store, 'incoming')), []);
     });
 
-    it('serves and restores what is missing on the disk while it streams from a provider', async () => {
+    it('serves files that are missing on the disk from a provider, and restores them while they stream', async () => {
       const large = 'x'.repeat(1_000_000);
       const [one, two] = [await upload('from the directory'), await upload(large)];
       await eventually(
@@ -232,7 +232,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(local().length, 2);
     });
 
-    it('makes thumbnails of an image that is only at a provider', async () => {
+    it('makes thumbnails of an image that only a provider has', async () => {
       s3.answerWith(undefined);
       const image = await upload(await testImage(64, 48));
       loseLocalFiles();
@@ -243,7 +243,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('does not serve wrong bytes of a provider, and answers with 503 while none can be reached', async () => {
+    it('does not serve wrong bytes of a provider, and answers 503 while no provider can be reached', async () => {
       const media = await upload('the right bytes');
       await eventually('the copy in the directory', () => atProviders('the right bytes')[0]);
       loseLocalFiles();
@@ -259,7 +259,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await read(media)).text, 'the right bytes');
     });
 
-    it('stores copies of remote media at a module of the operator [option: media_storage_providers[].store_remote]', async () => {
+    it('stores copies of remote media with a storage module of the operator [option: media_storage_providers[].store_remote]', async () => {
       const remote = await several.scripted('far.test');
       remote.on('GET /_matrix/federation/v1/media/download', (_request, response) => {
         const part =
@@ -360,7 +360,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.ok(pieces < 20, `${pieces} pieces`);
     });
 
-    it('logs a warning for a copy to a provider that is not configured any longer', async () => {
+    it('logs a warning for a job whose provider is not in the configuration', async () => {
       const runs = new Map<string, (job: { payload: unknown }) => Promise<unknown>>();
       const lines: string[] = [];
       const jobs = { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) };
@@ -372,7 +372,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([level, provider, fileId], ['warn', '1 s3', 'abc']);
     });
 
-    it('does not start with a provider that cannot be used', async () => {
+    it('throws an error that names the provider or option that cannot be used', async () => {
       const environment = { clock, http: outboundHttp(), environment: {} };
       const withConfig = (module: string, config: object) =>
         openProviders([{ ...s3Options(), module, config: { directory: null, ...config } }], environment);

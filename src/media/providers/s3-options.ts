@@ -69,7 +69,7 @@ export function s3Options(
   };
 }
 
-/** Returns the URL of all objects, which the path of one is appended to. */
+/** Returns the common beginning of the URLs of all objects; the path of an object is appended to it. */
 function objectsUrl({ bucket, endpoint_url, path_style, prefix = '' }: Config, region: string): string {
   const endpoint = new URL(endpoint_url ?? `https://s3.${region}.amazonaws.com`);
   const isPathStyle = path_style ?? endpoint_url !== undefined;

@@ -12,16 +12,16 @@ export interface S3Deps {
   readonly options: S3Options;
 }
 
-/** Milliseconds until a response begins, besides the time for the bytes of a file at a slow connection. */
+/** Timeout until a response begins, in milliseconds; uploads get more time for their bytes on a slow connection. */
 const responseTimeout = 30_000;
 const transferTimeout = (bytes: number) => responseTimeout + bytes / 128;
 
-/** Milliseconds for the body of a file. */
+/** Timeout of a download with its body, in milliseconds. */
 const downloadTimeout = 10 * 60_000;
 
 const maxErrorBytes = 65_536;
 
-/** The hash of an empty body. */
+/** SHA-256 of an empty body, in hexadecimal. */
 const emptyHash = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 /** Stores media in S3-compatible object storage: `module: s3`. */
@@ -32,7 +32,7 @@ export class S3Provider implements StorageProvider {
     this.#deps = deps;
   }
 
-  /** Sends the hash of the file with it, which the storage compares with what has arrived. */
+  /** Sends a file with its hash, which the storage compares with the received bytes. */
   async store(path: string, { source, size, sha256 }: FileToStore): Promise<void> {
     const { storageClass } = this.#deps.options;
     const headers = storageClass === undefined ? {} : { 'x-amz-storage-class': storageClass };
@@ -109,7 +109,7 @@ export class S3Provider implements StorageProvider {
   }
 }
 
-/** Reads the beginning of a response and ends it. @throws Error that names its status and the code of the storage */
+/** Reads the beginning of a response and ends it. @throws Error with status and error code, for an unexpected status */
 async function expectStatus(
   { status, body }: FetchedResponse<Readable>,
   expected: readonly number[],

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
-/** A file to store, whose content is known. */
+/** A file to store, with its size and hash. */
 export interface FileToStore {
-  /** Where this server has it; absolute. */
+  /** Absolute path of the file on this machine. */
   readonly source: string;
   /** Bytes. */
   readonly size: number;
@@ -11,14 +11,15 @@ export interface FileToStore {
 }
 
 /**
- * Further storage of media. A module of an operator exports by default a function that takes `config` and returns this,
- * or a promise of it. Paths consist of letters, digits, dots and slashes, for instance `local/aB/cD/eFgH`.
+ * Additional storage for media. The default export of a storage module is a function that takes `config` and returns a
+ * `StorageProvider` or a promise of one. Paths consist of letters, digits, dots and slashes, for instance
+ * `local/aB/cD/eFgH`.
  */
 export interface StorageProvider {
-  /** Stores a file durably; replaces one of the same path. @throws when that is not certain */
+  /** Stores a file durably; replaces a file with the same path. @throws Error when the file may not be stored */
   store(path: string, file: FileToStore): Promise<void>;
-  /** Opens a file; `undefined` when there is none. @throws when the storage does not answer */
+  /** Opens a file; `undefined` when it does not exist. @throws Error when the storage does not answer */
   open(path: string): Promise<Readable | undefined>;
-  /** Deletes a file, if there is one. */
+  /** Deletes a file if it exists. */
   delete(path: string): Promise<void>;
 }

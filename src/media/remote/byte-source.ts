@@ -40,7 +40,7 @@ export class ByteSource {
     }
   }
 
-  /** Skips these bytes if they are next. @returns whether they were */
+  /** Skips these bytes if the stream continues with them. @returns whether it does */
   async skip(bytes: string): Promise<boolean> {
     while (this.#buffer.length < bytes.length && (await this.#fill()));
     if (this.#buffer.toString('latin1', 0, bytes.length) !== bytes) return false;

@@ -14,10 +14,10 @@ export interface IncomingMedia extends MediaDescription {
 }
 
 /**
- * Requests media from a remote server: from the federation endpoint, or from the unauthenticated endpoint for clients if
- * the server does not have the other one.
+ * Requests media from a remote server: from the federation endpoint, or from the unauthenticated endpoint of the
+ * client-server API if the server does not have the federation endpoint.
  * @param openly uses only the unauthenticated endpoint
- * @throws MatrixError; `content` as well, and MalformedMultipart
+ * @throws MatrixError; reading `content` throws MatrixError and MalformedMultipart
  * Source: server-server API, "Content Repository".
  */
 export async function fetchMedia(
@@ -75,7 +75,7 @@ function headerOf({ headers }: MediaResponse, name: string): string | undefined 
 function locationOf(location: string): URL {
   const url = URL.parse(location);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new MalformedMultipart('It points to what is no address of the web');
+    throw new MalformedMultipart('The Location header is not an http or https URL');
   }
   return url;
 }

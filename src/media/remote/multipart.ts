@@ -6,10 +6,10 @@ export class MalformedMultipart extends Error {
   override readonly name = 'MalformedMultipart';
 }
 
-/** Bytes of a line, header lines, and bytes of the metadata. */
+/** Maximum bytes of a line, number of header lines, and bytes of the metadata. */
 const [maxLineBytes, maxLines, maxMetadataBytes] = [8_192, 32, 65_536];
 
-/** Characters of the content-type header. */
+/** Maximum characters of the `Content-Type` header. */
 const maxTypeLength = 1_000;
 
 const mediaType =
@@ -19,7 +19,7 @@ const headerName = /^[!#$%&'*+\-.^_`|~A-Za-z0-9]+$/;
 
 /** The part with the media, or with the URL of the media. */
 export interface MediaPart {
-  /** By lower-case name; the first of each. */
+  /** Header values by lower-case name; the first of each name. */
   readonly headers: ReadonlyMap<string, string>;
   /** Fails with MalformedMultipart when the response ends incorrectly. */
   readonly content: AsyncIterable<Uint8Array>;
@@ -53,7 +53,7 @@ export function boundaryOf(contentType: string | undefined): string {
   const [, quoted, token] = mediaType.exec(contentType?.slice(0, maxTypeLength) ?? '') ?? [];
   const boundary = quoted ?? token;
   if (boundary === undefined || !boundaryCharacters.test(boundary)) {
-    throw new MalformedMultipart('It is not of several parts');
+    throw new MalformedMultipart('The content type is not multipart/mixed with a boundary');
   }
   return boundary;
 }

@@ -41,23 +41,21 @@ export interface RemoteMediaDeps {
 export interface RemoteMediaRequest {
   /** Milliseconds to wait for a pending upload. */
   readonly uploadTimeout: number;
-  /** The address of the client. */
+  /** IP address of the client. */
   readonly ip: string;
-  /**
-   * Whether the request is unauthenticated: then the remote server is asked at its unauthenticated endpoint.
-   */
+  /** Whether the request is unauthenticated: then media is fetched from the remote server's unauthenticated endpoint. */
   readonly isOpen: boolean;
-  /** Whether the remote server may be asked at all. */
+  /** Whether the media may be fetched from the remote server. */
   readonly mayFetch: boolean;
 }
 
-/** Concurrent downloads, of all clients and of one client address. */
+/** Maximum number of concurrent downloads, for all clients and for one client address. */
 const [maxDownloads, maxDownloadsPerAddress] = [64, 32];
 
-/** Milliseconds until a response begins, in addition to the upload timeout, and until it has ended. */
+/** Timeouts in milliseconds: until a response begins, in addition to the upload timeout, and until it ends. */
 const [responseTimeout, downloadTimeout] = [30_000, 10 * 60_000];
 
-/** Bytes of a multipart response besides its media. */
+/** Maximum bytes of a multipart response in addition to its media. */
 const multipartOverhead = 128 * 1024;
 
 /** Downloads remote media and stores copies. */
@@ -107,7 +105,7 @@ export class RemoteMedia {
     return undefined;
   }
 
-  /** Concurrent requests for the same file share one download. */
+  /** Downloads a file once for all concurrent requests for it. */
   #download(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
     const key = `${wanted.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
     const running = this.#downloads.get(key);
@@ -184,7 +182,7 @@ export class RemoteMedia {
   }
 }
 
-/** Another download stored the file first: this copy is not needed. */
+/** Another download has stored the file first: this copy is not needed. */
 class AlreadyStored extends Error {}
 
 export const responseTimedOut = () => unknown('The remote server did not answer in time', 504);
@@ -193,7 +191,7 @@ export const responseTimedOut = () => unknown('The remote server did not answer 
 export const remoteMediaTooLarge = () =>
   new MatrixError(502, 'M_TOO_LARGE', 'This content of a remote server is too large');
 
-/** Returns the error for the client when a response is incomplete or malformed. */
+/** Returns the error for the client; for incomplete and malformed responses a MatrixError. */
 function errorOf(error: unknown): unknown {
   if (error instanceof MalformedMultipart)
     return unknown(`Invalid response of the remote server: ${error.message}`, 502);

@@ -69,7 +69,7 @@ for (const database of serverDatabases(import.meta.url)) {
       readdirSync(join(store, below), { recursive: true, withFileTypes: true }).filter((entry) =>
         entry.isFile(),
       ).length;
-    /** Time passes while it waits, so that a job whose lease was lost by the jump of the clock is tried again. */
+    /** Advances the clock while it waits, so that a job whose lease expired by the jump of the clock is retried. */
     const untilDeleted = (what: string, check: () => boolean | Promise<boolean>) =>
       eventually(what, () => {
         clock.advance(600_000);
@@ -78,7 +78,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const administer = (path: string, query = {}) =>
       admin.ask('POST', `/_synapse/admin/v1${path}`, {}, query);
 
-    it('deletes uploads that were not read for long and their thumbnails, but none that is protected or quarantined [option: media_retention.local_media_lifetime]', async () => {
+    it('deletes uploads that were last read before the lifetime, with their thumbnails, except protected and quarantined ones [option: media_retention.local_media_lifetime]', async () => {
       const unread = await upload(await testImage(900, 700));
       const [readLater, safe, evil] = [
         await upload('read later'),
@@ -97,7 +97,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([await read(readLater), await read(safe)], [200, 200]);
     });
 
-    it('deletes copies of remote media that were not read for long [option: media_retention.remote_media_lifetime]', async () => {
+    it('deletes copies of remote media that were last read before the lifetime, except quarantined ones [option: media_retention.remote_media_lifetime]', async () => {
       for (const id of ['one', 'two']) assert.equal(await read(`far.test/${id}`), 200);
       assert.equal(files('remote'), 2);
       assert.equal((await administer('/media/quarantine/far.test/two')).status, 200);

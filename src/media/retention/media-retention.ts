@@ -8,15 +8,15 @@ export interface MediaRetentionDeps {
   readonly moderation: MediaModeration;
   readonly options: {
     readonly media_retention: {
-      /** Milliseconds; null stores uploads for ever. */
+      /** Milliseconds; null: uploads never expire. */
       readonly local_media_lifetime: number | null;
-      /** Milliseconds; null stores copies for ever. */
+      /** Milliseconds; null: copies never expire. */
       readonly remote_media_lifetime: number | null;
     };
   };
 }
 
-/** Deletes media that was not read for long: `media_retention`. */
+/** Deletes media that was last read before the lifetimes of `media_retention`. */
 export class MediaRetention {
   readonly #deps: MediaRetentionDeps;
 
@@ -24,13 +24,14 @@ export class MediaRetention {
     this.#deps = deps;
   }
 
-  /** @param signal ends the work early; the next call continues it */
+  /** Deletes expired media. @param signal ends the work early; the next call continues it */
   async apply(signal: AbortSignal): Promise<void> {
     const { clock, moderation, options, log } = this.#deps;
     const { local_media_lifetime: ofLocal, remote_media_lifetime: ofRemote } = options.media_retention;
     const now = clock.now();
     const uploads = ofLocal === null ? 0 : await moderation.purgeLocal(now - ofLocal, signal);
     const copies = ofRemote === null ? 0 : await moderation.purgeRemote(now - ofRemote, signal);
-    if (uploads + copies > 0) log.info({ uploads, copies }, 'Deleted media that was not used for long');
+    if (uploads + copies > 0)
+      log.info({ uploads, copies }, 'Deleted media that has expired by media_retention');
   }
 }

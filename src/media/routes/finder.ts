@@ -29,9 +29,10 @@ export class MediaFinder {
   }
 
   /**
-   * @param given from the path of a request
-   * @throws MatrixError as `LocalMedia.find` and `RemoteMedia.find` do; M_NOT_FOUND also for an
-   * unauthenticated request for authenticated media
+   * Finds a file.
+   * @param given server name and media id of the request's path
+   * @throws MatrixError the errors of `LocalMedia.find` and `RemoteMedia.find`; M_NOT_FOUND for an unauthenticated
+   * request for authenticated media
    */
   async find(given: { serverName: string; mediaId: string }, wanted: FindRequest): Promise<MediaFile> {
     const { serverName, local, remote, options } = this.#deps;
@@ -47,5 +48,5 @@ export class MediaFinder {
   }
 }
 
-/** Bounds the timeout that a client asks for; in milliseconds. */
+/** Returns the timeout that a client asks for, at most `longest`; in milliseconds. */
 export const boundedTimeout = (asked: number, longest: number) => Math.min(Math.max(0, asked), longest);

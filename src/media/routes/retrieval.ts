@@ -2,30 +2,30 @@ import { Type } from 'typebox';
 import type { RouteRequest } from '../../kernel/http/index.ts';
 import { boundedTimeout, type FindRequest } from './finder.ts';
 
-/** Milliseconds that a client's request may wait for a pending upload. */
+/** Maximum milliseconds that a client's request may wait for a pending upload. */
 const maxTimeout = 60_000;
 
-/** Parameters of all downloads and thumbnails. */
+/** Query parameters of all downloads and thumbnails. */
 export const authedParameters = { timeout_ms: Type.Integer({ default: 20_000 }) };
 
-/** Parameters of the unauthenticated endpoints. This server never redirects. */
+/** Query parameters of the unauthenticated endpoints. `allow_redirect` is ignored: this server never redirects. */
 export const unauthenticatedParameters = {
   ...authedParameters,
   allow_remote: Type.Boolean({ default: true }),
   allow_redirect: Type.Boolean({ default: false }),
 };
 
-/** Parsed parameters. */
+/** Parsed query parameters. */
 export interface Retrieval {
   readonly timeout_ms: number;
   readonly allow_remote?: boolean;
 }
 
-/** @param rest of the path, after the version */
+/** Returns the paths of an unauthenticated endpoint in all versions. @param rest the path after the version */
 export const unauthenticatedPaths = (rest: string) =>
   ['v3', 'r0', 'v1'].map((version) => `/_proto/media/${version}${rest}`);
 
-/** Returns the request for media that a client sends. @param isOpen whether it is unauthenticated */
+/** Returns what `MediaFinder` needs of a client's request. @param isOpen whether the request is unauthenticated */
 export const findRequestOf = (
   { ip, signal }: Pick<RouteRequest, 'ip' | 'signal'>,
   { timeout_ms, allow_remote = true }: Retrieval,

@@ -76,7 +76,7 @@ describe('conditional requests for media', () => {
     assert.deepEqual([status, text, headers.get('content-length')], [200, '', '10']);
   });
 
-  it('serves files of several buffers unchanged, and closes files of clients that disconnect', async () => {
+  it('serves files larger than the buffer unchanged, and closes the file when a client disconnects', async () => {
     const body = Buffer.from(Array.from({ length: 1_000_003 }, (_, index) => index % 251));
     const large = `download/${await upload(body)}`;
     assert.ok(Buffer.from((await get(large)).text, 'latin1').equals(body));

@@ -5,7 +5,7 @@ type Headers = RouteRequest['headers'];
 const textOf = (value: string | string[] | undefined) =>
   Array.isArray(value) ? value.join(',') : (value ?? '');
 
-/** Whether the client has the content with this tag already. Source: RFC 9110, 13.1.2. */
+/** Whether `If-None-Match` says that the client has the content with this entity tag. Source: RFC 9110, 13.1.2. */
 export function isKnown(headers: Headers, tag: string): boolean {
   const given = textOf(headers['if-none-match']);
   if (given.trim() === '*') return true;
@@ -18,9 +18,9 @@ export interface ByteRange {
 }
 
 /**
- * Returns the range of bytes that a request asks for; `undefined` when it asks for all, for several ranges, in another
- * unit, or for a range of other content.
- * @returns `unsatisfiable` for a range outside of the content
+ * Returns the range of bytes that a request asks for.
+ * @returns `unsatisfiable` for a range outside of the content; `undefined` when all bytes are sent: without a range, for
+ * several ranges, another unit, or an `If-Range` of other content
  * Source: RFC 9110, 14.2.
  */
 export function rangeOf(

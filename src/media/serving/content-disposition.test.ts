@@ -6,7 +6,7 @@ import { isFileName } from '../description.ts';
 import { contentDisposition, fileNameIn } from './content-disposition.ts';
 
 describe('contentDisposition', () => {
-  it('is inline only for harmless types', () => {
+  it('returns inline only for types that browsers may show safely', () => {
     assert.equal(contentDisposition('image/png', undefined), 'inline');
     assert.equal(contentDisposition('Text/Plain; charset=utf-8', undefined), 'inline');
     for (const type of ['text/html', 'image/svg+xml', 'application/pdf', 'text/xml', 'image/png2', '']) {
@@ -14,7 +14,7 @@ describe('contentDisposition', () => {
     }
   });
 
-  it('contains the file name in plain or extended form', () => {
+  it('writes the file name in plain or extended form', () => {
     const written = (name: string) => contentDisposition('image/png', name).slice('inline; '.length);
     assert.equal(written('cat.png'), 'filename=cat.png');
     assert.equal(written('my "cat".png'), 'filename="my \\"cat\\".png"');
@@ -22,7 +22,7 @@ describe('contentDisposition', () => {
     assert.equal(written('a\r\nSet-Cookie: x'), "filename*=utf-8''a%0D%0ASet-Cookie%3A%20x");
   });
 
-  it('writes any file name such that fileNameIn() returns it', () => {
+  it('writes every file name so that fileNameIn() reads it unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1 }).filter(isFileName), (name) => {
         const header = contentDisposition('image/png', name);

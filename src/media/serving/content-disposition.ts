@@ -1,6 +1,6 @@
 import { essenceOf, isFileName } from '../description.ts';
 
-/** Types that browsers may show without risk. Source: client-server API, "Serving inline content". */
+/** Content types that browsers may show safely. Source: client-server API, "Serving inline content". */
 const inlineTypes: ReadonlySet<string> = new Set([
   'text/css',
   'text/plain',
@@ -34,7 +34,7 @@ const inlineTypes: ReadonlySet<string> = new Set([
 const plain = new Set([...'!#$&+-.^_`|~'].map((character) => character.charCodeAt(0)));
 
 /**
- * Returns the header for content of this type and name: inline only for harmless types.
+ * Returns the `Content-Disposition` header for content: `inline` only for types that browsers may show safely.
  * Source: client-server API, `GET /_matrix/client/v1/media/download/{serverName}/{mediaId}`; RFC 6266.
  */
 export function contentDisposition(contentType: string, fileName: string | undefined): string {
@@ -64,8 +64,8 @@ function extended(name: string): string {
 const maxHeaderLength = 8_192;
 
 /**
- * Returns the file name in a header of a remote server; `undefined` when there is no valid one. Prefers the
- * extended form. Source: RFC 6266, sections 4.1 and 4.3.
+ * Returns the file name in a `Content-Disposition` header of a remote server; `undefined` without a valid one. Prefers
+ * the extended form. Source: RFC 6266, sections 4.1 and 4.3.
  */
 export function fileNameIn(header: string | undefined): string | undefined {
   if (header === undefined || header.length > maxHeaderLength) return undefined;

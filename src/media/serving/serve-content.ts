@@ -21,10 +21,10 @@ const protection: Readonly<Record<string, string>> = {
   'X-Robots-Tag': 'noindex, nofollow, noarchive, noimageindex',
 };
 
-/** Content never changes; authenticated media may be cached by the browser only. */
+/** Returns the `Cache-Control` header. Content never changes; `private` content may be cached by browsers only. */
 const cacheFor = (audience: 'public' | 'private') => `${audience}, max-age=86400, immutable`;
 
-/** A file or one of its thumbnails, ready to be served. It must be served or closed. */
+/** An open file or thumbnail. It must be served or closed. */
 export interface Content extends MediaDescription {
   /** Bytes. */
   readonly size: number;
@@ -53,15 +53,15 @@ export interface Serving {
   readonly request: Pick<RouteRequest, 'headers'>;
   /** Identifies the bytes: a strong entity tag with its quotes. */
   readonly tag: string;
-  /** Replaces the name with which it was uploaded. */
+  /** Replaces the file name of the upload. */
   readonly fileName?: string | undefined;
   /** Whether shared caches may store it. */
   readonly audience: 'public' | 'private';
 }
 
 /**
- * Serves content to a client: a range of it if the client asks for one, and nothing when the client has it.
- * @param open is not called when the client has the content
+ * Serves content to a client: all of it or the requested range, or 304 if the client has it.
+ * @param open opens the content; not called when the client has it
  */
 export async function serveContent(open: () => Promise<Content>, serving: Serving): Promise<Reply> {
   const { request, tag, audience } = serving;

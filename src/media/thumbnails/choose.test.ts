@@ -92,7 +92,7 @@ describe('chooseTarget', () => {
   const methods = fc.constantFrom<Method>('crop', 'scale');
   const asked = fc.record({ width: pixels, height: pixels, method: methods });
 
-  it('is never smaller than requested, and never larger than the image', () => {
+  it('returns a size that is never smaller than requested, and never larger than the image', () => {
     const lists = fc.oneof(fc.constant(usual.thumbnail_sizes), fc.array(asked, { maxLength: 6 }));
     fc.assert(
       fc.property(size, asked, lists, fc.boolean(), (image, wish, thumbnail_sizes, dynamic_thumbnails) => {
@@ -121,7 +121,7 @@ describe('chooseTarget', () => {
       }),
       { numRuns: 2_000 },
     );
-    // Five of the list, each kind doubled up to the image, and the image.
+    // The five sizes of the list, both methods doubled up to the size of the image, and the image.
     assert.ok(made.size <= 5 + 6 + 4 + 1, [...made].join());
   });
 });

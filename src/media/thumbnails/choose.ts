@@ -6,14 +6,14 @@ export interface ThumbnailOptions {
   readonly thumbnail_sizes: readonly ThumbnailSize[];
 }
 
-/** A thumbnail to be made, with its final size; nothing is enlarged. */
+/** The final size of a thumbnail; images are never enlarged. */
 export interface Target extends Size {
   readonly method: Method;
 }
 
 /**
- * Chooses the thumbnail for a request: never smaller than requested, unless the image is. `undefined`
- * stands for the image in its own size.
+ * Chooses the thumbnail for a request: never smaller than requested, unless the image is smaller. `undefined` stands for
+ * the image in its own size.
  * Source: client-server API, "Thumbnails".
  */
 export function chooseTarget(
@@ -46,7 +46,7 @@ export function targetOf(image: Size, size: ThumbnailSize): Target {
 /** Whether the target has the full size of the image. */
 export const isWhole = (image: Size, target: Target) => covers(target, image);
 
-/** Returns the smallest target; for crops, among those of the nearest proportions. */
+/** Returns the smallest target; for crops, the smallest of those with the nearest proportions. */
 function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
   const stretch = ({ width, height, method }: Target) =>
     method === 'scale' ? 0 : Math.abs(Math.log((width * wanted.height) / (height * wanted.width)));
@@ -54,8 +54,8 @@ function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
 }
 
 /**
- * Doubles the largest size of the list up to the size of the image, so that requests for larger sizes are
- * answered with few different thumbnails: see decision 0118.
+ * Doubles the largest size of the list up to the size of the image, so that requests for larger sizes need few different
+ * thumbnails (decision 0118).
  */
 function larger(image: Size, method: Method, sizes: readonly ThumbnailSize[]): ThumbnailSize[] {
   const last = sizes

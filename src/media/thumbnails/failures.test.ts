@@ -15,10 +15,10 @@ import type { MediaFile } from '../media-file.ts';
 import { ImageTasks } from './image-tasks.ts';
 import { Thumbnails } from './thumbnails.ts';
 
-/** Widths for which the program hangs, makes a thumbnail, loses its source, or refuses. */
+/** Widths for which the program of the test hangs, makes a thumbnail, deletes its source, or refuses. */
 const [hang, make, loseSource, refuse] = [1, 2, 3, 4];
 
-describe('Thumbnails that fail', () => {
+describe('Thumbnails', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-failures-'));
   const journal = join(folder, 'journal');
   const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
@@ -83,7 +83,7 @@ describe('Thumbnails that fail', () => {
     );
   const noThumbnail = { status: 400, errcode: 'M_UNKNOWN' };
 
-  it('kills the process after the timeout, and does not retry for a while', async () => {
+  it('kills the process after the timeout, and retries after ten minutes only', async () => {
     const image = await file();
     for (const times of [1, 2]) {
       const first = outcome(find(image, hang));
@@ -103,13 +103,13 @@ describe('Thumbnails that fail', () => {
     const image = await file();
     const hanging = outcome(find(image, hang));
     await eventually('it to begin', () => tried().length === 1);
-    // One is running, and forty-nine are waiting.
+    // One request is running, and 49 are waiting.
     const behind = Array.from({ length: 50 }, (_, index) => outcome(find(image, make, 1 + index)));
     assert.equal(await Promise.race(behind), 429);
     const other = find(await file(), make);
     const startedAt = clock.monotonic();
     await eventually('the other to begin', () => {
-      // Far less than the timeout of the image that hangs.
+      // The advanced time is much shorter than the timeout of the image that hangs.
       if (clock.monotonic() < startedAt + 5_000) clock.advance(100);
       return tried().length === 2;
     });
@@ -124,7 +124,7 @@ describe('Thumbnails that fail', () => {
     const images = await Promise.all(Array.from({ length: 202 }, file));
     for (const image of images) await find(image, make);
     const before = tried().length;
-    // One is running, and two hundred are waiting.
+    // One request is running, and 200 are waiting.
     const answers = images.map((image) => outcome(find(image, hang)));
     assert.equal(await Promise.race(answers), 429);
     clock.advance(500);
@@ -134,14 +134,14 @@ describe('Thumbnails that fail', () => {
     assert.equal(all.filter((status) => status === 429).length, 1);
   });
 
-  it('answers 400 M_UNKNOWN when the library rejects the image', async () => {
+  it('answers 400 M_UNKNOWN when the image library rejects the image', async () => {
     const image = await file();
     await assert.rejects(find(image, refuse), noThumbnail);
     await assert.rejects(find(image, make), noThumbnail);
     assert.deepEqual(tried(), [refuse]);
   });
 
-  it('deletes thumbnails of a file that was deleted meanwhile', async () => {
+  it('deletes a thumbnail whose file was deleted while it was made', async () => {
     const image = await file();
     await assert.rejects(find(image, loseSource), { status: 404 });
     const left = readdirSync(directory, { recursive: true, withFileTypes: true });

@@ -1,4 +1,4 @@
-/** Reads untrusted images in a process of its own (decision 0118). No other program loads the library. */
+/** The program of the process that reads untrusted images (decision 0118). Only this process loads the image library. */
 import { performTasks } from '../../kernel/task-processes/index.ts';
 import type { ImageResult, ImageTask } from './image-task.ts';
 

@@ -4,7 +4,7 @@ import type { Image } from './image.ts';
 /** Formats of thumbnails. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'webp';
 
-/** Tasks of the process that reads images. Paths are absolute. */
+/** A task of the process that reads images. Paths are absolute. */
 export type ImageTask =
   | { readonly kind: 'examine'; readonly source: string }
   | {
@@ -13,14 +13,14 @@ export type ImageTask =
       readonly destination: string;
       readonly target: Target;
       readonly format: ThumbnailFormat;
-      /** Number of frames: all, or the first. */
+      /** Whether all frames are read, or only the first. */
       readonly isAnimated: boolean;
-      /** Of all frames that are read. */
+      /** Maximum pixels of all frames that are read. */
       readonly maxPixels: number;
     };
 
 export type ImageResult =
   | { readonly kind: 'image'; readonly image: Image }
   | { readonly kind: 'made' }
-  /** The bytes are no readable image; `why` is the reason. */
+  /** The bytes are not a readable image; `why` is the reason. */
   | { readonly kind: 'refused'; readonly why: string };

@@ -92,7 +92,7 @@ describe('ImageTasks with untrusted images', () => {
     assert.equal(await tried(await testImage(9, 9)), 'made');
   });
 
-  it('accepts the formats of photos only', async () => {
+  it('accepts only common image formats: no TIFF, SVG or PBM', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
     for (const bytes of [await testImage(9, 9, 'tiff'), Buffer.from(svg), Buffer.from('P1 1 1 1')]) {
       assert.equal(await tried(bytes), 'refused');
@@ -101,7 +101,7 @@ describe('ImageTasks with untrusted images', () => {
     await assert.rejects(tasks.examine(source, 'urgent'), NoThumbnail);
   });
 
-  it('loads the library in separate processes only', () => {
+  it('loads the image library in separate processes only', () => {
     const moduleUrl = JSON.stringify(new URL('../index.ts', import.meta.url).href);
     const list = 'console.log(JSON.stringify(process.report.getReport().sharedObjects))';
     const loaded = (of: string) =>
@@ -134,7 +134,7 @@ describe('ImageTasks with untrusted images', () => {
       crashing.stop();
     });
 
-    it('refuses an image for which the process answers nonsense', async () => {
+    it('refuses an image for which the process returns an invalid result', async () => {
       const good = { format: 'png', width: 1, height: 1, frames: 1 };
       const answers = [null, 'image', { kind: 'image' }, { kind: 'made' }, { kind: 'image', image: good }];
       const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);

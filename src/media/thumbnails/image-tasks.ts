@@ -4,7 +4,7 @@ import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts
 import { asImage, type Image } from './image.ts';
 import type { ImageResult, ImageTask } from './image-task.ts';
 
-/** The library rejects a file, or crashes on it. */
+/** No thumbnail can be made of a file: it is not an image, or the image library rejects it or crashes. */
 export class NoThumbnail extends Error {
   override readonly name = 'NoThumbnail';
 }
@@ -27,28 +27,28 @@ const limits = {
  */
 const environment = { VIPS_DISC_THRESHOLD: '8g', MALLOC_ARENA_MAX: '2' };
 
-/** Reads images and makes thumbnails in processes that may crash: see decision 0118. */
+/** Reads images and makes thumbnails in separate processes, which may crash (decision 0118). */
 export class ImageTasks {
   readonly #processes: TaskProcesses<ImageTask, ImageResult>;
   readonly #log: Logger;
   #hasComplained = false;
 
-  /** @param program of the processes, without its extension */
+  /** @param program path of the program of the processes, without its extension */
   constructor({ clock, log }: { clock: Clock; log: Logger }, program = './image-process') {
     this.#log = log;
     const importedFrom = import.meta.url;
     this.#processes = new TaskProcesses({ program, importedFrom, environment, limits, clock });
   }
 
-  /** @throws NoThumbnail; TaskFailure when the image is not the cause */
+  /** Returns the properties of an image. @throws NoThumbnail; TaskFailure when the image is not the cause */
   async examine(source: string, urgency: Urgency): Promise<Image> {
     const result = await this.#run({ kind: 'examine', source }, urgency);
     const image = result.kind === 'image' ? asImage(result.image) : undefined;
-    if (image === undefined) throw new NoThumbnail('It has not been examined');
+    if (image === undefined) throw new NoThumbnail('The process returned invalid properties');
     return image;
   }
 
-  /** @throws as `examine` does */
+  /** Makes a thumbnail. @throws the errors of `examine` */
   async make(task: Omit<Extract<ImageTask, { kind: 'make' }>, 'kind'>, urgency: Urgency): Promise<void> {
     await this.#run({ kind: 'make', ...task }, urgency);
   }
@@ -58,7 +58,7 @@ export class ImageTasks {
   }
 
   async #run(task: ImageTask, urgency: Urgency): Promise<ImageResult> {
-    // A process that an image has compromised may answer anything.
+    // A process that an image has compromised may return anything.
     let result: ImageResult | null;
     try {
       result = await this.#processes.run(task, urgency);
@@ -69,13 +69,17 @@ export class ImageTasks {
       throw isItsFault ? new NoThumbnail(error.message) : error;
     }
     if (result?.kind === 'refused') throw new NoThumbnail(String(result.why));
-    if (result?.kind !== 'image' && result?.kind !== 'made') throw new NoThumbnail('It makes no sense');
+    if (result?.kind !== 'image' && result?.kind !== 'made')
+      throw new NoThumbnail('The process returned an invalid result');
     return result;
   }
 
   /** Logs the error once, since it is the same for each image. */
   #logOnce(err: TaskFailure): void {
-    this.#log[this.#hasComplained ? 'debug' : 'error']({ err }, 'No thumbnails can be made here');
+    this.#log[this.#hasComplained ? 'debug' : 'error'](
+      { err },
+      'No thumbnails can be made: the process for images does not start',
+    );
     this.#hasComplained = true;
   }
 }

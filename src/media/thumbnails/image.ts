@@ -1,4 +1,4 @@
-/** Formats of which thumbnails are made. */
+/** Formats of images from which thumbnails are made. */
 export const imageFormats = ['jpeg', 'png', 'webp', 'gif', 'avif'] as const;
 export type ImageFormat = (typeof imageFormats)[number];
 
@@ -18,10 +18,10 @@ export interface Image {
   readonly isTurned: boolean;
 }
 
-/** Bytes at the beginning of a file that identify its format. */
+/** Number of bytes at the beginning of a file that identify its format. */
 export const signatureLength = 12;
 
-/** First bytes, and further bytes at an offset. */
+/** The first bytes of each format, and further bytes at an offset. */
 const signatures: readonly (readonly [ImageFormat, string, (readonly [number, string])?])[] = [
   ['jpeg', '\xff\xd8\xff'],
   ['png', '\x89PNG\r\n\x1a\n'],
@@ -31,7 +31,7 @@ const signatures: readonly (readonly [ImageFormat, string, (readonly [number, st
   ...['avif', 'avis', 'mif1', 'msf1'].map((brand) => ['avif', '', [4, `ftyp${brand}`]] as const),
 ];
 
-/** Returns the format by the first bytes; the claimed type is ignored. */
+/** Returns the format by the first bytes; the claimed content type is ignored. */
 export function formatOf(beginning: Uint8Array): ImageFormat | undefined {
   const text = Buffer.from(beginning.subarray(0, signatureLength)).toString('latin1');
   const found = signatures.find(

@@ -30,7 +30,7 @@ export async function performImageTask(task: ImageTask): Promise<ImageResult> {
   }
 }
 
-/** Rejects damaged images; tolerates warnings. */
+/** Option of the library that rejects damaged images and tolerates warnings. */
 const failOn = 'error';
 
 async function examine(source: string): Promise<Image> {
@@ -64,7 +64,7 @@ async function beginningOf(source: string): Promise<ImageFormat | undefined> {
   }
 }
 
-/** Maximum number of chunks before the pixels. */
+/** Maximum number of chunks that are read before the pixels. */
 const maxChunks = 1_000;
 
 /** Whether there is an `acTL` chunk before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
@@ -91,7 +91,7 @@ const writers: Readonly<Record<ThumbnailFormat, (image: Sharp) => Sharp>> = {
   webp: (image) => image.webp({ quality: 75, effort: 1 }),
 };
 
-/** Converts colours to sRGB, and drops metadata. */
+/** Makes a thumbnail with colours in sRGB and without metadata. */
 async function make(task: Extract<ImageTask, { kind: 'make' }>): Promise<void> {
   const { source, destination, target, format, isAnimated, maxPixels } = task;
   const image = sharp(source, {

@@ -1,4 +1,4 @@
-/** Pixels. */
+/** A size in pixels. */
 export interface Size {
   readonly width: number;
   readonly height: number;

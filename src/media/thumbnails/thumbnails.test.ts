@@ -125,11 +125,11 @@ for (const database of serverDatabases(import.meta.url)) {
           assert.deepEqual([orientation, isBare], [undefined, true]);
         }
         assert.equal(await sizeOf(media, 320, 240), '160x240');
-        // Also without a change of the size.
+        // The rotation also applies when the size does not change.
         assert.equal(await sizeOf(media, 5_000, 5_000), '400x600');
       });
 
-      it('is never smaller than requested, unless the image is', async () => {
+      it('serves thumbnails that are never smaller than requested, unless the image is smaller', async () => {
         const media = await upload(await testImage(3_000, 2_000));
         assert.equal(await sizeOf(media, 10, 10, 'crop'), '32x32');
         assert.equal(await sizeOf(media, 33, 10, 'crop'), '96x96');
@@ -143,7 +143,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 9_999, 9_999), '3000x2000');
       });
 
-      it('serves small images themselves', async () => {
+      it('serves the original if the image is small enough', async () => {
         const bytes = await testImage(60, 40, 'webp');
         const media = await upload(bytes);
         const answer = await ask(media, 'width=64&height=64&method=crop');
@@ -154,11 +154,11 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(dot, 1, 1, 'crop'), '1x1');
         const line = await upload(await testImage(2_000, 1));
         assert.equal(await sizeOf(line, 32, 32), '320x1');
-        // A format that thumbnails do not have is converted.
+        // An image in a format that thumbnails do not have is converted.
         assert.equal(await sizeOf(await upload(await testImage(60, 40, 'avif')), 100, 100), '60x40');
       });
 
-      it('is animated only when requested', async () => {
+      it('serves animated thumbnails only on request', async () => {
         for (const format of ['gif', 'webp'] as const) {
           const bytes = await testAnimation(400, 200, format);
           const media = await upload(bytes);
@@ -183,7 +183,7 @@ for (const database of serverDatabases(import.meta.url)) {
           (await imageMetadata((await ask(still, 'width=20&height=20&animated=true')).bytes)).frames,
           1,
         );
-        // Its frames are not read, so only the original is animated.
+        // The frames of APNG are not read, so only the original is animated.
         const apng = pngWithClaimedSize(20, 20, 20, 'acTL');
         const moving = await upload(apng);
         assert.deepEqual((await ask(moving, 'width=90&height=90&animated=true')).bytes, apng);
@@ -226,7 +226,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await waiting).response.status, 200);
       });
 
-      it('answers 400 M_UNKNOWN for content that is not an image, or is a broken one', async () => {
+      it('answers 400 M_UNKNOWN for content that is not an image, and for broken images', async () => {
         const whole = await noiseImage(300, 300);
         const jpeg = await testImage(300, 300, 'jpeg');
         const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>';
@@ -321,7 +321,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(thumbnailsIn('local'), made);
       });
 
-      it('works without a list', async () => {
+      it('serves thumbnails with an empty thumbnail_sizes', async () => {
         await start({ thumbnail_sizes: [] });
         const bytes = await testImage(100, 50);
         const media = await upload(bytes);
@@ -342,7 +342,7 @@ for (const database of serverDatabases(import.meta.url)) {
         ]) {
           assert.equal(await refusal(await upload(bytes), query), '413 M_TOO_LARGE');
         }
-        // All frames together are too large: it is not animated.
+        // All frames together are too large: the thumbnail is not animated.
         const moving = await upload(await testAnimation(100, 100, 'gif'));
         const { bytes } = await ask(moving, `${query}&animated=true`);
         assert.equal((await imageMetadata(bytes)).frames, 1);

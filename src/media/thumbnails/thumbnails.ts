@@ -37,23 +37,23 @@ export interface ThumbnailRequest extends ThumbnailSize {
   readonly isAnimated: boolean;
 }
 
-/** A target in a format. */
+/** A thumbnail with its size and format. */
 interface Variant {
   readonly target: Target;
   readonly format: ThumbnailFormat;
   readonly isAnimated: boolean;
 }
 
-/** Cached properties of images, and remembered failures. */
+/** Maximum number of cached properties of images, and of cached failures. */
 const [maxImages, maxFailures] = [4_000, 500];
 
-/** Concurrent requests for thumbnails of one file. */
+/** Maximum number of requests that wait for thumbnails of one file. */
 const maxWaiting = 50;
 
-/** Milliseconds until a failed thumbnail is tried again. */
+/** Milliseconds until a failed thumbnail is retried. */
 const failureTime = 10 * 60_000;
 
-/** Frames of an animation, besides `max_image_pixels` for all together. */
+/** Maximum number of frames of an animation; `max_image_pixels` limits all frames together. */
 const maxFrames = 1_000;
 
 /** Makes and stores thumbnails of files. Source: client-server API, "Content repository", "Thumbnails". */
@@ -76,9 +76,9 @@ export class Thumbnails {
   }
 
   /**
-   * Returns a thumbnail, which is made if it is missing, or the file itself if it is a small enough image.
+   * Returns a thumbnail, which is made if it is missing, or the file itself if it is an image that is small enough.
    * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media);
-   * M_UNKNOWN (400) when the file is no readable image; M_LIMIT_EXCEEDED when too many requests wait
+   * M_UNKNOWN (400) when the file is not a readable image; M_LIMIT_EXCEEDED when too many requests wait
    */
   async find(file: MediaFile, asked: ThumbnailRequest): Promise<Content> {
     const { files, options } = this.#deps;
@@ -110,7 +110,7 @@ export class Thumbnails {
     }
   }
 
-  /** Makes the thumbnails of the list in the background. Never fails: missing ones are made on request. */
+  /** Makes the thumbnails of `thumbnail_sizes` in the background. Never fails: missing ones are made on request. */
   async prepare(file: MediaFile): Promise<void> {
     const { options, log } = this.#deps;
     try {
@@ -141,7 +141,7 @@ export class Thumbnails {
       try {
         return await this.#provide(file, variantOf(image, target, true), 'urgent');
       } catch (error) {
-        // Served without animation if needed.
+        // A thumbnail without animation is served instead.
         if (!(error instanceof NoThumbnail)) throw error;
       }
     }
@@ -161,7 +161,7 @@ export class Thumbnails {
     return { contentType: `image/${format}`, fileName: `thumbnail.${format}`, size: body.size, body };
   }
 
-  /** @returns its size in bytes */
+  /** Makes and stores a thumbnail. @returns its size in bytes */
   async #make(file: MediaFile, variant: Variant, urgency: Urgency): Promise<number> {
     const { files, store, tasks, options } = this.#deps;
     await files.require(file);
@@ -177,7 +177,7 @@ export class Thumbnails {
     return size;
   }
 
-  /** @throws NoThumbnail for content that is not an image */
+  /** Returns the properties of an image, from the cache, the disk or its bytes. @throws NoThumbnail for other content */
   async #examine(file: MediaFile, urgency: Urgency): Promise<Image> {
     const { store } = this.#deps;
     const known = this.#images.get(file.fileId) ?? readImage((await store.readFacts(file)) ?? '');
@@ -201,20 +201,19 @@ export class Thumbnails {
     return image;
   }
 
-  /** Deletes the thumbnails of a file that was deleted meanwhile. */
+  /** Deletes the thumbnails of a file that was deleted in the meantime. */
   async #forgetIfGone(file: MediaFile): Promise<void> {
     const { files, store } = this.#deps;
     if ((await files.disk.sizeOf(file.area, file.fileId)) === undefined) await store.delete(file);
   }
 
-  /** Concurrent requests for the same thumbnail share the work. */
+  /** Runs the work once for all concurrent requests with the same key. */
   #once<T>(key: string, work: () => Promise<T>): Promise<T> {
     return this.#running.run(key, work) as Promise<T>;
   }
 
   /**
-   * Queues the work per file, and does not repeat it for a while after a failure, which may have cost a
-   * process.
+   * Queues the work per file. After a failure, which may have crashed a process, it is not retried for `failureTime`.
    */
   async #try<T>(
     { area, fileId }: MediaFile,
@@ -227,7 +226,7 @@ export class Thumbnails {
     const queue = `${urgency} ${fileId}`;
     if (this.#mutex.pending(queue) >= maxWaiting) throw new TaskFailure('busy');
     return this.#mutex.run(queue, async () => {
-      if (this.#failures.has(key)) throw new NoThumbnail('It could not be made a while ago');
+      if (this.#failures.has(key)) throw new NoThumbnail('An earlier attempt has failed');
       try {
         return await work();
       } catch (error) {
@@ -241,14 +240,13 @@ export class Thumbnails {
   }
 }
 
-/** Whether the image need not be resized, rotated or stopped. */
+/** Whether the image needs no other format, no rotation and no removal of its animation. */
 function servesAsItIs({ format, isTurned, isAnimated }: Image, asked: { isAnimated: boolean }): boolean {
   return format !== 'avif' && !isTurned && (!isAnimated || asked.isAnimated);
 }
 
 /**
- * Chooses the format: JPEG for photos; a lossless one for drawings and transparent images; a small one for
- * animations.
+ * Chooses the format: JPEG for photos, PNG for drawings and transparent images, WebP for animations.
  */
 function variantOf({ format, hasAlpha }: Image, target: Target, isAnimated: boolean): Variant {
   const isDrawn = hasAlpha || format === 'png' || format === 'gif';

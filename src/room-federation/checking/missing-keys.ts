@@ -1,13 +1,13 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Milliseconds since the first failed look-up for which a key is waited for: two hours. */
+/** Milliseconds after the first failed look-up for which events with signatures of a key are fetched again: two hours. */
 export const keyWait = 2 * 60 * 60_000;
 
-/** Milliseconds after the last failed look-up for which a missing key is remembered. */
+/** Milliseconds after the last failed look-up for which a missing key is cached. */
 const rememberedFor = 24 * 60 * 60_000;
 
-/** Missing keys that are remembered, and estimated bytes of one. */
+/** Maximum number of missing keys that are cached, and estimated bytes of one. */
 const [maxKeys, keyBytes] = [5_000, 200];
 
 interface MissingKey {
@@ -17,9 +17,9 @@ interface MissingKey {
 }
 
 /**
- * Keys of other servers that could not be fetched. Their servers may be unreachable for a while, so that events
- * signed with them are waited for; after two hours they count as gone, because old rooms have members of servers
- * that will never return (decision 0165). A restart begins the two hours again.
+ * Caches which keys of other servers could not be fetched. Their servers may be unreachable for a while, so that events
+ * with their signatures are fetched again for two hours. After that such events count as invalid, because old rooms have
+ * members of servers that will never return (decision 0165). A restart begins the two hours again.
  */
 export class MissingKeys {
   readonly #clock: Clock;
@@ -35,7 +35,7 @@ export class MissingKeys {
     });
   }
 
-  /** Records a failed look-up. @returns whether the key is still waited for */
+  /** Records a failed look-up. @returns whether events signed with the key are fetched again */
   note(serverName: string, keyId: string): boolean {
     const name = `${serverName} ${keyId}`;
     const now = this.#clock.now();

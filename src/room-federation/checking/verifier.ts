@@ -25,14 +25,14 @@ import type { MissingKeys } from './missing-keys.ts';
 /** Why an event fails the checks. */
 export interface Refusal {
   readonly error: string;
-  /** A key could not be fetched, and it is still waited for (`MissingKeys`). */
+  /** Whether a key could not be fetched, so that the event is to be fetched again (`MissingKeys`). */
   readonly isTemporary?: boolean;
 }
 
 /** Maximum number of events that are verified on this thread: handing them to another thread would take longer. */
 const fewEvents = 2;
 
-/** Signatures of one server on one event whose keys are looked up. */
+/** Maximum number of signatures of one server on one event whose keys are looked up. */
 const maxSignatures = 20;
 
 /**
@@ -110,7 +110,7 @@ export class Verifier {
     return checked;
   }
 
-  /** Whether a required server signed, but only with keys that could not be fetched and are waited for. */
+  /** Whether a required server has signed only with keys that could not be fetched and may still become known. */
   #awaitsKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup, now: number): boolean {
     const validUntil = neededValidity(event, now);
     let isAwaited = false;

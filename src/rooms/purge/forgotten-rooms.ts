@@ -24,7 +24,7 @@ const job = 'rooms/forgotten';
 /** Interval in milliseconds of the search for rooms that were forgotten while the option was off. */
 const searchInterval = 24 * 3_600_000;
 
-/** Rooms that are read in one query. */
+/** Maximum number of rooms that are read in one query. */
 const roomsAtOnce = 200;
 
 /**
@@ -34,7 +34,7 @@ const roomsAtOnce = 200;
 export class ForgottenRooms {
   readonly #deps: ForgottenRoomsDeps;
 
-  /** Registers its jobs, so that it must be constructed before jobs are started. */
+  /** Registers its jobs: construct it before jobs are started. */
   constructor(deps: ForgottenRoomsDeps) {
     this.#deps = deps;
     const { jobs, engine, period } = deps;

@@ -8,11 +8,14 @@ import { badJson, invalidParam, MatrixError, notFound, serverOfUser } from '../.
 import type { HistoryPlace, RoomHead, RoomTables, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import * as store from './history-store.ts';
 
-/** Which events of a room are deleted. */
+/** Selects the events of a room to delete. */
 export interface HistoryPurgeOrder {
   /** Events before this one are deleted. */
   readonly eventId?: string | undefined;
-  /** Without `eventId`: events before the newest one of before this time, in milliseconds since the epoch. */
+  /**
+   * Without `eventId`: events before the newest event that was sent before this time, in milliseconds since the epoch,
+   * are deleted.
+   */
   readonly ts?: number | undefined;
   /** Whether messages of local users are deleted as well: other servers may not have them. */
   readonly deleteLocalEvents: boolean;
@@ -37,18 +40,21 @@ export interface HistoryPurgeDeps {
 
 const job = 'rooms/purge-history';
 
-/** Milliseconds for which the status of a finished purge can be read. */
+/** Milliseconds for which the status of a finished purge is kept. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
 const maxAttempts = 5;
 
-/** Events that are read at once, and deleted in one transaction, so that other writers get their turn. */
+/**
+ * Number of events that are read at once and deleted in one transaction, so that other writers are not blocked for
+ * long.
+ */
 const eventsAtOnce = 200;
 
-/** How far above the deleted events, in depth, events are searched that name deleted ones as previous events. */
+/** Depths above the bound of a purge that are searched for events whose `prev_events` are deleted. */
 const forkDepth = 1_000;
 
-/** The payload of the job: the order and how far it has come. */
+/** The payload of the job: the order and its progress. */
 type Progress = {
   readonly roomId: string;
   readonly roomNid: number;
@@ -56,21 +62,21 @@ type Progress = {
   readonly depth: number;
   readonly deleteLocalEvents: boolean;
   readonly step: 'timeline' | 'refused' | 'gaps';
-  /** The last event of the step that was looked at; null: none. */
+  /** The last event that the step has processed; null at its beginning. */
   readonly after:
     | ({ readonly [Name in keyof HistoryPlace]: HistoryPlace[Name] } & { readonly nid: number })
     | null;
 };
 
 /**
- * Deletes old messages of rooms for administrators. State events stay, and so do state groups, auth chains and forward
- * extremities, so that the room goes on and other servers can join through this one (decision 0166). A purge is a job,
- * so that it continues after a restart.
+ * Deletes old messages of rooms for administrators. Keeps state events, state groups, auth chains and forward
+ * extremities, so that the room stays writable and other servers can join through this one (decision 0166). A purge is
+ * a job, so that it continues after a restart.
  */
 export class HistoryPurge {
   readonly #deps: HistoryPurgeDeps;
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers its job: construct it before jobs are started. */
   constructor(deps: HistoryPurgeDeps) {
     this.#deps = deps;
     deps.jobs.register<Progress>(job, {
@@ -84,8 +90,8 @@ export class HistoryPurge {
   /**
    * Schedules a purge.
    * @returns its id
-   * @throws MatrixError 404 for an unknown event, 400 for one of another room, without a bound, and while a purge of the
-   * room is under way
+   * @throws MatrixError 404 for an unknown event, 400 for an event of another room, for an order without a bound, and
+   * while another purge of the room is running
    */
   async schedule(head: RoomHead, order: HistoryPurgeOrder): Promise<string> {
     const { database, jobs, clock, randomness } = this.#deps;
@@ -102,7 +108,7 @@ export class HistoryPurge {
     return key;
   }
 
-  /** Returns the status of a purge; `undefined` for unknown ids and some days after it was finished. */
+  /** Returns the status of a purge; `undefined` for unknown ids and a week after the purge finished. */
   async status(id: string): Promise<HistoryPurgeStatus | undefined> {
     const [found] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
     return found && statusOf(found);
@@ -145,7 +151,7 @@ export class HistoryPurge {
     }
   }
 
-  /** Does one part of a step. @returns `undefined` when all steps are done */
+  /** Processes the next events of a step. @returns `undefined` when all steps are done */
   async #continue(order: Progress): Promise<Progress | undefined> {
     const { database, engine } = this.#deps;
     const { step, roomNid, depth, after } = order;
@@ -179,7 +185,7 @@ export class HistoryPurge {
     });
   }
 
-  /** Chooses the messages that nothing refers to any more. */
+  /** Returns the messages that may be deleted: no forward extremities, and no redactions of events that are kept. */
   async #deletable(
     { extremities, formerExtremities }: RoomHead,
     { deleteLocalEvents }: Progress,
@@ -194,13 +200,13 @@ export class HistoryPurge {
         (deleteLocalEvents || serverOfUser(event.sender) !== serverName),
     );
     const own = new Set(messages.map(({ event }) => event.eventId));
-    // A redaction of an event that stays is shown with it.
+    // A redaction of an event that is kept is served with it.
     const targets = messages.flatMap(({ event }) => event.redacts ?? []).filter((id) => !own.has(id));
     const kept = await engine.events.getManyById(targets);
     return messages.filter(({ event }) => event.redacts === undefined || !kept.has(event.redacts));
   }
 
-  /** Records that events before these ones are missing, where they are. */
+  /** Records the missing `prev_events` of these events as backward extremities. */
   async #addGaps(roomNid: number, nids: readonly number[]): Promise<void> {
     const { database, engine } = this.#deps;
     const namedBy = new Map<string, number>();

@@ -1,7 +1,7 @@
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { HistoryPlace, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 
-/** The place of a timeline event. */
+/** A timeline event and its place in the history. */
 export interface PlacedNid extends HistoryPlace {
   readonly nid: number;
 }
@@ -111,7 +111,7 @@ export async function deleteEvents(
     .execute();
 }
 
-/** Adds gaps before timeline events, which are filled from other servers for readers only. */
+/** Adds backward extremities, which are backfilled only when a client reads the history. */
 export async function addGaps(
   writer: Writer<RoomTables>,
   roomNid: number,

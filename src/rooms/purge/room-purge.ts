@@ -12,7 +12,7 @@ export interface RoomPurgeDeps {
   readonly rows: readonly RoomRows[];
 }
 
-/** Rows, events and state groups per transaction, so that other writers get their turn. */
+/** Maximum number of rows, events and state groups per transaction, so that other writers are not blocked for long. */
 const [rowsAtOnce, eventsAtOnce, groupsAtOnce] = [1_000, 200, 100];
 
 /**
@@ -33,8 +33,9 @@ export class RoomPurge {
 
   /**
    * Deletes a room. The room is unknown to local users from the start of the deletion.
-   * @param mayGo called twice: first, so that a room that stays never becomes unknown, and again when the
-   * room can no longer change; not called when an earlier call has begun the deletion
+   * @param mayGo whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room that
+   * is kept never does, and again when the room can no longer change. Not called when an earlier call has begun the
+   * deletion
    * @returns whether the room is deleted; false if `mayGo` refuses or `signal` aborts before the end
    */
   async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { RoomTables } from '../../room-engine/index.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 
-/** Keys of some rows of a room, read without blocking writers. */
+/** Reads the keys of some rows of a room, without blocking writers. */
 export async function someRows(
   database: Database,
   { table, column, holds, key }: RoomTable,
@@ -20,7 +20,7 @@ export async function someRows(
   return rows;
 }
 
-/** Deletes rows by their keys. */
+/** Returns the statement that deletes rows by their keys. */
 export const deletionOf = ({ table, key }: RoomTable, rows: readonly Row[]): Statement => ({
   sql: `delete from ${table} where ${key.map((name) => `${name} = ?`).join(' and ')}`,
   rows: rows.map((row) => key.map((name) => row[name] ?? null)),
@@ -37,7 +37,7 @@ export async function roomExists(database: Database, { roomNid }: PurgedRoom): P
   return row !== undefined;
 }
 
-/** Nids of some events of a room: events with a stream position first, then the others. */
+/** Reads the nids of some events of a room: events with a stream position first, then the others. */
 export async function someEvents(
   database: Database,
   { roomNid }: PurgedRoom,
@@ -58,7 +58,7 @@ export async function someEvents(
   return others.map(({ nid }) => nid);
 }
 
-/** Some state groups of a room. */
+/** Reads the ids of some state groups of a room. */
 export async function someGroups(
   database: Database,
   { roomNid }: PurgedRoom,
@@ -114,7 +114,7 @@ export async function hasJoinedUsers(
   return row !== undefined;
 }
 
-/** Rooms that at least one user has forgotten. */
+/** Reads rooms that at least one user has forgotten, in the order of their nids. */
 export async function forgottenRooms(
   database: Database,
   after: number,

@@ -5,7 +5,7 @@ import type { BlockedUrls } from '../blocked-urls.ts';
 
 /** A response whose body must be read or destroyed. */
 export interface WebResponse {
-  /** After redirects. */
+  /** The URL after redirects. */
   readonly url: URL;
   readonly contentType: string;
   readonly fileName: string | undefined;
@@ -24,13 +24,13 @@ export interface WebFetcherDeps {
 
 const maxRedirects = 5;
 
-/** Milliseconds for a response with all redirects. */
+/** Timeout of a request with all its redirects, in milliseconds. */
 const fetchTimeout = 20_000;
 
-/** Concurrent requests to the web. */
+/** Maximum number of concurrent requests. */
 const maxFetches = 50;
 
-/** Fetches pages and images of the web for previews: with bounds, and only from URLs that are not blocked. */
+/** Fetches web pages and images for previews, with limits of size, time and number, and not from blocked URLs. */
 export class WebFetcher {
   readonly #deps: WebFetcherDeps;
   readonly #stopping = new AbortController();
@@ -42,7 +42,7 @@ export class WebFetcher {
 
   /**
    * Requests a URL.
-   * @param accept the types that are wanted
+   * @param accept value of the `Accept` header
    * @throws MatrixError M_FORBIDDEN for blocked URLs and addresses, M_TOO_LARGE (502), M_LIMIT_EXCEEDED, M_UNKNOWN (502)
    */
   async open(url: URL, accept: string): Promise<WebResponse> {
@@ -79,8 +79,8 @@ export class WebFetcher {
 
   /**
    * Reads a body to its end.
-   * @param kept bytes at the beginning that are returned
-   * @throws as `open` does
+   * @param kept maximum bytes that are returned, from the beginning
+   * @throws the errors of `open`
    */
   async read({ body }: WebResponse, kept: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
@@ -104,7 +104,7 @@ export class WebFetcher {
 
 const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header);
 
-/** Returns the name in the header, or the last part of the path. */
+/** Returns the file name in the `Content-Disposition` header, or the last segment of the path. */
 function fileNameOf({ pathname }: URL, disposition = ''): string | undefined {
   const [, quoted, plain] = /;\s*filename\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(disposition) ?? [];
   const name = quoted ?? plain ?? decoded(pathname.slice(pathname.lastIndexOf('/') + 1));
@@ -121,7 +121,7 @@ function decoded(text: string): string {
 
 export const urlBlocked = () => forbidden('The server does not preview this URL');
 
-/** Returns the error for the client; it names no address, which would tell about the network of the server. */
+/** Returns the error for the client. It names no address, which would reveal the network of this server. */
 export function fetchError(error: unknown): unknown {
   if (!(error instanceof OutboundError)) return error;
   switch (error.failure) {

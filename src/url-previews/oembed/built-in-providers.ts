@@ -1,8 +1,8 @@
 import type { OEmbedProvider } from './provider.ts';
 
 /**
- * Sites whose pages say less to a program than their oEmbed responses, or refuse it. Taken from the public list at
- * https://oembed.com/providers.json on 2026-11-20; all other sites are found by the links in their pages.
+ * Sites whose oEmbed responses have more metadata than their pages, or whose pages reject programs. Taken from the list
+ * at https://oembed.com/providers.json on 2026-11-20; all other sites are found by the links in their pages.
  */
 export const builtInProviders: readonly OEmbedProvider[] = [
   {

@@ -23,7 +23,7 @@ const listSchema = Type.Array(
   }),
 );
 
-/** Knows where sites describe their pages by oEmbed. */
+/** Finds the oEmbed endpoints of pages. */
 export class OEmbedProviders {
   readonly #endpoints: readonly {
     readonly url: string;
@@ -40,13 +40,13 @@ export class OEmbedProviders {
     );
   }
 
-  /** Reads the lists of the options. @throws Error that names the file which is no list of providers */
+  /** Reads the lists of the options. @throws Error that names the file which is not a list of providers */
   static open({ disable_default_providers, additional_providers }: OEmbedOptions): OEmbedProviders {
     const additional = additional_providers.flatMap(readList);
     return new OEmbedProviders([...additional, ...(disable_default_providers ? [] : builtInProviders)]);
   }
 
-  /** Returns the URL of the oEmbed response about a page; `undefined` when its site is in no list. */
+  /** Returns the URL of the oEmbed response about a page; `undefined` when no list has an endpoint for it. */
   responseFor(page: URL): URL | undefined {
     const endpoint = this.#endpoints.find(({ pages }) => pages.some((pattern) => pattern.matches(page.href)));
     const url = endpoint && URL.parse(endpoint.url.replaceAll('{format}', endpoint.format));
@@ -69,7 +69,7 @@ function readList(path: string): readonly OEmbedProvider[] {
   return list;
 }
 
-/** Compiles a scheme; pages of `http` ones are found at `https`, too. In the host, `*` stands for one or more labels. */
+/** Compiles a scheme, which matches `http` and `https` alike. In the host, `*` stands for one or more labels. */
 function pagePattern(scheme: string): RE2JS {
   const [, , host = '', rest = ''] = /^(https?):\/\/([^/]*)(.*)$/.exec(scheme) ?? [];
   const hostPattern = host.split('*').map(RE2JS.quote).join('[A-Za-z0-9_.-]+');

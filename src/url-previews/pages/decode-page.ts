@@ -2,8 +2,9 @@
 const prescanned = 4_096;
 
 /**
- * Returns the text of a page. The character set is that of the byte order mark, else the first one in which all bytes
- * are valid: of the header, of the page's own `meta` or XML declaration, UTF-8, Windows-1252 (in which all bytes are).
+ * Returns the text of a page. The byte order mark decides the character set. Without one it is the first in which all
+ * bytes are valid: of the `Content-Type` header, of the page's `meta` or XML declaration, UTF-8, Windows-1252 (in which
+ * all bytes are valid).
  */
 export function decodePage(body: Buffer, contentType: string): string {
   const marked = markOf(body);
@@ -41,7 +42,7 @@ function charsetsIn(beginning: string): string[] {
 /** @returns `undefined` for an unknown character set and, if `fatal`, for invalid bytes */
 function decode(body: Buffer, label: string, fatal: boolean): string | undefined {
   try {
-    // As a part of a stream: the last character may be incomplete where a large page was cut.
+    // `stream` accepts an incomplete last character, where a large page was cut.
     return new TextDecoder(label, { fatal }).decode(body, { stream: true });
   } catch {
     return undefined;

@@ -7,12 +7,12 @@ import { webUrl } from './web-url.ts';
 /** Pixels below which an image is a decoration. */
 const minImageArea = 100;
 
-/** Number of images that are tried. */
+/** Maximum number of images that are tried. */
 const maxImages = 3;
 
 /**
- * Composes the preview of a page: from Open Graph, then from Twitter cards, JSON-LD and the page itself, each for what
- * the ones before do not say.
+ * Composes the preview of a page. Open Graph takes precedence over Twitter cards, these over JSON-LD, and JSON-LD over
+ * the elements of the page.
  */
 export function describePage(page: PageElements, url: string): PageResult {
   const base = page.base === undefined ? url : (URL.parse(page.base, url)?.href ?? url);
@@ -51,7 +51,7 @@ export function describePage(page: PageElements, url: string): PageResult {
   };
 }
 
-/** Names of images are those of this server's copy. Source: https://ogp.me */
+/** Whether a property describes the image, which is set from this server's copy instead. Source: https://ogp.me */
 const isOfImage = (name: string) =>
   name === 'og:image' || /^og:image:(url|secure_url|type|width|height)$/.test(name);
 

@@ -1,6 +1,6 @@
 import { plain } from './read-page.ts';
 
-/** What JSON-LD says about a page. */
+/** The metadata of a page in JSON-LD. */
 export interface LinkedData {
   readonly title?: string | undefined;
   readonly description?: string | undefined;
@@ -8,10 +8,13 @@ export interface LinkedData {
   readonly image?: string | undefined;
 }
 
-/** Objects that are looked at in one script. */
+/** Maximum number of objects that are read from a list. */
 const maxObjects = 200;
 
-/** Reads the first object with a headline, else the first with a name and a description. Source: https://schema.org/Article */
+/**
+ * Reads the first object with a headline, else the first with a name and a description. Source:
+ * https://schema.org/Article
+ */
 export function describeJsonLd(scripts: readonly string[]): LinkedData {
   const objects = scripts.flatMap((script) => objectsIn(parse(script)));
   const article = objects.find(({ headline }) => textOf(headline) !== undefined);
@@ -37,7 +40,7 @@ function parse(script: string): unknown {
   }
 }
 
-/** Returns the object, or those of its list or `@graph`. */
+/** Returns an object or the objects of a list, each with the objects of its `@graph`. */
 function objectsIn(value: unknown): JsonObject[] {
   const list = Array.isArray(value) ? value.slice(0, maxObjects) : [value];
   return list.filter(isObject).flatMap((object) => {

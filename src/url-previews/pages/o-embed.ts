@@ -4,13 +4,13 @@ import type { PageResult } from './page-task.ts';
 import { plain, readPage } from './read-page.ts';
 import { webUrl } from './web-url.ts';
 
-/** Types of content of oEmbed responses. Source: oEmbed specification, 2.3. */
+/** Whether a content type is one of oEmbed responses. Source: oEmbed specification, 2.3. */
 export const isOEmbedType = (contentType: string) =>
   /^\s*(application\/json(\+oembed)?|text\/xml(\+oembed)?|application\/xml(\+oembed)?|text\/javascript)\s*(;|$)/i.test(
     contentType,
   );
 
-/** Reads an oEmbed response. @throws when it is none */
+/** Reads an oEmbed response. @throws Error when the text is not an oEmbed response */
 export function readOEmbed(text: string, contentType: string, url: string): PageResult {
   const members = /xml/i.test(contentType.split(';', 1)[0]!) ? membersOfXml(text) : membersOfJson(text);
   const given = (name: string) => members.get(name) || undefined;
@@ -50,7 +50,7 @@ function membersOfJson(text: string): Map<string, string> {
   return new Map(members.map(([name, member]) => [name, member.slice(0, maxValue)]));
 }
 
-/** Reads the children of the first element. */
+/** Returns the texts of the children of the root element, by name. */
 function membersOfXml(text: string): Map<string, string> {
   const members = new Map<string, string>();
   const path: string[] = [];

@@ -1,4 +1,4 @@
-/** Reads untrusted pages in a process of its own (decision 0170). No other program loads the library. */
+/** The program of the process that parses untrusted pages (decision 0170). Only this process loads the HTML parser. */
 import { performTasks } from '../../kernel/task-processes/index.ts';
 import type { PageResult, PageTask } from './page-task.ts';
 

@@ -15,15 +15,15 @@ const limits = {
   growAfter: 500,
 };
 
-/** Bytes of pages that wait for the process or are read by it. A single page may be larger. */
+/** Maximum bytes of pages that wait for the process or are read by it. A single page may be larger. */
 const maxWaitingBytes = 16 * 1024 * 1024;
 
 const nothing: PageResult = { properties: {}, images: [] };
 
-/** Bounds of a preview. Source: the reference server leaves out longer names and values. */
+/** Limits of a preview. Source: the reference server leaves out longer names and values. */
 const [maxProperties, maxName, maxValue] = [50, 50, 1_000];
 
-/** Reads pages in a process that a hostile page may crash or occupy: see decision 0170. */
+/** Reads pages in a separate process, because a hostile page may crash or occupy it (decision 0170). */
 export class PageReader {
   readonly #processes: TaskProcesses<PageTask, PageResult>;
   readonly #log: Logger;
@@ -43,7 +43,7 @@ export class PageReader {
   }
 
   /**
-   * Reads a page or an oEmbed response. A page that takes too long, or crashes the process, says nothing.
+   * Reads a page or an oEmbed response. A page that takes too long or crashes the process has an empty result.
    * @throws MatrixError M_LIMIT_EXCEEDED when too many pages or bytes wait; TaskFailure when no process can start
    */
   async read(
@@ -77,7 +77,7 @@ export class PageReader {
   }
 }
 
-/** Returns the valid parts of a result: a process that a page has compromised may answer anything. */
+/** Returns the valid parts of a result: a process that a page has compromised may return anything. */
 function checked(result: PageResult | null): PageResult {
   if (typeof result !== 'object' || result === null) return nothing;
   const { properties, images, oEmbedUrl, author } = result;

@@ -1,25 +1,25 @@
-/** Values of a preview by their names: `og:title` and so on. */
+/** Values of a preview by name, for instance `og:title`. */
 export type Properties = Readonly<Record<string, string>>;
 
-/** Tasks of the process that reads pages. */
+/** A task of the process that reads pages. */
 export interface PageTask {
   /** `oembed` is a response in JSON or XML. */
   readonly kind: 'html' | 'oembed';
   /** The bytes in base64: messages between processes are JSON. */
   readonly body: string;
-  /** The header of the response. */
+  /** The `Content-Type` header of the response. */
   readonly contentType: string;
-  /** Where the body came from, after redirects. */
+  /** The URL of the body, after redirects. */
   readonly url: string;
 }
 
-/** What a page or an oEmbed response says about itself. */
+/** The metadata in a page or an oEmbed response. */
 export interface PageResult {
   readonly properties: Properties;
-  /** URLs of images, best first; the first that is an image is shown. */
+  /** URLs of images, the best first; the preview has the first one that can be fetched. */
   readonly images: readonly string[];
   /** The URL of an oEmbed response about the page. */
   readonly oEmbedUrl?: string | undefined;
-  /** Shown as the title when there is no other. */
+  /** Used as the title when there is no other. */
   readonly author?: string | undefined;
 }

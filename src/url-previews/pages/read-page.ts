@@ -14,16 +14,16 @@ export interface PageElements {
   readonly images: readonly { readonly src: string; readonly area: number }[];
   /** Sources of frames. */
   readonly frames: readonly string[];
-  /** The first paragraphs of the body, without navigation and the like. */
+  /** The first paragraphs of the body, without navigation, scripts and the other elements of `skipped`. */
   readonly paragraphs: readonly string[];
   /** `href` of the first `base`. */
   readonly base: string | undefined;
 }
 
-/** Bounds of what is stored from one page: elements of each kind, and characters. */
+/** Limits for one page: elements of each kind, and characters. */
 const bounds = { elements: 200, value: 4_096, jsonLd: 262_144, text: 4_096, jsonLdScripts: 5 };
 
-/** A page with deeper nesting is read up to there: the parser's work grows with the depth. */
+/** Maximum nesting of elements. Reading ends at deeper nesting, because the parser's work grows with the depth. */
 const maxDepth = 1_000;
 
 /** Characters that are parsed between two checks of the depth. */
@@ -152,5 +152,5 @@ class PageReader implements PageElements {
 
 const pixels = (text = '') => (/^\d{1,5}(px)?$/.test(text.trim()) ? Number.parseInt(text, 10) : 0);
 
-/** Returns a text with single spaces. */
+/** Returns a text with each run of white space replaced by one space. */
 export const plain = (text: string) => text.replace(/\s+/g, ' ').trim();

@@ -1,7 +1,7 @@
-/** Characters of a summary: enough after the first number, cut at the second. */
+/** Characters of a summary: no paragraph is added after the first number, and the text is cut at the second. */
 const [minLength, maxLength] = [200, 500];
 
-/** Returns the beginning of a text in paragraphs: whole ones, and a cut one at a space. */
+/** Returns a summary of a text: its first paragraphs, cut at a space when they are too long. */
 export function summarize(paragraphs: readonly string[]): string {
   let text = '';
   for (const paragraph of paragraphs) {

@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Resolver } from '../../kernel/outbound/index.ts';
 
-/** Answers a request; a text is sent as HTML. */
+/** The content of a page, or a function that responds to requests for it. */
 export type Page = string | Buffer | ((request: IncomingMessage, response: ServerResponse) => void);
 
 /** A web server on the loopback address under any host name, and the resolver that leads there. */
 export interface FakeWeb {
-  /** Returns the URL of a path. */
   url(path: string, host?: string): string;
+  /** Serves a page. @param type content type; by default `text/html` @returns the URL of the page */
   set(path: string, page: Page, type?: string): string;
   /** Paths of all requests so far. */
   readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers'] }[];
@@ -19,7 +19,7 @@ export interface FakeWeb {
   stop(): Promise<void>;
 }
 
-/** @param addresses of hosts, by name; a function is called for each look-up, and other hosts are at 127.0.0.1 */
+/** @param addresses functions that return the address of a host at each look-up; other hosts are at 127.0.0.1 */
 export async function startFakeWeb(
   addresses: Readonly<Record<string, (lookup: number) => string | undefined>> = {},
 ): Promise<FakeWeb> {

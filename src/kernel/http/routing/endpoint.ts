@@ -21,27 +21,27 @@ import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
  */
 const maxClientBodyBytes = 512 * 1024;
 
-/** Maximum bytes of another server's body unless the route says otherwise: several times an event. */
+/** Maximum bytes of a remote server's body unless the route says otherwise: the size of several events. */
 const maxServerBodyBytes = 1024 * 1024;
 
-/** Maximum bytes of a form unless the route says otherwise: room for a signed assertion. */
+/** Maximum bytes of a form unless the route says otherwise: large enough for a signed SAML assertion. */
 const maxFormBytes = 64 * 1024;
 
-/** Called after every exchange. */
+/** Is called after every exchange. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
 
 export interface EndpointDeps {
   readonly bodies: BodyReader;
   readonly authenticator: Authenticator;
   readonly serverAuthenticator: ServerAuthenticator | undefined;
-  /** Absent: all requests are processed at once. */
+  /** Limits concurrent requests of remote servers; absent: all are processed at once. */
   readonly serverAdmission: ServerAdmission | undefined;
   /** Milliseconds of a clock that only grows. */
   readonly monotonic: () => number;
   readonly observe: Observer;
-  /** Called before every exchange; absent without metrics. */
+  /** Is called before every exchange; absent without metrics. */
   readonly began?: ((route: Route) => void) | undefined;
-  /** Returns the error for clients of a failure that is not the request's fault; `undefined` for a mistake of the program. */
+  /** Returns the error for clients when the disk or the database fails; `undefined` for other failures. */
   readonly explainFailure?: ((error: unknown) => MatrixError | undefined) | undefined;
   /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
   readonly errorPage?: ErrorPage | undefined;
@@ -79,7 +79,7 @@ export class Endpoint {
     this.#bodyLimit = contract.bodyLimit ?? usualBodyLimit(contract);
   }
 
-  /** Answers one request; never rejects. Uses results that are not promises at once: most requests are short. */
+  /** Answers one request; never rejects. Awaits only results that are promises, because most requests are short. */
   async serve(exchange: Exchange): Promise<void> {
     const { response } = exchange;
     this.#deps.began?.(this.#route);
@@ -188,7 +188,7 @@ export class Endpoint {
     return checkAccess !== undefined && error instanceof MatrixError && error.status === 400;
   }
 
-  /** Returns the error of `checkAccess`, or else the given one. */
+  /** Returns the error of `checkAccess`, or the given error if access is allowed. */
   async #refusal(exchange: Exchange, invalid: unknown): Promise<unknown> {
     const { requester, params } = exchange;
     if (requester === undefined) return invalid;

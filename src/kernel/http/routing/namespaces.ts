@@ -1,7 +1,6 @@
 /**
- * The protocol has two spellings of paths: that of the requirement documents (`/_proto`, `/_server`), in
- * which routes are declared, and that of the wider ecosystem (`/_matrix`, `/_synapse`). No other module of
- * the server side knows both.
+ * Paths have two spellings: that of the requirement documents (`/_proto`, `/_server`), in which routes are declared, and
+ * that of the wider ecosystem (`/_matrix`, `/_synapse`). No other module for incoming requests knows both.
  */
 const spellings = [
   { documents: '/_proto/', ecosystem: '/_matrix/' },

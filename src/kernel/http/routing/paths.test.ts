@@ -88,7 +88,7 @@ describe('RouteTable', () => {
     assert.deepEqual({ ...match.searchParams }, { x: '1', y: ['2', '3'] });
   });
 
-  it('finds static paths and wildcards however they are percent-encoded', () => {
+  it('finds static paths and wildcards with and without percent-encoding', () => {
     for (const url of [
       '/_proto/x/a/b',
       '/_prot%6f/x/a',
@@ -106,7 +106,7 @@ describe('RouteTable', () => {
     assert.equal(table.find('GET', 'http://example.org'), table.find('GET', '/'));
   });
 
-  it('prefers fixed segments to parameters, and these to wildcards, among the paths of the method', () => {
+  it('prefers fixed segments to parameters, and parameters to wildcards, among the paths of the method', () => {
     const rooms = new RouteTable<{ readonly path: string }>();
     for (const path of ['/rooms/*', '/rooms/:id', '/rooms/:id/state', '/rooms/all/:page']) {
       rooms.add('GET', path, { path });

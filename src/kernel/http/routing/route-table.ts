@@ -15,36 +15,39 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 const methods: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Method[];
 
-/** What is registered for a method at the end of a path. */
+/** The value that is registered for a method at the end of a path. */
 interface Leaf<T> {
   readonly value: T;
-  /** Of the parameters, in the order of the path. */
+  /** Names of the parameters, in the order of the path. */
   readonly names: readonly string[];
 }
 
-/** The paths that begin with the same segments. */
+/** A node of the tree: all paths that begin with the same segments. */
 interface Branch<T> {
   segments?: Map<string, Branch<T>>;
-  /** For a segment with any text. */
+  /** The branch of paths that continue with a parameter. */
   parameter?: Branch<T>;
-  /** For paths that end here. */
+  /** The leaves of paths that end here. */
   ends?: Leaves<T>;
-  /** For paths of any length that go on here. */
+  /** The leaves of paths that continue with a wildcard. */
   wildcards?: Leaves<T>;
 }
 
-/** By method, and the first one by `anyMethod`. */
+/** Leaves by method; `anyMethod` has the first one. */
 type Leaves<T> = Map<string, Leaf<T>>;
 
-/** Identifiers take up to 255 bytes, each up to three characters; the listener limits the whole URL. */
+/**
+ * Maximum characters of a parameter. Identifiers have up to 255 bytes, each of up to three characters when encoded; the
+ * listener limits the whole URL.
+ */
 const maxParameterLength = 16_384;
 
-/** The method of a look-up that finds a path whatever its method is. */
+/** Stands for any method in look-ups. */
 const anyMethod = '*';
 
 /**
- * Maps methods and paths to values. Parameters are `:name`, `*` as the last segment is the rest of a path. Segments
- * with a fixed text are preferred to parameters, and these to wildcards. HEAD finds what GET does.
+ * Maps methods and paths to values. `:name` is a parameter; `*` as the last segment is a wildcard for the rest of a path.
+ * Segments with a fixed text take precedence over parameters, and these over wildcards. HEAD finds the values of GET.
  */
 export class RouteTable<T extends object> {
   readonly #root: Branch<T> = {};
@@ -69,8 +72,9 @@ export class RouteTable<T extends object> {
   }
 
   /**
+   * Finds the value for a request.
    * @param url path and query, or an absolute URL
-   * @returns null if nothing is registered for it
+   * @returns null if no value is registered for method and URL
    */
   find(method: string, url: string): Match<T> | null {
     const known = method === 'HEAD' ? 'GET' : method;
@@ -103,7 +107,7 @@ export class RouteTable<T extends object> {
   }
 }
 
-/** Returns the branch for one more segment. */
+/** Returns the branch for the next segment, which is made if it is missing. */
 function branchOf<T>(branch: Branch<T>, segment: string): Branch<T> {
   if (segment.startsWith(':')) {
     branch.parameter ??= {};
@@ -126,11 +130,11 @@ interface LookUp {
   readonly path: string;
   /** Whether a part of the path is percent-encoded. */
   readonly isEncoded: boolean;
-  /** Of the parameters up to the branch. */
+  /** Values of the parameters up to the branch. */
   readonly values: string[];
 }
 
-/** Finds the leaf of a path. @param start index of the first segment that is not yet followed */
+/** Finds the leaf of a path. @param start index of the first segment below `branch` */
 function findLeaf<T>(branch: Branch<T>, lookUp: LookUp, start: number): Leaf<T> | undefined {
   const { method, path, isEncoded, values } = lookUp;
   if (start > path.length) return branch.ends?.get(method);

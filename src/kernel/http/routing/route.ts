@@ -6,9 +6,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
  * Which clients may call a route:
- * - `none`: all; the token is ignored;
- * - `optional`: all; a token, if there is one, must be valid;
- * - `on-demand`: all; the token is authenticated only when the handler calls `request.authenticate()`;
+ * - `none`: all clients; the token is ignored;
+ * - `optional`: all clients; a token, if there is one, must be valid;
+ * - `on-demand`: all clients; the token is authenticated only when the handler calls `request.authenticate()`;
  * - `user`: logged-in users, except guests (`M_GUEST_ACCESS_FORBIDDEN`);
  * - `guest`: logged-in users and guests;
  * - `admin`: server administrators;
@@ -29,7 +29,7 @@ export interface RouteContract {
   readonly path: string | readonly string[];
   readonly auth: Auth;
   /**
-   * Users with a locked account may call it, for instance to log out (client-server API, "Account locking").
+   * Users with a locked account may call the route, for instance to log out (client-server API, "Account locking").
    */
   readonly allowLocked?: boolean;
   /** Users with a suspended account are rejected (client-server API, "Account suspension"). */
@@ -46,8 +46,8 @@ export interface RouteContract {
   /** Rejects an absent body with M_NOT_JSON, also if the schema accepts `{}`. */
   readonly needsBody?: boolean;
   /**
-   * Throws when the requester may not make any request of this kind. Called for requests that fail with status 400 only:
-   * its error takes the place of theirs, so that malformed requests are answered like others.
+   * Throws when the requester may not make any request of this kind. Is called only for requests that fail with status
+   * 400, whose error its own error replaces, so that malformed requests of such requesters are answered like other ones.
    */
   readonly checkAccess?: AccessCheck;
   /** The body of a 200 response; checked in the tests only. */
@@ -99,7 +99,7 @@ type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin' | 'appse
  */
 export type Authenticate = () => Requester | undefined | Promise<Requester | undefined>;
 
-/** The request that a handler gets: the parts that its contract names, parsed and checked. */
+/** The request that a handler receives, with the parts that its contract declares, parsed and checked. */
 export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly params: Params<C>;
   readonly query: Part<C, 'query'>;
@@ -119,7 +119,7 @@ export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly isSecure: boolean;
   /** Cookies of the request, by name. */
   readonly cookies: Readonly<Record<string, string | undefined>>;
-  /** Resolves when the exchange is over: whether the whole response was sent. */
+  /** Resolves at the end of the exchange, to whether the whole response was sent. */
   readonly wasSent: Promise<boolean>;
   /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;

@@ -42,7 +42,7 @@ describe('routing', () => {
     }
   });
 
-  it('finds a path however it is percent-encoded, and parses its query in the same way', async () => {
+  it('finds paths with and without percent-encoding, and parses their queries in the same way', async () => {
     const query = fc.oneof(
       fc.string({ unit: fc.constantFrom(...'&=+%#?;f4dirlmt[]é') }),
       fc.webQueryParameters(),
@@ -105,7 +105,7 @@ describe('authentication of requests', () => {
     assert.equal(error['soft_logout'], false);
   });
 
-  it('answers 403 to guests, users and clients for routes of others, and asserts users for application services', async () => {
+  it('answers 403 to guests, users and clients without the rights of a route, and lets application services assert users', async () => {
     await fails(403, 'M_GUEST_ACCESS_FORBIDDEN', 'GET', '/_matrix/client/v3/members', bearer('guest-secret'));
     assert.equal((await call('GET', '/_matrix/client/v3/who/x', bearer('guest-secret'))).status, 200);
     await fails(403, 'M_FORBIDDEN', 'POST', '/_server/admin/v1/purge', bearer('alice-secret'));

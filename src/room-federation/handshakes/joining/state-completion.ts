@@ -17,25 +17,26 @@ export interface StateCompletionDeps {
   readonly log: Logger;
 }
 
-/** Rooms that are completed at the same time. */
+/** Maximum number of rooms that are completed at the same time. */
 const maxAtOnce = 3;
 
 /** Milliseconds before a retry: the first and the longest pause. */
 const [minBackoff, maxBackoff] = [10_000, 1_800_000];
 
 /**
- * Attempts, within ten minutes, that require the full state, and attempts, within two hours, that require
- * most of it: no server may have the rest. Events whose keys cannot be fetched are waited for longer (`MissingKeys`).
+ * Number of attempts, within ten minutes, that require the full state, and number of attempts, within two hours, that
+ * require most of it: possibly no server has the rest. Events whose keys cannot be fetched are required for longer
+ * (`MissingKeys`).
  */
 const [fullStateAttempts, defaultAttempts] = [6, 12];
 
 /**
- * Attempts, within two hours, that all servers refuse before the local users leave the room: state resolution has
- * removed their joins, which no server may say with an event that this server could check.
+ * Number of attempts, within two hours, that all servers refuse before the local users leave the room: state resolution
+ * has removed their joins, and no server can prove that with an event that this server could check.
  */
 const maxRefusals = 12;
 
-/** Attempts that request the state at the previous events of the join only, not at the join itself. */
+/** Number of attempts that request the state at the previous events of the join only, not at the join itself. */
 const attemptsAtPrev = 3;
 
 interface Completion {
@@ -43,13 +44,13 @@ interface Completion {
   /** The join before which the state is requested; undefined until the first attempt after a restart. */
   joinEventId: string | undefined;
   failures: number;
-  /** Due attempts since an attempt that a server did not refuse. */
+  /** Due attempts since the last attempt that a server did not refuse. */
   refusals: number;
   pause: Timer | undefined;
   /** When the last attempt ended and when the next one is due, in milliseconds since the epoch. */
   triedAt: number;
   dueAt: number;
-  /** Whether something happened that may make a failing server help. */
+  /** Whether a change since the last attempt may let a failing server answer. */
   mayHelpNow: boolean;
   /** Resolves when the state is complete, or on shutdown. */
   readonly done: Promise<void>;
@@ -73,7 +74,10 @@ export class StateCompletion {
     this.#deps = deps;
   }
 
-  /** Resumes the rooms that were partial at the last shutdown, and subscribes to what may help. */
+  /**
+   * Resumes the rooms that were partial at the last shutdown, and subscribes to changes after which a retry may
+   * succeed.
+   */
   async start(): Promise<void> {
     const { engine, health } = this.#deps;
     engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
@@ -87,8 +91,9 @@ export class StateCompletion {
   }
 
   /**
-   * Completes a room that was joined. If its completion is waiting for a retry, retries soon: a server has just helped.
-   * After the room was left or deleted, and joined again, begins at once: the answers so far were about another join.
+   * Completes a room that was joined. If its completion is waiting for a retry, retries soon, because a server has just
+   * answered. After the room was left or deleted, and joined again, begins at once: earlier answers were about another
+   * join.
    * @param joinEventId the join before which the state is requested, where the caller knows it
    */
   begin(roomId: string, joinEventId?: string): void {
@@ -111,7 +116,7 @@ export class StateCompletion {
   }
 
   /**
-   * Ends the pause before the next attempt because another server may help. Attempts are still some seconds
+   * Shortens the pause before the next attempt because another server may answer. Attempts are still some seconds
    * apart, and attempts before their due time do not count as failures.
    */
   retrySoon(roomId: string): void {
@@ -233,8 +238,8 @@ export class StateCompletion {
   }
 
   /**
-   * Lets the local users leave a room whose servers all refuse this one, unless the ACL of the room denies it: another
-   * ACL may allow it again.
+   * Lets the local users leave a room whose servers all refuse this one, unless its server ACL denies this server: a
+   * later ACL may allow it again.
    * @returns whether they have left
    */
   async #leaveRefused(roomId: string): Promise<boolean> {
@@ -270,7 +275,7 @@ export class StateCompletion {
       if (!head?.partial || !head.servers.has(serverName)) return;
       const { from, servers, joinEventId } = head.partial;
       completion.joinEventId = joinEventId;
-      // After the room was left and joined again, the state before the earlier join is of no use.
+      // After the room was left and joined again, the state before the earlier join is not needed.
       const isLatestJoin = async () => (await engine.heads.get(roomId))?.partial?.joinEventId === joinEventId;
       try {
         const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, options);
