@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
+import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
+import { keyWait, MissingKeys } from './missing-keys.ts';
+
+it('MissingKeys ends the wait for a key after two hours, although look-ups are half an hour apart and unused cache entries expire', () => {
+  const clock = manualClock();
+  const keys = new MissingKeys(clock, new CacheRegistry(clock, sectionDefaults(cachesSection)));
+  const halfHour = 30 * 60_000;
+  let fetches = 0;
+  while (keys.note('gone.example', 'ed25519:1') && fetches < 10) {
+    fetches++;
+    clock.advance(halfHour + 1_000);
+  }
+  assert.equal(fetches, Math.floor(keyWait / halfHour));
+});
