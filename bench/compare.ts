@@ -1,9 +1,12 @@
+/** An operation of the server, and the minimal work that it needs. */
 export interface Comparison {
   readonly name: string;
   /** Number of items per round, and their name. */
   readonly count: number;
   readonly unit: string;
+  /** Runs one round of the operation. */
   readonly work: () => Promise<unknown>;
+  /** Runs one round of the minimal work, with which the operation is compared. */
   readonly plain: () => Promise<unknown>;
   /** Runs before each round; not measured. */
   readonly prepare?: () => Promise<unknown>;
@@ -12,7 +15,8 @@ export interface Comparison {
 const rounds = 7;
 
 /**
- * Prints the best of several alternating rounds of each, so that other work on the machine has little effect.
+ * Prints the fastest of several rounds of `work` and of `plain`, which alternate so that other work on the
+ * machine has little effect.
  */
 export async function compare({ name, count, unit, work, plain, prepare }: Comparison): Promise<void> {
   const best = { work: Number.POSITIVE_INFINITY, plain: Number.POSITIVE_INFINITY };

@@ -1,6 +1,7 @@
 import type { Usage } from './load/process-usage.ts';
 
 /**
+ * The kinds of servers that the bench measures:
  * - `hearth`: built and started by the bench;
  * - `ceiling`: the minimal cost of one event, see `ceiling/main.ts`;
  * - `peer`: a running homeserver, given with `--peer`.
@@ -12,7 +13,7 @@ export interface Target {
   readonly kind: TargetKind;
   /** Without a trailing slash. */
   readonly url: string;
-  /** For `/_synapse/admin/v1/register`. */
+  /** The shared secret for `/_synapse/admin/v1/register`. */
   readonly registrationSecret: string;
   /** Absent for a server that the bench did not start. */
   readonly process?: OwnProcess;
@@ -29,4 +30,6 @@ export interface OwnProcess {
   restart(): Promise<number>;
   /** Returns the size of the database in bytes after checkpoints; may restart the server. */
   databaseBytes(): Promise<number>;
+  /** Runs statements on the database; restarts the server. */
+  runSql(statements: readonly string[]): Promise<void>;
 }

@@ -4,7 +4,7 @@
  *   rarely give it back;
  * - how much the old generation may grow until it is collected, in percent of what was in use after the last collection.
  */
-const heap = { '--max-semi-space-size': 16, '--heap-growing-percent': 60 };
+const heap = { '--max-semi-space-size': 16, '--heap-growing-percent': 40 };
 
 /** Number of pools from which threads of the C library take memory; by default there are eight for each processor. */
 const arenas = '2';

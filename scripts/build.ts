@@ -7,11 +7,13 @@
  * With `--if-changed`, does nothing when the built program is up to date, or when esbuild is not installed, as in an
  * installation without development dependencies: the server runs from its source files then. The folder is dist/ if none is given.
  */
-import { cpSync, globSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Plugin } from 'esbuild';
 import { builtProgram } from '../bin/built-program.js';
+import { buildBundle } from '../src/console/bundle.ts';
 
 const { values: options } = parseArgs({
   options: { 'if-changed': { type: 'boolean' }, output: { type: 'string' } },
@@ -36,10 +38,22 @@ const programs = [
   'kernel/database/sqlite/copy-thread.ts',
   'media/thumbnails/image-process.ts',
   'url-previews/pages/page-process.ts',
+  'sso/saml/metadata-thread.ts',
 ];
 
-/** Packages that load compiled code from their own folder. */
-const external = ['@node-rs/bcrypt', 'pg-native', 'sharp', 'sodium-native'];
+/**
+ * Packages that load compiled code from their own folder, the compiled parts of ssh2, which are optional, and esbuild, which
+ * a built program does not need.
+ */
+const external = [
+  '@node-rs/bcrypt',
+  'esbuild',
+  'pg-native',
+  'sharp',
+  'sodium-native',
+  'cpu-features',
+  '*.node',
+];
 
 /** CommonJS libraries in a bundle load Node's own modules with `require`. */
 const banner =
@@ -99,6 +113,33 @@ const httpWithoutWebSocket: Plugin = {
   },
 };
 
+/**
+ * Gives CommonJS packages that are imported when they are needed the names that Node finds in them: a file of their own has
+ * nothing but a default export.
+ */
+const namesOfCommonJs: Plugin = {
+  name: 'names-of-common-js',
+  setup({ onResolve, onLoad }) {
+    const namespace = 'names-of-common-js';
+    onResolve({ filter: /^[^./]/ }, async ({ path, kind }) => {
+      if (kind !== 'dynamic-import' || isBuiltin(path) || external.includes(path)) return undefined;
+      return 'module.exports' in (await import(path)) ? { path, namespace } : undefined;
+    });
+    onLoad({ filter: /.*/, namespace }, async ({ path }) => {
+      const names = Object.keys(await import(path)).filter(
+        (name) => /^[a-z_$][\w$]*$/i.test(name) && name !== 'default',
+      );
+      return {
+        resolveDir: root,
+        contents: `
+          import * as commonJs from '${path}';
+          export default commonJs.default;
+          export const { ${names.join(', ')} } = commonJs;`,
+      };
+    });
+  },
+};
+
 rmSync(unfinished, { recursive: true, force: true });
 for (const program of programs) {
   const name = program.replace(/\.ts$/, '');
@@ -115,7 +156,9 @@ for (const program of programs) {
     format: 'esm',
     external,
     banner: { js: banner },
-    plugins: [ownAddresses(program), undiciParts, httpWithoutWebSocket],
+    // ssh2 reads the folder of a CommonJS module, which modules of the bundle do not have.
+    define: { __dirname: 'import.meta.dirname' },
+    plugins: [ownAddresses(program), undiciParts, httpWithoutWebSocket, namesOfCommonJs],
     // The text of the program stays in memory; names stay readable in stack traces.
     minifyWhitespace: true,
     sourcemap: 'linked',
@@ -130,5 +173,8 @@ for (const folder of globSync('**/{templates,static}', { cwd: source })) {
     filter: (path) => !path.endsWith('.ts'),
   });
 }
+const consoleFolder = join(unfinished, 'console', 'bundle');
+mkdirSync(consoleFolder, { recursive: true });
+for (const [name, contents] of await buildBundle()) writeFileSync(join(consoleFolder, name), contents);
 rmSync(output, { recursive: true, force: true });
 renameSync(unfinished, output);

@@ -1,7 +1,7 @@
 /**
- * Keeps unclear words out of comments and test titles: `node scripts/check-words.ts [file ...]`. Prints each place and
- * what to write instead, and exits with 1 when there are any. Files in `unclear-words.json` may have as many as it says,
- * and no more; `--update` lowers its numbers to what is left.
+ * Finds unclear words in comments and test titles: `node scripts/check-words.ts [--update] [file ...]`. Prints each one
+ * with its place and what to write instead, and exits with 1 if there are any. `unclear-words.json` says how many are
+ * still allowed in a file; `--update` lowers these numbers to the numbers of words that are left.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const list = 'scripts/unclear-words.json';
 const isUpdate = process.argv[2] === '--update';
 const given = process.argv.slice(isUpdate ? 3 : 2);
 const tracked = () =>
-  execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.ts'], { encoding: 'utf8' })
+  execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.ts', '*.tsx'], { encoding: 'utf8' })
     .trim()
     .split('\n')
     .filter((file) => existsSync(file));

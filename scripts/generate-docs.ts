@@ -1,13 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { adminApiDescription, adminApiPath } from './admin-api.ts';
 import { generatedDocs } from './generated-docs.ts';
+import { routesOfServer } from './running-routes.ts';
 
 const root = join(import.meta.dirname, '..');
 const { files, problems } = generatedDocs(root);
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
 else {
-  for (const [file, content] of files) {
+  const adminApi = adminApiDescription(await routesOfServer());
+  for (const [file, content] of [...files, [adminApiPath, adminApi] as const]) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), content);
   }

@@ -22,7 +22,7 @@ export interface GeneratedDocs {
 export function generatedDocs(root: string): GeneratedDocs {
   const options = allPaths(sections);
   const proofs = collectProofs(root);
-  const counted = options.filter((option) => option.counted).map(({ path }) => path);
+  const counted = options.filter((option) => option.isCounted).map(({ path }) => path);
   const proven = counted.filter((path) => proofs.has(path));
   return {
     files: new Map([

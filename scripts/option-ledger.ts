@@ -38,10 +38,10 @@ export function collectProofs(root: string): Proofs {
  */
 export function ledgerProblems(
   proofs: Proofs,
-  options: readonly { readonly path: string; readonly counted: boolean }[],
+  options: readonly { readonly path: string; readonly isCounted: boolean }[],
   provenBefore: readonly string[],
 ): string[] {
-  const counted = new Set(options.filter((option) => option.counted).map(({ path }) => path));
+  const counted = new Set(options.filter((option) => option.isCounted).map(({ path }) => path));
   const claimed = [...proofs].filter(([path]) => !counted.has(path));
   const lost = provenBefore.filter((path) => counted.has(path) && !proofs.has(path));
   return [

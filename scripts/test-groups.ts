@@ -4,10 +4,15 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Test files per process. Loading the sources and compiling hot code takes longer than the tests of most
- * files; those of whole servers, in `test/`, take longer than that.
+ * Test files per process. Loading the sources and compiling hot code takes longer than the tests of most files. Tests of
+ * whole servers, in `test/`, run first, and then those of slices, in groups that become smaller, so that
+ * all processes end at about the same time.
  */
-const filesPerProcess = (file: string) => (file.startsWith('test/') ? 12 : 24);
+const filesOfServers = 16;
+const filesOfSlices = { max: 40, min: 16 };
+
+/** Number of groups into which the remaining tests of slices are divided to find the size of the next group. */
+const groupsLeft = 5;
 
 const withoutAsyncTracking = pathToFileURL(join(import.meta.dirname, 'without-async-tracking.ts')).href;
 
@@ -30,12 +35,9 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
   const isOfServer = (file: string) => file.startsWith('test/');
   const grouped = files.filter((file) => !isUngrouped(file));
   const groups = files.filter(isUngrouped).map((file) => [file]);
-  const alone = groups.length;
-  for (const file of [...grouped.filter(isOfServer), ...grouped.filter((file) => !isOfServer(file))]) {
-    const last = groups.slice(alone).at(-1);
-    if (last && last.length < filesPerProcess(last[0]!)) last.push(file);
-    else groups.push([file]);
-  }
+  const ofSlices = grouped.filter((file) => !isOfServer(file));
+  groups.push(...divided(grouped.filter(isOfServer), () => filesOfServers));
+  groups.push(...divided(ofSlices, sizeForSlices));
   const entries = groups.map((group, index) => {
     const name = areaOf(group[0]!).replaceAll('/', '-');
     const entry = join(folder, `${String(index).padStart(3, '0')}-${name}.ts`);
@@ -49,6 +51,22 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
     entries,
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** @param sizeFor returns the size of the next group for the number of remaining files */
+function divided(files: readonly string[], sizeFor: (remaining: number) => number): string[][] {
+  const groups: string[][] = [];
+  for (let start = 0; start < files.length; ) {
+    const end = start + sizeFor(files.length - start);
+    groups.push(files.slice(start, end));
+    start = end;
+  }
+  return groups;
+}
+
+function sizeForSlices(remaining: number): number {
+  const { min, max } = filesOfSlices;
+  return Math.min(max, Math.max(min, Math.ceil(remaining / groupsLeft)));
 }
 
 /** Returns for instance `src/rooms` for `src/rooms/history/history.test.ts`. */

@@ -24,6 +24,7 @@ const ungrouped = [
   'test/clients/',
   'test/interop/',
   'test/crash',
+  'test/memory-owners',
   'test/operators/',
   'test/protocol/',
 ];

@@ -3,15 +3,15 @@ import asyncHooks from 'node:async_hooks';
 /**
  * Lets tests run without the test runner's tracking of asynchronous work, which takes a quarter of their CPU time and
  * memory. The runner tracks each promise, to find the test that an uncaught error belongs to; without it, such an error
- * fails the file and is reported with its stack. Run a file with `node --test` to see the test.
+ * fails the file and is reported with its stack. Run a file with `node --test` to see which test caused the error.
  *
- * To be imported before `node:test` is.
+ * This module must be imported before `node:test`.
  */
 const { createHook } = asyncHooks;
 
 type Hooks = Parameters<typeof createHook>[0];
 
-/** Tells the runner of its tests and suites only: those that are declared inside a suite find it by its hook. */
+/** Restricts a hook of the runner to the creation of tests and suites, which tells it the suite of each test. */
 const ofTestsOnly = ({ init }: Hooks): Hooks => ({
   init(asyncId, type, triggerAsyncId, resource) {
     if (type === 'Test') init?.(asyncId, type, triggerAsyncId, resource);

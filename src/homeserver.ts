@@ -1,41 +1,54 @@
 import { type AccountsSlice, hasAccounts } from './accounts/index.ts';
 import { auditedRoutes } from './admin/index.ts';
+import { startActiveUsers } from './composition/active-users.ts';
 import { startAdmin } from './composition/admin.ts';
 import { openAuthenticator, openRegisteredAppservices } from './composition/appservices.ts';
 import { openControl } from './composition/control.ts';
 import { startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { startEncryption } from './composition/encryption.ts';
+import { startErrorReports } from './composition/error-reports.ts';
 import { type Federation, startFederation } from './composition/federation.ts';
 import { openRemoteLookups } from './composition/federation-queries.ts';
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
+import { gatedRoutes } from './composition/gated-routes.ts';
 import { remoteMemberships } from './composition/handshakes.ts';
-import { type Environment, type Kernel, openKernel, optionsOf } from './composition/kernel.ts';
+import { openHttpToConfiguredServers } from './composition/http-to-configured-servers.ts';
+import {
+  type Environment,
+  type Kernel,
+  type MainKernel,
+  openKernel,
+  optionsOf,
+} from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { reportServer } from './composition/metrics.ts';
 import { startModules, supplyModules } from './composition/modules.ts';
 import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oauth.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
-import { openOperatorsHttp } from './composition/operators-http.ts';
 import { outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages } from './composition/pages.ts';
 import { openPusherList, startPushers } from './composition/pushers.ts';
 import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
 import { startRoutes } from './composition/routes.ts';
 import { startServerNotices } from './composition/server-notices.ts';
+import { type ServerViews, startServerViews } from './composition/server-views.ts';
 import { Shutdown } from './composition/shutdown.ts';
+import { startStatistics } from './composition/statistics.ts';
 import { startThirdPartyIds } from './composition/third-party-ids.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import { startUrlPreviews } from './composition/url-previews.ts';
 import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
+import type { Origins } from './kernel/config/index.ts';
 import {
-  type Authenticator,
   createHttpServer,
   type HttpServer,
+  type HttpServerOptions,
   listenersOf,
+  Readiness,
   type Route,
 } from './kernel/http/index.ts';
 import type { Pages } from './kernel/pages/index.ts';
@@ -55,20 +68,26 @@ export interface Homeserver {
   start(): Promise<{ readonly addresses: readonly string[]; readonly hasAccounts: boolean }>;
   /** Completes running requests and writes, and closes all parts in reverse order. */
   stop(): Promise<void>;
-  /** Applies options that may change at run time, and reads certificates and templates again. */
-  reload(configuration: HearthConfiguration): Promise<void>;
+  /**
+   * Applies options that may change at run time, and reads certificates, templates and registration files again.
+   * @param origins where the options of the reloaded files are, for administrators
+   */
+  reload(configuration: HearthConfiguration, origins?: Origins): Promise<void>;
   /** The routes of the running server. */
   readonly routes: readonly Route[];
 }
 
-/** Assembles a homeserver. */
-export function createHomeserver(environment: Environment): Homeserver {
+/** Assembles a homeserver. @param origins where the given options are, for administrators */
+export function createHomeserver(environment: Environment, origins: Origins = new Map()): Homeserver {
   const shutdown = new Shutdown(environment.log);
+  const readiness = new Readiness();
   let running:
     | {
         readonly kernel: Kernel;
         readonly http: HttpServer;
-        readonly templates: readonly { reload(): void }[];
+        readonly views: ServerViews;
+        /** The parts that read their files again at a reload. */
+        readonly readers: readonly { reload(): void }[];
       }
     | undefined;
   let routes: readonly Route[] = [];
@@ -81,19 +100,21 @@ export function createHomeserver(environment: Environment): Homeserver {
       try {
         const kernel = await openKernel(environment, shutdown);
         const opened = new OpenedSlices(shutdown);
+        await startErrorReports(kernel, opened);
         const federation = await startFederation(kernel, opened);
         const lookups = openRemoteLookups(kernel, federation);
-        const media = await startMedia(kernel, federation, opened);
+        const modules = await startModules(kernel, federation.http, opened);
+        const media = await startMedia(kernel, federation, opened, modules?.media);
         startUrlPreviews(kernel, media, opened);
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
         const appservices = await openRegisteredAppservices(kernel, opened);
         const oauth = openOAuthBeforeUsers(kernel, opened);
-        const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
+        const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates, modules?.addresses);
         const pushers = openPusherList(kernel, thirdPartyIds);
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
-        const providerHttp = openOperatorsHttp(kernel, 'identity_provider_connection_pools');
+        const providerHttp = openHttpToConfiguredServers(kernel, 'identity_provider_connection_pools');
         opened.add('requests to identity providers', { stop: () => providerHttp.close() });
-        const modules = await startModules(kernel, federation.http, opened);
+        const activeUsers = await startActiveUsers(kernel, thirdPartyIds, opened);
         const users = startUsers(kernel, opened, {
           appservices,
           remoteProfiles: lookups.profiles,
@@ -104,7 +125,8 @@ export function createHomeserver(environment: Environment): Homeserver {
           http: federation.http,
           providerHttp,
           modules: modules?.accounts,
-          browsers: { pages, pictures: media },
+          activeUsers,
+          browsers: { pages, pictures: media, mappers: modules?.mappers },
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
@@ -113,26 +135,37 @@ export function createHomeserver(environment: Environment): Homeserver {
           otherServers: otherServers(federation),
           openRemoteMemberships: await remoteMemberships(kernel, federation, users),
           extendRules: modules?.directoryRules,
+          ...modules?.rooms,
         });
-        supplyModules(modules, users, rooms);
+        supplyModules(modules, users, rooms, thirdPartyIds);
         const encryption = await startEncryption(kernel, users, rooms, federation, opened);
         opened.add(
           'profile requests',
           openProfileRequests(users.profiles, rooms.engine, kernel.configuration.profiles),
         );
-        const conversations = await startConversations(kernel, users, rooms, opened);
-        const directory = await startDirectories(kernel, users, rooms, lookups, opened);
-        const messageDeps = { kernel, users, rooms, relationIndex, conversations, opened };
+        const conversations = await startConversations(kernel, users, rooms, opened, modules?.presence);
+        const mayShow = modules?.mayShowUser;
+        const directory = await startDirectories(kernel, users, rooms, lookups, opened, mayShow);
+        const messageDeps = { kernel, users, activeUsers, rooms, relationIndex, conversations, opened };
         const { delayedEvents, openIdTokens, reports } = await startMessages(messageDeps);
         const upkeep = await startRoomUpkeep(kernel, users, rooms, opened);
-        await startServerNotices(kernel, users, rooms, opened);
-        const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
+        await startServerNotices(kernel, users, rooms, activeUsers, opened);
+        const dailyFigures = await startStatistics(kernel, users, rooms, opened);
+        const checkAddressInvite = modules?.checkAddressInvite(rooms.engine);
+        const thirdParties = openThirdPartyInvites(
+          kernel,
+          users,
+          rooms,
+          federation,
+          opened,
+          checkAddressInvite,
+        );
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
         await startPushers(
           { kernel, pushers, thirdPartyIds, media, rooms, conversations, federation },
           opened,
         );
-        startAdmin(
+        const audit = startAdmin(
           {
             kernel,
             users,
@@ -145,30 +178,51 @@ export function createHomeserver(environment: Environment): Homeserver {
             media,
             reports,
             federation,
+            encryption,
+            resets: oauth.resets,
+            modules: modules?.administration,
           },
           opened,
         );
+        const views = startServerViews(kernel, { rooms, sender, dailyFigures, origins }, opened);
         startAuthorizationServer(kernel, { ...users, ...oauth, addresses: thirdPartyIds }, pages, opened);
-        const { sawService } = await appservices.start({ users, rooms, conversations, encryption }, opened);
+        const { endServiceBackoff } = await appservices.start(
+          { users, rooms, conversations, encryption },
+          opened,
+        );
         opened.add('jobs', kernel.jobs);
         await startRoutes(
           kernel,
-          { pages, users, rooms, directory, openIdTokens, delayedEvents, thirdParties },
+          {
+            pages,
+            readiness,
+            users,
+            rooms,
+            directory,
+            openIdTokens,
+            delayedEvents,
+            thirdParties,
+            checkInvite: modules?.checkReceivedInvite,
+          },
           opened,
         );
         await opened.start();
         reportServer(kernel, rooms.engine);
         const served = oauth.service ? withoutLocalLogins(opened.routes) : opened.routes;
-        routes = auditedRoutes(served, kernel.namedLog('admin'));
+        const gated = gatedRoutes(served, kernel, users, activeUsers);
+        routes = auditedRoutes(gated, audit, kernel.namedLog('admin'));
         const { registry } = appservices;
-        const authenticator = await openAuthenticator(kernel, registry, users.accounts, sawService);
-        const http = createHttp(kernel, authenticator, federation, routes, pages, modules);
+        const accepted = await openAuthenticator(kernel, registry, users.accounts, endServiceBackoff);
+        const authenticator = modules?.authenticator(accepted) ?? accepted;
+        const answering = { routes, authenticator, counts: views.requests };
+        const http = createHttp(kernel, answering, federation, pages, modules);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
         await startManhole(kernel, users.accounts, opened);
         const control = await openControl(kernel);
         opened.add('control socket', { stop: () => control?.close() });
-        running = { kernel, http, templates: [pages, mailTemplates] };
+        running = { kernel, http, views, readers: [pages, mailTemplates, appservices] };
+        readiness.started();
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {
         await shutdown.run();
@@ -178,12 +232,14 @@ export function createHomeserver(environment: Environment): Homeserver {
 
     async stop() {
       running = undefined;
+      readiness.stopping();
       await shutdown.run();
     },
 
-    async reload(configuration) {
+    async reload(configuration, reloaded = origins) {
       running?.kernel.caches.configure(configuration.caches);
-      for (const templates of running?.templates ?? []) templates.reload();
+      running?.views.show(configuration, reloaded);
+      for (const reader of running?.readers ?? []) reader.reload();
       await running?.http.reload();
     },
   };
@@ -193,24 +249,23 @@ export function createHomeserver(environment: Environment): Homeserver {
 async function startManhole(kernel: Kernel, accounts: AccountsSlice, opened: OpenedSlices): Promise<void> {
   const { process, http } = kernel.configuration;
   if (process.manhole === null && !http.listeners.some(({ type }) => type === 'manhole')) return;
-  const { openManhole } = await import('./composition/manhole.ts');
-  const manhole = await openManhole(kernel.configuration, { kernel, accounts }, kernel.log);
+  const { openManhole } = await import('./composition/manhole/manhole.ts');
+  const { configuration, clock, log } = kernel;
+  const manhole = await openManhole({ configuration, context: { kernel, accounts }, clock, log });
   opened.add('manhole', { stop: () => manhole?.close() });
 }
 
 function createHttp(
-  kernel: Kernel,
-  authenticator: Authenticator,
+  kernel: MainKernel,
+  answering: Pick<HttpServerOptions, 'routes' | 'authenticator' | 'counts'>,
   federation: Federation,
-  routes: readonly Route[],
   pages: Pages,
   modules: ModulesSlice | undefined,
 ): HttpServer {
-  const { configuration, namedLog, clock, metrics } = kernel;
+  const { configuration, namedLog, clock, metrics, tracing } = kernel;
   return createHttpServer({
     listeners: listenersOf(configuration.http, modules?.additionalRoutes),
-    routes,
-    authenticator,
+    ...answering,
     serverAuthenticator: federation.serverAuthenticator,
     serverAdmission: new ServerLimiter(configuration.rateLimits.rc_federation, clock),
     errorPage: pages.errorPage,
@@ -218,5 +273,6 @@ function createHttp(
     log: namedLog('http'),
     clock,
     metrics,
+    tracing,
   });
 }

@@ -1,6 +1,9 @@
 import { accountDataManifest } from './account-data/manifest.ts';
 import { accountsManifest } from './accounts/manifest.ts';
+import { activeUsersManifest } from './active-users/manifest.ts';
+import { adminManifest } from './admin/manifest.ts';
 import { appservicesManifest } from './appservices/manifest.ts';
+import { consoleManifest } from './console/manifest.ts';
 import { delayedEventsManifest } from './delayed-events/manifest.ts';
 import { devicesManifest } from './devices/manifest.ts';
 import { directoryManifest } from './directory/manifest.ts';
@@ -30,6 +33,7 @@ import { roomsManifest } from './rooms/manifest.ts';
 import { searchManifest } from './search/manifest.ts';
 import { serverNoticesManifest } from './server-notices/manifest.ts';
 import { ssoManifest } from './sso/manifest.ts';
+import { statisticsManifest } from './statistics/manifest.ts';
 import { syncManifest } from './sync/manifest.ts';
 import { thirdPartyIdsManifest } from './third-party-ids/manifest.ts';
 import { threadSubscriptionsManifest } from './thread-subscriptions/manifest.ts';
@@ -73,13 +77,25 @@ const manifests = [
   federationManifest,
   appservicesManifest,
   serverNoticesManifest,
+  activeUsersManifest,
+  statisticsManifest,
+  consoleManifest,
   modulesManifest,
+  adminManifest,
 ] as const;
 
 export const slices: readonly SliceManifest[] = manifests;
 
 /** Sections of options of all slices, in the order of the reference. */
 export const sliceOptions: OptionsOf<(typeof manifests)[number]> = optionsOf(manifests);
+
+/** Schema migrations of a database with the data store `state` only (option `databases`). */
+export const stateMigrations = [
+  ...databaseMigrations,
+  ...streamMigrations,
+  ...jobMigrations,
+  ...slices.flatMap(({ stateMigrations: ofSlice = [] }) => ofSlice),
+];
 
 /** Schema migrations of the kernel and of all slices, in the order in which they are applied. */
 export const migrations = [

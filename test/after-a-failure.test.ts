@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Sequence } from '../src/kernel/streams/index.ts';
-import { serverDatabases } from './support/databases/databases.ts';
+import { selectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`an error while an event is written, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
@@ -12,7 +12,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('answers 500, and delivers the next event in /sync', async () => {
+    it('answers 500 to the request, and delivers the next event in /sync', async () => {
       const { token } = await server.register('alice');
       const call = (method: string, path: string, body?: object) =>
         server.api(method, `/_matrix/client/v3${path}`, { token, ...(body && { body }) });

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
-import { migrations, slices } from '../src/slices.ts';
+import { migrations, slices, stateMigrations } from '../src/slices.ts';
 
 /**
  * Slices by tier, lowest first. A slice may import the tiers below it and the slices of its own tier that are
@@ -19,6 +19,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
   {
     accounts: ['devices'],
     devices: [],
+    'active-users': ['accounts', 'devices'],
     profiles: ['accounts'],
     'account-data': ['accounts'],
     filters: ['accounts'],
@@ -30,6 +31,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'appservice-registry': ['accounts', 'devices'],
     mail: [],
     welcome: [],
+    console: [],
   },
   { 'room-engine': [] },
   { 'room-federation': [] },
@@ -53,6 +55,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'third-party-ids': [],
     sso: [],
     'server-notices': [],
+    statistics: [],
   },
   {
     sync: [],
@@ -94,6 +97,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   yaml: ['kernel/config', 'configuration', 'commands', 'sso'],
   commander: ['commands'],
   sharp: ['media'],
+  ssh2: ['composition'],
   'sodium-native': ['kernel/signing'],
   'fast-xml-parser': ['sso'],
   jose: ['sso'],
@@ -113,7 +117,7 @@ interface Import {
 }
 
 const root = join(import.meta.dirname, '..', 'src');
-const files = globSync('**/*.ts', { cwd: root }).sort();
+const files = globSync('**/*.{ts,tsx}', { cwd: root }).sort();
 const sources = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 const imports = [...sources].flatMap(([file, text]) => importsOf(file, text));
 const between = imports.filter(({ isPackage, to }) => !isPackage && !to.startsWith('..'));
@@ -127,11 +131,17 @@ function importsOf(file: string, text: string): Import[] {
   });
 }
 
-/** The slice, or the file of the composition. */
+/** Returns the slice of a file, or the file itself where it belongs to the composition. */
 const sliceOf = (file: string) => file.split('/', 1)[0]!;
 
-/** The slice; of the kernel, its part. */
+/** Returns the slice of a file; for a file of the kernel, its part of the kernel. */
 const partOf = (file: string) => (sliceOf(file) === 'kernel' ? file.split('/', 2).join('/') : sliceOf(file));
+
+/** Files that run in browsers, where there is no kernel. */
+const isForBrowsers = (path: string) => path.startsWith('console/browser/');
+
+/** Packages that the pages for browsers may import. */
+const browserPackages: ReadonlySet<string> = new Set(['preact', 'preact/hooks', 'uplot']);
 
 const tierOf = (slice: string) => tiers.findIndex((tier) => slice in tier);
 
@@ -188,11 +198,20 @@ describe('architecture', () => {
 
   it('uses clock, randomness and network through the kernel only', () => {
     const offenders = [...sources].flatMap(([file, text]) => {
-      if (sliceOf(file) === 'kernel' || isTest(file)) return [];
+      if (sliceOf(file) === 'kernel' || isTest(file) || isForBrowsers(file)) return [];
       const found = ambientInputs.exec(withoutComments(text));
       return found === null ? [] : [`${file} uses ${found[0]}`];
     });
     assertNone(offenders, 'clock, randomness and network must be passed in');
+  });
+
+  it('keeps the pages that run in browsers apart from the server', () => {
+    const offenders = imports.filter(({ from, to, isPackage }) => {
+      if (isTest(from)) return false;
+      if (!isForBrowsers(from)) return isForBrowsers(to);
+      return isPackage ? !browserPackages.has(to) : !isForBrowsers(to);
+    });
+    assertNone(offenders.map(name), 'pages import each other and their libraries only');
   });
 
   it('creates caches through the registry only', () => {
@@ -226,7 +245,8 @@ describe('architecture', () => {
   });
 
   it('lists each migration, each manifest and each section of options once', () => {
-    const applied = migrations.map(({ name }) => name).sort();
+    // The databases of state groups have some migrations of all databases, and own ones.
+    const applied = [...new Set([...migrations, ...stateMigrations].map(({ name }) => name))].sort();
     const declared = [...sources].flatMap(([file, text]) =>
       isTest(file)
         ? []

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import sharp from 'sharp';
+import { SamlIdp } from '../src/sso/test/saml-idp.ts';
+import { eventually } from './clients/eventually.ts';
 import { HearthProcess } from './clients/hearth-process.ts';
 import { installHearth } from './support/servers/built-hearth.ts';
 
@@ -15,7 +17,33 @@ describe('a server that was built and installed without its source files', () =>
   let server: HearthProcess;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-built-'));
-    server = await HearthProcess.create({}, await installHearth(join(folder, 'installed')));
+    const settings = {
+      enable_metrics: true,
+      modules: [
+        { module: join(folder, 'careless-module.ts'), config: { greeting: 'hello' } },
+        { module: 'hearth-module-of-a-package', config: { path: '/_synapse/client/package' } },
+      ],
+      public_baseurl: 'https://hearth.test/',
+      saml2_config: { sp_config: { metadata: { local: [join(folder, 'provider.xml')] } } },
+    };
+    cpSync(join(root, 'test/modules/careless-module.ts'), join(folder, 'careless-module.ts'));
+    writeFileSync(join(folder, 'provider.xml'), new SamlIdp('https://idp.test').metadata);
+    const program = await installHearth(join(folder, 'installed'));
+    installPackage(join(folder, 'node_modules', 'hearth-module-of-a-package'));
+    server = await HearthProcess.create(
+      (_directory, port) => ({
+        ...settings,
+        listeners: [
+          {
+            port,
+            type: 'http',
+            bind_addresses: ['127.0.0.1'],
+            resources: [{ names: ['client', 'media', 'metrics'] }],
+          },
+        ],
+      }),
+      program,
+    );
     await server.start();
   });
   after(async () => {
@@ -41,8 +69,10 @@ describe('a server that was built and installed without its source files', () =>
     return String(json[name]);
   };
 
-  it('serves its page, accounts, signed messages and thumbnails', async () => {
+  it('serves its page, its console, accounts, signed messages and thumbnails', async () => {
     assert.match(await (await call('GET', '/')).text(), /<html/);
+    assert.match(await (await call('GET', '/_synapse/admin/ui/')).text(), /console\.js/);
+    assert.ok((await (await call('GET', '/_synapse/admin/ui/console.js')).text()).length > 10_000);
     const client = '/_matrix/client/v3';
     const registration = { username: 'anna', password: 'correct horse', auth: { type: 'm.login.dummy' } };
     const token = await member('access_token', call('POST', `${client}/register`, undefined, registration));
@@ -66,12 +96,51 @@ describe('a server that was built and installed without its source files', () =>
     assert.equal(width, 32);
   });
 
+  it('loads the libraries of metrics and SAML, which are CommonJS, when they are needed', async () => {
+    assert.match(await (await call('GET', '/_synapse/metrics')).text(), /^process_cpu_seconds_total /m);
+    assert.match(await (await call('GET', '/_synapse/client/saml2/metadata.xml')).text(), /EntityDescriptor/);
+  });
+
+  it('loads a module from a package that is installed beside it', async () => {
+    const answer = await call('GET', '/_synapse/client/package/somewhere');
+    assert.deepEqual(await answer.json(), { from: 'a package', path: 'somewhere' });
+  });
+
+  it('goes on after errors that a module in TypeScript leaves uncaught, and names the module in log and metrics', async () => {
+    for (const mistake of ['timer', 'promise', 'text', 'emitter']) {
+      const answer = call('GET', `/_synapse/client/careless/${mistake}`);
+      assert.equal(await member('greeting', answer), 'hello');
+    }
+    const name = join(folder, 'careless-module.ts');
+    const failures =
+      /^server_module_failures_total\{module="(.*)",callback="(.*)",reason="uncaught"\} (\d+)$/m;
+    await eventually('the failures', async () => {
+      const metrics = await (await call('GET', '/_synapse/metrics')).text();
+      return failures.exec(metrics)?.[3] === '4' && failures.exec(metrics)?.[1] === name;
+    });
+    const log = readFileSync(join(server.directory, 'hearth.log'), 'utf8');
+    for (const what of ['timer', 'promise', 'text', 'emitter'])
+      assert.match(log, new RegExp(`careless ${what}`));
+    assert.doesNotMatch(log, /the process exits/);
+  });
+
   it('runs with a bounded young generation, in the process that was started', () => {
     if (!process.execve) return;
     const parameters = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0');
     assert.ok(parameters.includes('--max-semi-space-size=16'), parameters.join(' '));
   });
 });
+
+/** Writes a package with a module. */
+function installPackage(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const description = { name: 'hearth-module-of-a-package', type: 'module', exports: './index.js' };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(description));
+  const code = `export default (config, api) => {
+    api.registerWebResource(config.path, ({ path }) => ({ body: { from: 'a package', path } }));
+  };`;
+  writeFileSync(join(folder, 'index.js'), code);
+}
 
 describe('a server that was not built', () => {
   it('serves from its source files', async () => {

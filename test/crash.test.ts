@@ -15,7 +15,7 @@ const roomCount = 2;
  * under way.
  */
 const killTimes = [350, 600, 900];
-/** How many sync points of each listener are checked after a crash. */
+/** Number of sync points of each listener that are checked after a crash. */
 const checkedSyncPoints = 8;
 
 let server: HearthProcess;
@@ -43,7 +43,7 @@ before(async () => {
 after(() => server?.remove());
 
 function acknowledged() {
-  return senders.flatMap(({ attempts: sendings }) => sendings.filter(({ eventId }) => eventId !== undefined));
+  return senders.flatMap(({ attempts }) => attempts.filter(({ eventId }) => eventId !== undefined));
 }
 
 async function timelines(): Promise<Map<string, Message[]>> {
@@ -55,7 +55,7 @@ async function timelines(): Promise<Map<string, Message[]>> {
 /** Kills the server while all users send and sync, and starts it again. */
 async function crashUnderLoad(killTime: number): Promise<void> {
   const load = [
-    ...senders.map((talker) => talker.sendUntilDown()),
+    ...senders.map((sender) => sender.sendUntilDown()),
     ...listeners.map((listener) => listener.syncUntilDown()),
   ];
   const before = acknowledged().length;
@@ -71,14 +71,14 @@ async function crashUnderLoad(killTime: number): Promise<void> {
 }
 
 /**
- * Asserts that each acknowledged message is stored once in its room under its id, and no message that was
+ * Asserts that each acknowledged message is stored once in its room under its id, and that no message is stored that was
  * never sent.
  */
 async function assertAcknowledgedAreStored(now: ReadonlyMap<string, readonly Message[]>): Promise<void> {
-  const sendings = senders.flatMap((talker) => talker.attempts);
+  const attempts = senders.flatMap((sender) => sender.attempts);
   for (const [roomId, messages] of now) {
     const attempted = new Set(
-      sendings.filter((sending) => sending.roomId === roomId).map(({ text }) => text),
+      attempts.filter((attempt) => attempt.roomId === roomId).map(({ text }) => text),
     );
     const texts = messages.map(({ text }) => text);
     assert.equal(new Set(texts).size, texts.length, 'a message is stored twice');
@@ -134,8 +134,8 @@ test('the server loses no acknowledged message and invalidates no sync token whe
         }
       }
       for (const listener of listeners) {
-        for (const bookmark of evenlySpaced(listener.syncPoints, checkedSyncPoints)) {
-          await assertSyncContinues(listener, bookmark, now);
+        for (const point of evenlySpaced(listener.syncPoints, checkedSyncPoints)) {
+          await assertSyncContinues(listener, point, now);
         }
       }
       previous = now;
@@ -146,25 +146,23 @@ test('the server loses no acknowledged message and invalidates no sync token whe
 test('a sync token from before the crash returns the messages sent after it: stream positions are not reused', async () => {
   const [listener] = listeners;
   const { token, received } = listener!.latestPoint;
-  const sendings = await Promise.all(senders.map((talker) => talker.sendOne()));
+  const attempts = await Promise.all(senders.map((sender) => sender.sendOne()));
   const now = await timelines();
   await assertSyncContinues(listener!, { token, received }, now);
   const texts = [...now.values()].flat().map(({ text }) => text);
-  for (const { text } of sendings) assert.ok(texts.includes(text));
+  for (const { text } of attempts) assert.ok(texts.includes(text));
 });
 
-test('a transaction id from before the crash returns the event id that it was given then', async () => {
+test('a transaction id from before the crash returns the id of the event that was sent with it', async () => {
   const [{ client, roomId, text, transactionId, eventId }] = acknowledged() as [
     Required<MessageSender['attempts'][0]>,
   ];
   assert.equal(await client.send(roomId, text, transactionId), eventId);
-  const interrupted = senders.flatMap(({ attempts: sendings }) =>
-    sendings.filter((sending) => !sending.eventId),
-  );
-  for (const sending of interrupted) {
-    const first = await sending.client.send(sending.roomId, sending.text, sending.transactionId);
-    assert.equal(await sending.client.send(sending.roomId, sending.text, sending.transactionId), first);
-    sending.eventId = first;
+  const interrupted = senders.flatMap(({ attempts }) => attempts.filter((attempt) => !attempt.eventId));
+  for (const attempt of interrupted) {
+    const first = await attempt.client.send(attempt.roomId, attempt.text, attempt.transactionId);
+    assert.equal(await attempt.client.send(attempt.roomId, attempt.text, attempt.transactionId), first);
+    attempt.eventId = first;
   }
   await assertAcknowledgedAreStored(await timelines());
 });

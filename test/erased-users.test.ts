@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { SlidingClient } from './support/users/sliding-client.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
@@ -9,7 +9,7 @@ const editedText = 'the second secret';
 
 let connections = 0;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('events of a user who was deactivated with erase: true', () => {
     let server: TestServer;
     let owner: TestClient;

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { createHomeserver } from '../src/homeserver.ts';
@@ -10,7 +12,7 @@ import { silentLogger } from '../src/kernel/observability/index.ts';
 import { systemRandomness } from '../src/kernel/randomness.ts';
 import { migrations } from '../src/slices.ts';
 import { eventually } from './clients/eventually.ts';
-import { makeTestDatabase, serverDatabases } from './support/databases/databases.ts';
+import { makeTestDatabase, selectedDatabases } from './support/databases/databases.ts';
 import {
   startTestServer,
   type TestServer,
@@ -18,7 +20,7 @@ import {
   testConfiguration,
 } from './support/servers/server.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`a homeserver on ${database}`, () => {
     let server: TestServer;
     let alice: TestUser;
@@ -43,6 +45,21 @@ for (const database of serverDatabases(import.meta.url)) {
       await server.restart();
       assert.equal((await server.api('GET', path, { token: alice.token })).body['device_id'], alice.deviceId);
       assert.equal((await server.api('GET', path, { token: 'nonsense' })).body['errcode'], 'M_UNKNOWN_TOKEN');
+    });
+
+    it('answers GET /health/ready with 200 while it serves, and with 503 once it stops', async () => {
+      assert.equal((await server.api('GET', '/health/ready')).raw, 'Ready');
+      // The head of this request is complete only after the stop has begun.
+      const socket = connect(Number(new URL(server.baseUrl).port), '127.0.0.1');
+      await new Promise<void>((sent) =>
+        socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n', () => sent()),
+      );
+      await server.api('GET', '/health');
+      const restarted = server.restart();
+      socket.end('\r\n');
+      assert.match(await text(socket), /^HTTP\/1\.1 503 [\s\S]*\r\n\r\nThe server is stopping$/);
+      await restarted;
+      assert.equal((await server.api('GET', '/health/ready')).raw, 'Ready');
     });
 
     it('answers GET /_synapse/metrics with 404 on a listener without the metrics resource', async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: TestServer;
   before(async () => {
     server = await startTestServer({ database: open.kind });

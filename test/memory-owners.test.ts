@@ -64,9 +64,13 @@ const exceptions: Readonly<Record<string, string>> = {
   'Feeds.#listeners':
     'index of the cache of feeds, from which its entries are removed with those of the cache',
   'Feeds.#listeners[][]': 'the feeds in one room of that index',
+  'PriorityQueue.#heap':
+    'one entry of Node.js for each duration of pending timers; the users and requests with timers are in other collections',
   'WritableHeads.#inUse': 'weak references to heads of rooms, removed when the head was collected',
   'RateLimiter.#buckets': 'bounded by its own maximum; forgetting callers earlier would lift their limits',
   'LastSeen.#pending': 'activity of at most 10,000 devices, written and removed each minute',
+  'UserVisits.#pending':
+    'at most 10,000 users who were active for the first time on this day, written each minute',
   'Presence.#users': 'users who are online or were it lately; offline users are removed by their timer',
   'PresenceWriter.#unwritten': 'presence that is about to be written',
   'PresenceEvents.#joins.#positions': 'the last 50,000 joins in memory, for presence in /sync',
@@ -99,8 +103,11 @@ describe('memory of a server after a load', { timeout: 180_000 }, () => {
       const name = readdirSync(server.directory).find((file) => file.endsWith('.heapsnapshot'));
       if (name === undefined) continue;
       const path = join(server.directory, name);
+      const text = readFileSync(path, 'utf8');
+      // Skips an unfinished snapshot, which rarely ends with a brace, because parsing it as JSON takes a second.
+      if (!text.trimEnd().endsWith('}')) continue;
       try {
-        const graph = new HeapGraph(readFileSync(path, 'utf8'));
+        const graph = new HeapGraph(text);
         rmSync(path);
         return largeCollections(graph, maxEntries + 1);
       } catch (error) {
@@ -121,7 +128,10 @@ describe('memory of a server after a load', { timeout: 180_000 }, () => {
     return answer;
   }
 
-  /** What one user does. @param shared a public room */
+  /**
+   * Sends the requests of one user.
+   * @param shared a public room
+   */
   async function use(index: number, shared: string): Promise<void> {
     const { access_token: token, user_id: userId } = await call(undefined, 'POST', '/register', {
       username: `user${index}`,
@@ -150,14 +160,14 @@ describe('memory of a server after a load', { timeout: 180_000 }, () => {
     await call(token, 'GET', `/sync?timeout=0&since=${since}`);
   }
 
-  it('has many entries of what users do in registered caches only', { timeout: 180_000 }, async () => {
+  it('has large collections of data of users in registered caches only', { timeout: 180_000 }, async () => {
     const { access_token: token } = await call(undefined, 'POST', '/register', {
       username: 'owner',
       password: 'password of the owner',
       auth: { type: 'm.login.dummy' },
     });
     const { room_id: shared } = await call(token, 'POST', '/createRoom', { preset: 'public_chat' });
-    // Everything is loaded then that the first user needs.
+    // Afterwards all code and data that the first user needs are loaded.
     await use(userCount, shared!);
     const before = new Set((await collections()).flatMap(({ holders }) => holders));
     await mapConcurrently(

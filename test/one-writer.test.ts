@@ -63,7 +63,7 @@ forPostgres(() => {
           auth: { type: 'm.login.dummy' },
         }),
       });
-      // It may have noticed, and stopped to listen, before the request.
+      // The server may have noticed the loss, and stopped to listen, before the request.
       const status = await register.then((response) => response.status).catch(() => 503);
       assert.equal(status, 503);
       assert.equal(await server.ended(), 1);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
@@ -10,7 +10,7 @@ const password = (user: string) => ({
   password: 'correct horse',
 });
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   let server: TestServer;
   let anna: TestClient;
   before(async () => {
@@ -23,7 +23,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     events.filter(({ type }) => type.includes('example') || type.includes('notification_settings'));
 
   describe('deleted account data (MSC3391)', () => {
-    it('is empty in incremental syncs and absent from first ones', async () => {
+    it('is empty in incremental syncs and absent from initial syncs', async () => {
       const roomId = await anna.createRoom();
       const global = `/user/${enc(anna.id)}/account_data/org.example.a`;
       const ofRoom = `/user/${enc(anna.id)}/rooms/${enc(roomId)}/account_data/org.example.b`;

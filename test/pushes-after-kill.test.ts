@@ -12,7 +12,7 @@ describe('push notifications of a server that is killed', () => {
     await gateway?.stop();
   });
 
-  it('sends the notification of each event in order when the server is killed before it is sent, and at most one twice', async () => {
+  it('sends the notifications of all events in order, and at most one of them twice, although the server is killed before all are sent', async () => {
     gateway = await PushGateway.start();
     hearth = await HearthProcess.create({ ip_range_whitelist: ['127.0.0.0/8'], push: { jitter_delay: 0 } });
     await hearth.start();

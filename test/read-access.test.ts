@@ -6,11 +6,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { endpoints } from './read-access/endpoints.ts';
 import { marksIn, playScenario, type Scenario, viewerRoles, visibilities } from './read-access/scenario.ts';
-import { serverDatabases } from './support/databases/databases.ts';
+import { selectedDatabases } from './support/databases/databases.ts';
 import { operations } from './support/matrix-spec/matrix-spec.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`read access, on ${database}`, () => {
     let server: TestServer;
     const scenarios: Scenario[] = [];
@@ -45,7 +45,7 @@ for (const database of serverDatabases(import.meta.url)) {
   });
 }
 
-/** Operations that read, but show nothing of rooms, by what they return. */
+/** Operations that read, but return nothing of rooms, by the kind of data that they return. */
 const others: Readonly<Record<string, readonly string[]>> = {
   'data of the requester': [
     'getAccount3PIDs',

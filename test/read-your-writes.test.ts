@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { manualClock } from './support/clocks/manual-clock.ts';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('reads after an answered write', () => {
     let server: TestServer;
     let [anna, ben]: TestClient[] = [];

@@ -44,7 +44,7 @@ class TwoProcesses {
   readonly #since = new Map<string, string>();
   writer!: Writer;
   #reading!: RestartingReader;
-  /** Whether the bus loses what the writer publishes. */
+  /** Whether the bus loses the facts that the writer publishes. */
   losesFacts = false;
   answers = 0;
 
@@ -248,7 +248,7 @@ describe('a process that only reads', () => {
     }
   });
 
-  it('drops from its caches what the main process deletes: forgotten and purged rooms, the content of redacted events', async () => {
+  it('drops from its caches the rooms and contents that the main process deletes: forgotten and purged rooms, and the content of redacted events', async () => {
     const both = await new TwoProcesses().open();
     try {
       const { kernel, rooms } = both.writer;
@@ -294,7 +294,7 @@ describe('a process that only reads', () => {
     }
   });
 
-  it('reads its caches again when facts were lost', async () => {
+  it('opens again with empty caches when facts were lost', async () => {
     const both = await new TwoProcesses().open();
     try {
       const { rooms } = both.writer;
@@ -320,7 +320,7 @@ describe('a process that only reads', () => {
     }
   });
 
-  it('cannot write', async () => {
+  it('rejects writes with an error, and has no methods that add events', async () => {
     const both = await new TwoProcesses().open();
     try {
       const { users, kernel } = both.reader;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from './clients/eventually.ts';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { SlidingClient } from './support/users/sliding-client.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
@@ -10,7 +10,7 @@ import { enc, TestClient } from './support/users/test-client.ts';
  * Rooms whose ids contain no server name, and whose creators have infinite power, in all of the client-server
  * API.
  */
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('rooms of version 12', () => {
     let server: TestServer;
     let [anna, ben, cleo]: TestClient[] = [];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from './support/other-servers/several-servers.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('servers of a test network', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -27,9 +27,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await a.restart();
       const c = await several.scripted('d.test');
       assert.equal((await c.ask('a.test', 'GET', '/_matrix/federation/v1/version')).status, 200);
-      a.cut();
+      a.disconnect();
       await assert.rejects(c.ask('a.test', 'GET', '/_matrix/federation/v1/version'));
-      a.mend();
+      a.reconnect();
       assert.equal((await c.ask('a.test', 'GET', '/_matrix/federation/v1/version')).status, 200);
     });
   });

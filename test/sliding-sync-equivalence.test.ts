@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { serverDatabases } from './support/databases/databases.ts';
+import { selectedDatabases } from './support/databases/databases.ts';
 import { isThorough } from './support/inputs/thoroughness.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import {
@@ -50,7 +50,7 @@ const requestStyles: readonly { readonly nth: (count: number) => object; readonl
 
 const steps = randomSteps(userNames.length * requestStyles.length);
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`incremental sliding sync, on ${database}`, () => {
     let server: TestServer;
     let users: TestClient[];

@@ -19,29 +19,43 @@ const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> 
 const mapOf = <T>(value: fc.Arbitrary<T>) =>
   fc.array(fc.tuple(text, value)).map((entries) => new Map(entries));
 
-/** Facts of each stream of a server, but for those of rooms, which `RoomFactCodec` is tested with. */
+const presenceMembers = {
+  changes: mapOf(
+    record({
+      presence: fc.constantFrom('online' as const, 'unavailable' as const, 'offline' as const),
+      statusMsg: maybe(text),
+      lastActive: fc.nat(),
+      currentlyActive: fc.boolean(),
+    }),
+  ),
+  rooms: mapOf(fc.array(text)),
+};
+
+/** Facts of each stream of a server, except those of rooms, which the tests of `RoomFactCodec` cover. */
 const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   account_data: record<AccountDataKey>({ userId: text, roomId: maybe(text), type: text }),
   accounts: fc.oneof(
     record({ kind: fc.constant('registered'), userId: text, isGuest: fc.boolean() }),
-    record({ kind: fc.constant('deactivated'), userId: text, erase: fc.boolean() }),
+    record({
+      kind: fc.constant('deactivated'),
+      userId: text,
+      erase: fc.boolean(),
+      byAdmin: fc.boolean(),
+    }),
+    record({ kind: fc.constant('reactivated'), userId: text }),
   ),
   sessions: record(user),
   device_lists: record(user),
   device_keys: record(device),
   user_signatures: record({ userId: text, targetUserId: text }),
   erased_users: text,
-  presence: record<PresenceFact>({
-    changes: mapOf(
-      record({
-        presence: fc.constantFrom('online' as const, 'unavailable' as const, 'offline' as const),
-        statusMsg: maybe(text),
-        lastActive: fc.nat(),
-        currentlyActive: fc.boolean(),
-      }),
-    ),
-    rooms: mapOf(fc.array(text)),
-  }),
+  presence: fc.oneof(
+    record<PresenceFact>(presenceMembers),
+    record<PresenceFact>({
+      ...presenceMembers,
+      routed: mapOf(fc.array(text)).filter(({ size }) => size > 0),
+    }),
+  ),
   profiles: record({ userId: text, field: text }),
   push_rules: record(user),
   receipts: record({

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from './clients/eventually.ts';
-import { forServerDatabases } from './support/databases/databases.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { registerAdmin } from './support/users/register-admin.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('a suspended account', () => {
     let server: TestServer;
     let [admin, anna, ben]: TestClient[] = [];
     let room: string;
-    let [annas, bens]: string[] = [];
+    let [annasEventId, bensEventId]: string[] = [];
     before(async () => {
       server = await startTestServer({
         database: open.kind,
@@ -21,7 +21,7 @@ forServerDatabases(import.meta.url, (open) => {
       admin = await registerAdmin(server);
       room = await anna.createRoom();
       await ben.join(room);
-      [annas, bens] = [await anna.say(room, 'by Anna'), await ben.say(room, 'by Ben')];
+      [annasEventId, bensEventId] = [await anna.say(room, 'by Anna'), await ben.say(room, 'by Ben')];
     });
     after(() => server.stop());
 
@@ -72,8 +72,8 @@ forServerDatabases(import.meta.url, (open) => {
         ['PUT', inRoom('send/m.room.message/suspended1'), text],
         ['PUT', `${inRoom('send/m.room.message/suspended2')}?org.matrix.msc4140.delay=1000`, text],
         ['PUT', inRoom('state/m.room.topic/'), { topic: 'mine' }],
-        ['PUT', inRoom(`redact/${enc(bens!)}/suspended3`), {}],
-        ['PUT', inRoom('send/m.room.redaction/suspended4'), { redacts: bens }],
+        ['PUT', inRoom(`redact/${enc(bensEventId!)}/suspended3`), {}],
+        ['PUT', inRoom('send/m.room.redaction/suspended4'), { redacts: bensEventId }],
         ['POST', '/createRoom', {}],
         ['POST', inRoom('upgrade'), { new_version: '11' }],
         ['PUT', `/profile/${enc(anna!.id)}/displayname`, { displayname: 'Anna' }],
@@ -96,7 +96,7 @@ forServerDatabases(import.meta.url, (open) => {
       const { rooms } = await anna!.sync();
       assert.ok(rooms?.join?.[room]?.timeline.events.some(({ content }) => content['body'] === 'to all'));
       await anna!.do('GET', inRoom('messages'), undefined, { dir: 'b' });
-      await anna!.redact(room, annas!);
+      await anna!.redact(room, annasEventId!);
       await anna!.do('PUT', `/user/${enc(anna!.id)}/account_data/org.example`, { a: 1 });
       await anna!.leave(closed);
       await anna!.setState(left, 'm.room.member', { membership: 'leave' }, anna!.id);
@@ -136,8 +136,8 @@ forServerDatabases(import.meta.url, (open) => {
         content: { msgtype: 'm.text', body: 'later' },
       });
       assert.equal(delayed.status, 200, delayed.raw);
-      const bens = `/_matrix/client/v1/admin/suspend/${enc(ben!.id)}`;
-      await admin!.ask('PUT', bens, { suspended: true });
+      const suspension = `/_matrix/client/v1/admin/suspend/${enc(ben!.id)}`;
+      await admin!.ask('PUT', suspension, { suspended: true });
       const send = `${unstable}/delayed_events/${delayed.body['delay_id']}/send`;
       assert.deepEqual(codeOf(await ben!.ask('POST', send, {})), [403, 'M_USER_SUSPENDED']);
     });

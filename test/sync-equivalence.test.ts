@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { serverDatabases } from './support/databases/databases.ts';
+import { selectedDatabases } from './support/databases/databases.ts';
 import { isThorough } from './support/inputs/thoroughness.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { ClientView } from './support/users/client-view.ts';
@@ -30,7 +30,7 @@ const syncOptions = [
 
 const steps = randomSteps(userNames.length * syncOptions.length);
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`incremental sync, on ${database}`, () => {
     let server: TestServer;
     let users: TestClient[];

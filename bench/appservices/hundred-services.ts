@@ -22,7 +22,7 @@ import type { OpenDatabase } from '../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
-const [serviceCount, memberCount, eventCount, width] = [100, 10_000, 500, 100];
+const [serviceCount, memberCount, eventCount, joinsAtOnce] = [100, 10_000, 500, 100];
 
 /** CPU microseconds: of the first event, which reads all members, and per later event while no or all services receive it. */
 interface Figures {
@@ -62,12 +62,13 @@ async function measure(directory: string): Promise<Figures> {
   const { database, streams, clock, engine, rooms } = under;
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
   const users = new UserInterest(services, 'test', caches);
-  const interest = new RoomInterest({
+  const interest: RoomInterest = new RoomInterest({
     services,
     users,
     heads: engine.heads,
     caches,
     aliasesOf: (id) => rooms.aliases.of(id),
+    membersBefore: (id) => fanOut.membersBefore(id),
   });
   const sources = {
     engine,
@@ -77,18 +78,22 @@ async function measure(directory: string): Promise<Figures> {
   };
   const roomId = await under.room(alice);
   const joinAll = async (members: readonly string[]) => {
-    for (let start = 0; start < members.length; start += width) {
-      await Promise.all(members.slice(start, start + width).map((userId) => under.join(userId, roomId)));
+    for (let start = 0; start < members.length; start += joinsAtOnce) {
+      await Promise.all(
+        members.slice(start, start + joinsAtOnce).map((userId) => under.join(userId, roomId)),
+      );
     }
   };
   await joinAll(Array.from({ length: memberCount }, (_, index) => `@member${index}:test`));
-  const fanOut = new FanOut({
+  const fanOut: FanOut = new FanOut({
     database,
+    services,
     users,
     rooms: interest,
     buffer: new FactBuffer(sources, streams, users, false),
     engine,
     userRooms: engine.userRooms,
+    heads: engine.heads,
     devices: { changedSince: async () => [] },
     queues: { addressesBetween: async () => [] },
     onMember: () => undefined,

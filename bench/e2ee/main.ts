@@ -10,7 +10,7 @@ import { type E2eeFixture, openE2eeFixture, serverName } from './fixture.ts';
 
 const algorithm = 'signed_curve25519';
 
-/** Compared with reading the same rows. */
+/** Measures key queries, compared with reading the same rows. */
 async function keyQuery({ database, query, makeDevices }: E2eeFixture): Promise<void> {
   await makeDevices(1_000, 5, 0);
   const userIds = Array.from({ length: 1_000 }, (_, n) => `@user${n}:${serverName}`);
@@ -25,7 +25,10 @@ async function keyQuery({ database, query, makeDevices }: E2eeFixture): Promise<
   });
 }
 
-/** Compared with deleting and inserting as many rows in as many transactions. */
+/**
+ * Measures claims of one-time keys, compared with deleting and inserting as many rows in as many
+ * transactions.
+ */
 async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): Promise<void> {
   const { claiming, database, upload } = fixture;
   let first = 1_000;
@@ -72,7 +75,7 @@ function plainClaims(count: number): Statement[] {
   ];
 }
 
-/** Compared with inserting the same messages in one batch. */
+/** Measures the fan-out of a to-device message, compared with inserting the same messages in one batch. */
 async function fanOut({ database, toDevice }: E2eeFixture, devices: readonly ClientDevice[]): Promise<void> {
   const [sender] = devices;
   if (!sender) return;

@@ -72,7 +72,7 @@ export async function largeJoin(members: number, events: number): Promise<void> 
   }
 }
 
-/** Returns the milliseconds to verify so many signatures on one thread. */
+/** Returns the milliseconds to verify `count` signatures on one thread. */
 function millisecondsToVerify(count: number): number {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const text = Buffer.alloc(600, 'x');

@@ -9,10 +9,10 @@ const messages = 400;
 const clients = 32;
 
 /**
- * Messages from a client of one server until the other server has all of them, compared with messages in
- * rooms without other members. Both servers and the clients share this process.
+ * Measures messages from a client of one server until the other server has all of them, compared with
+ * messages in rooms without other members. Both servers and the clients share this process.
  */
-export async function received(kind: DatabaseOptions['kind'], rooms: number): Promise<void> {
+export async function receivedMessages(kind: DatabaseOptions['kind'], rooms: number): Promise<void> {
   const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
   const [alice, bob] = [await servers[0].registerClient('alice'), await servers[1].registerClient('bob')];
   const localRooms: string[] = [];

@@ -4,7 +4,7 @@ import { type Account, expectOk, syncPath } from './account.ts';
 import { nextBatch } from './next-batch.ts';
 import { inParallel } from './parallel.ts';
 
-/** Everything that the load does, with how often each comes among the others. */
+/** The operations of the load, each with its relative frequency. */
 const work: readonly { readonly weight: number; run(load: MixedLoad, user: Account): Promise<unknown> }[] = [
   { weight: 60, run: (load, user) => user.send(load.someRoom(), shortText) },
   { weight: 4, run: (load, user) => user.send(load.someRoom(), longText) },
@@ -18,14 +18,17 @@ const work: readonly { readonly weight: number; run(load: MixedLoad, user: Accou
   { weight: 4, run: (_load, user) => user.sync({ timeout: '0', set_presence: 'offline' }) },
   { weight: 2, run: (load, user) => load.uploadImage(user) },
 ];
-/** Each kind as often as its weight says. */
+/** Contains each operation as many times as its weight. */
 const choices = work.flatMap((kind) => Array.from({ length: kind.weight }, () => kind));
 
 const shortText = 'a message of ordinary length, as people write them. '.repeat(2);
 const longText = 'a long message. '.repeat(1_500);
 const typing = JSON.stringify({ typing: true, timeout: 20_000 });
 
-/** What users of a busy server do at the same time, on connections of their own, while others wait for news. */
+/**
+ * Simulates a busy server: users send requests at the same time, on connections of their own, while others
+ * wait for news.
+ */
 export class MixedLoad {
   /** Number of finished operations. */
   operations = 0;
@@ -71,7 +74,7 @@ export class MixedLoad {
     expectOk(await user.connection.request('POST', path, '{}'), path);
   }
 
-  /** Uploads an image and loads a thumbnail of it. */
+  /** Uploads an image, and loads its thumbnail. */
   async uploadImage(user: Account): Promise<void> {
     const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'image/png' };
     const body = await this.#image;

@@ -1,10 +1,10 @@
 /**
- * Calls `work` for 0 … `count - 1`, at most `width` at a time, started in order.
+ * Calls `work` for 0 … `count - 1`, at most `concurrency` at a time, started in order.
  * @returns the results in order @throws the error of the first call that failed
  */
 export async function inParallel<T>(
   count: number,
-  width: number,
+  concurrency: number,
   work: (index: number) => Promise<T>,
 ): Promise<T[]> {
   const results = new Array<T>(count);
@@ -15,6 +15,6 @@ export async function inParallel<T>(
       results[index] = await work(index);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(width, count) }, worker));
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, worker));
   return results;
 }

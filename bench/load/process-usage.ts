@@ -4,10 +4,11 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export interface Usage {
   /** CPU time of all threads, user and system. */
   readonly cpuSeconds: number;
-  /** Memory in use, in which pages of files that several of the processes have loaded count once. */
+  /** Resident memory. A file that several of the processes have loaded counts once. */
   readonly residentBytes: number;
 }
 
+/** Clock ticks per second of the times in `/proc/PID/stat` (USER_HZ). */
 const ticksPerSecond = 100;
 
 interface Process {
@@ -30,14 +31,14 @@ export function usageOf(pids: readonly number[]): Usage | undefined {
 }
 
 /**
- * Returns the resident memory of processes. Each page of an executable or a library is in memory once, however many
- * processes use it, so for each file the process counts that has most of it in memory.
+ * Returns the resident memory of processes, in bytes. Processes share the memory of an executable or a library, so each
+ * such file counts once: with the largest part of it that one process has in memory.
  */
 function residentBytesOf(pids: readonly number[]): number {
   let kilobytes = 0;
-  const ofFiles = new Map<string, number>();
+  const kilobytesByFile = new Map<string, number>();
   for (const pid of pids) {
-    const ofProcess = new Map<string, number>();
+    const inProcess = new Map<string, number>();
     let file: string | undefined;
     for (const line of (tryTo(() => readFileSync(`/proc/${pid}/smaps`, 'latin1')) ?? '').split('\n')) {
       const mapping = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)$/.exec(line);
@@ -45,11 +46,12 @@ function residentBytesOf(pids: readonly number[]): number {
       if (!line.startsWith('Rss:')) continue;
       const resident = Number.parseInt(line.slice('Rss:'.length), 10);
       if (file === undefined) kilobytes += resident;
-      else ofProcess.set(file, (ofProcess.get(file) ?? 0) + resident);
+      else inProcess.set(file, (inProcess.get(file) ?? 0) + resident);
     }
-    for (const [name, resident] of ofProcess) ofFiles.set(name, Math.max(ofFiles.get(name) ?? 0, resident));
+    for (const [name, resident] of inProcess)
+      kilobytesByFile.set(name, Math.max(kilobytesByFile.get(name) ?? 0, resident));
   }
-  for (const resident of ofFiles.values()) kilobytes += resident;
+  for (const resident of kilobytesByFile.values()) kilobytes += resident;
   return kilobytes * 1_024;
 }
 
@@ -58,8 +60,8 @@ function allProcesses(): Map<number, Process> | undefined {
   for (const pid of pidsOfMachine()) {
     const text = tryTo(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
     if (text === undefined) continue;
-    // The fields are counted from behind the process name, which may contain any character: the first one is
-    // field 3 of proc(5).
+    // The name of the process, field 2 of proc(5), may contain any character: the text is split after it, so that
+    // `fields[0]` is field 3.
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
@@ -90,7 +92,7 @@ function pidsOfMachine(): number[] {
   return (tryTo(() => readdirSync('/proc')) ?? []).map(Number).filter((pid) => pid > 0);
 }
 
-/** A process may end while it is read, and processes of other users cannot be read. */
+/** Returns the result of `read`; `undefined` when it fails: the process has ended, or belongs to another user. */
 function tryTo<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -18,7 +18,7 @@ import type { OpenDatabase } from '../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
-const [memberCount, rounds, width] = [10_000, 5, 100];
+const [memberCount, rounds, atOnce] = [10_000, 5, 100];
 
 /** CPU microseconds per member and event: for the first event, and the lowest of the later ones. */
 interface Figures {
@@ -37,8 +37,8 @@ async function measure(directory: string): Promise<Figures> {
   const { database, streams, clock, engine } = under;
   const members = Array.from({ length: memberCount }, (_, index) => `@member${index}:test`);
   const roomId = await under.room(alice);
-  for (let start = 0; start < memberCount; start += width) {
-    await Promise.all(members.slice(start, start + width).map((userId) => under.join(userId, roomId)));
+  for (let start = 0; start < memberCount; start += atOnce) {
+    await Promise.all(members.slice(start, start + atOnce).map((userId) => under.join(userId, roomId)));
   }
   const kernel = {
     database,
@@ -61,8 +61,8 @@ async function measure(directory: string): Promise<Figures> {
     options: { enabled: true, group_unread_count_by_room: true },
   });
   const eventId = await under.say(alice, roomId, 'Message that all have read');
-  for (let start = 0; start < memberCount; start += width) {
-    const some = members.slice(start, start + width);
+  for (let start = 0; start < memberCount; start += atOnce) {
+    const some = members.slice(start, start + atOnce);
     await Promise.all(
       some.map((userId) => receipts.give({ userId, roomId, eventId, type: 'm.read', threadId: undefined })),
     );

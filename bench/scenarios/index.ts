@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { adminLists } from './admin-lists.ts';
 import { appservices } from './appservices.ts';
 import { coldStart } from './cold-start.ts';
 import { delivery } from './delivery.ts';
@@ -7,7 +8,9 @@ import { initialSyncs } from './initial-sync.ts';
 import { joins } from './joins.ts';
 import { media } from './media.ts';
 import { memory } from './memory.ts';
+import { moduleCalls } from './module-calls.ts';
 import { push } from './push.ts';
+import { roomState } from './room-state.ts';
 import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
 import { stateResolution } from './state-resolution.ts';
 import { storage } from './storage.ts';
@@ -20,11 +23,14 @@ export const scenarios: readonly Scenario[] = [
   idleSync,
   joins,
   initialSyncs,
+  roomState,
   coldStart,
   storage,
   stateResolution,
   push,
   appservices,
+  moduleCalls,
   media,
+  adminLists,
   memory,
 ];

@@ -9,29 +9,30 @@ interface Setup {
 }
 
 const userCount = 500;
-const width = 32;
-const hundred = 100;
+const concurrency = 32;
+/** Number of the first and of the last joins whose durations are compared. */
+const compared = 100;
 
-/** Every user joins the same new room, 32 at a time. */
+/** Joins all users to one new room, 32 at a time. */
 async function allUsersJoin({ owner, users }: Setup): Promise<Measurement> {
   const room = await owner.createPublicRoom();
   const latencies: number[] = [];
   const joinedAt: number[] = [];
   const startedAt = performance.now();
-  await inParallel(users.length, width, async (index) => {
+  await inParallel(users.length, concurrency, async (index) => {
     const before = performance.now();
     await users[index]!.join(room);
     const after = performance.now();
     latencies.push(after - before);
     joinedAt.push(after);
   });
-  const firstHundred = joinedAt[hundred - 1]! - startedAt;
-  const lastHundred = joinedAt.at(-1)! - joinedAt.at(-1 - hundred)!;
+  const firstJoins = joinedAt[compared - 1]! - startedAt;
+  const lastJoins = joinedAt.at(-1)! - joinedAt.at(-1 - compared)!;
   return {
     operations: users.length,
     seconds: (performance.now() - startedAt) / 1000,
     latencies,
-    figures: { lastHundredToFirst: lastHundred / firstHundred },
+    figures: { lastToFirstJoins: lastJoins / firstJoins },
   };
 }
 
@@ -51,9 +52,9 @@ export const joins: Scenario<Setup> = {
         percentOfCeiling(),
         timesThePeer(40),
         ofHearth(
-          'times the duration of the first 100 joins for the last 100',
+          'times as long for the last 100 joins as for the first 100',
           { atMost: 1.15 },
-          ({ figures }) => figures['lastHundredToFirst'],
+          ({ figures }) => figures['lastToFirstJoins'],
         ),
       ],
       run: allUsersJoin,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../test/clients/hearth-process.ts';
+import { freePort } from '../../test/support/network/free-port.ts';
 import { Connection } from '../load/connection.ts';
 import { usageOf } from '../load/process-usage.ts';
 import type { Target } from '../target.ts';
@@ -51,6 +51,9 @@ export async function startCeiling(): Promise<Target> {
       },
       async databaseBytes() {
         throw new Error('the ceiling has no measurable database');
+      },
+      async runSql() {
+        throw new Error('the ceiling has no tables of a homeserver');
       },
     },
     async close() {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { HearthProcess, registrationSecret } from '../../test/clients/hearth-process.ts';
 import { usageOf } from '../load/process-usage.ts';
 import type { Target } from '../target.ts';
@@ -28,6 +29,17 @@ export async function startHearth(usePostgres: boolean): Promise<Target> {
     return bytes;
   }
 
+  async function runSql(statements: readonly string[]): Promise<void> {
+    await server.stop();
+    if (postgres) await postgres.run(statements);
+    else {
+      const database = new DatabaseSync(join(server.directory, 'homeserver.db'));
+      database.exec(`BEGIN; ${statements.join(';')}; COMMIT`);
+      database.close();
+    }
+    await server.start();
+  }
+
   return {
     kind: 'hearth',
     url: server.url,
@@ -39,6 +51,7 @@ export async function startHearth(usePostgres: boolean): Promise<Target> {
         return server.start();
       },
       databaseBytes,
+      runSql,
     },
     async close() {
       await server.remove();

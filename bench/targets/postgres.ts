@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../test/clients/hearth-process.ts';
+import { freePort } from '../../test/support/network/free-port.ts';
 
 export interface PostgresDatabase {
   /** Value of the option `database`. */
@@ -9,6 +9,7 @@ export interface PostgresDatabase {
   /** Process id of the postmaster. */
   readonly pid: number;
   bytes(): Promise<number>;
+  run(statements: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,6 +49,14 @@ export async function postgresDatabase(): Promise<PostgresDatabase> {
       );
       await client.end();
       return Number(rows[0]?.bytes);
+    },
+    async run(statements) {
+      const client = server.getPgClient(name, '127.0.0.1');
+      await client.connect();
+      for (const statement of statements) await client.query(statement);
+      // Autovacuum does so within minutes; its work in between would be measured as well.
+      await client.query('VACUUM (ANALYZE)');
+      await client.end();
     },
     async close() {
       await server.stop();

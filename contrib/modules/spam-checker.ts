@@ -19,7 +19,7 @@ interface Config {
   readonly per_seconds?: number;
 }
 
-/** Counted users; when there are more, the counts begin again. */
+/** Maximum number of counted users; beyond it, all counts begin again. */
 const maxUsers = 10_000;
 
 const checkSpam: Module<Config> = (config, api) => {
@@ -40,7 +40,14 @@ const checkSpam: Module<Config> = (config, api) => {
 
   api.registerSpamChecker({
     checkEvent({ type, sender, content }): Decision {
-      const texts = [content['body'], content['formatted_body'], content['topic'], content['name']];
+      // An edit has its new text in `m.new_content`.
+      const shown = [content, Object(content['m.new_content']) as typeof content];
+      const texts = shown.flatMap((part) => [
+        part['body'],
+        part['formatted_body'],
+        part['topic'],
+        part['name'],
+      ]);
       const isSpam = texts.some(
         (text) => typeof text === 'string' && expressions.some((expression) => expression.test(text)),
       );

@@ -7,7 +7,7 @@ export interface ResponseExample {
   readonly body: unknown;
 }
 
-/** The examples of an operation's responses. */
+/** Returns the examples of an operation's responses. */
 export function responseExamples(source: SpecSource, { definition }: SourceOperation): ResponseExample[] {
   return source.members(source.member(definition, 'responses')).flatMap(([status, response]) => {
     const json = source.member(source.member(response, 'content'), 'application/json');
@@ -18,7 +18,10 @@ export function responseExamples(source: SpecSource, { definition }: SourceOpera
   });
 }
 
-/** The value of an example, with references replaced and `allOf` merged, as the specification builds its pages. */
+/**
+ * Returns the value of an example with `$ref` resolved and `allOf` merged, as the pages of the specification show
+ * it.
+ */
 function assemble(source: SpecSource, { url, value }: Located): unknown {
   if (Array.isArray(value)) return value.map((item) => assemble(source, { url, value: item }));
   if (!isObject(value)) return value;

@@ -43,7 +43,7 @@ function operationsOf(source: SpecSource, file: URL): SourceOperation[] {
   );
 }
 
-/** What the data files say about an operation. */
+/** Returns the description of an operation for the data files. */
 export function operationFacts(
   source: SpecSource,
   schemas: SchemaCollector,

@@ -17,7 +17,7 @@ const unnamedFolders = new Set([
 ]);
 
 /**
- * Reduces the specification's schemas to what validation uses, and collects the schemas that they refer to.
+ * Reduces the specification's schemas to the parts that validation uses, and collects the schemas that they refer to.
  * Members are in alphabetical order, so that a new version of the specification makes a small diff.
  */
 export class SchemaCollector {

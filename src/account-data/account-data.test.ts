@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { AccountData, type ComputedAccountData } from './account-data.ts';
@@ -9,7 +9,7 @@ import { accountDataMigrations } from './migrations.ts';
 import { accountDataRoutes, tagRoutes } from './routes.ts';
 import { Tags } from './tags.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   let accountData: AccountData;
   let token: string;
@@ -35,7 +35,7 @@ forEachDatabase((open) => {
   const room = '/rooms/!room:test';
 
   describe('account data', () => {
-    it('is returned as it was set, globally and per room', async () => {
+    it('account data is returned as it was set, globally and per room', async () => {
       await start();
       const content = { list: [1, 'a\0b', { deep: null }], big: 1.5 };
       assert.deepEqual((await put('/account_data/org.example.x', content)).body, {});
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await get('/rooms/!other/account_data/org.example.x')), [404, 'M_NOT_FOUND']);
     });
 
-    it('is deleted by DELETE and by an empty object, and returned empty by incremental syncs only', async () => {
+    it('account data is deleted by DELETE and by an empty object, and returned empty by incremental syncs only', async () => {
       await start();
       const unstable = '/_matrix/client/unstable/org.matrix.msc3391/user/@alice:test';
       const deletions = [
@@ -75,7 +75,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await server.call('DELETE', other, { token })), [403, 'M_FORBIDDEN']);
     });
 
-    it('can be read and set by its user only, with 403 M_FORBIDDEN for others', async () => {
+    it('account data can be read and set by its user only, with 403 M_FORBIDDEN for others', async () => {
       await start();
       for (const path of ['/user/@bob:test/account_data/a', '/user/@bob:test/rooms/!a:test/account_data/a']) {
         assert.deepEqual(codeOf(await server.call('PUT', path, { token, body: {} })), [403, 'M_FORBIDDEN']);
@@ -96,7 +96,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await get('/account_data/m.push_rules')).body, { global: {} });
     });
 
-    it('must be a JSON object of bounded size, with a valid type and room id', async () => {
+    it('account data must be a JSON object of bounded size, with a valid type and room id', async () => {
       await start();
       assert.deepEqual(codeOf(await put('/account_data/a', [])), [400, 'M_BAD_JSON']);
       assert.deepEqual(codeOf(await put('/account_data/a', 'x')), [400, 'M_BAD_JSON']);
@@ -111,7 +111,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('is published on its stream, and listed since a position at the position of its last change', async () => {
+    it('account data is published on its stream, and listed since a position at the position of its last change', async () => {
       await start();
       const facts: unknown[] = [];
       accountData.accountDataStream.subscribe((fact) => facts.push(fact));
@@ -136,18 +136,18 @@ forEachDatabase((open) => {
       assert.deepEqual(brief(await accountData.all('@alice:test')), both.toReversed());
     });
 
-    it('is deleted when the account is deactivated with erase: true only', async () => {
+    it('account data is deleted when the account is deactivated with erase: true only', async () => {
       await start();
       await put('/account_data/a', { v: 1 });
-      await server.slice.accounts.deactivate('@alice:test', false);
+      await server.slice.accounts.deactivate('@alice:test', { erase: false, byAdmin: false });
       assert.equal((await accountData.all('@alice:test')).length, 1);
-      await server.slice.accounts.deactivate('@alice:test', true);
+      await server.slice.accounts.deactivate('@alice:test', { erase: true, byAdmin: false });
       assert.deepEqual(await accountData.all('@alice:test'), []);
     });
   });
 
   describe('tags', () => {
-    it('are set and removed one at a time', async () => {
+    it('tags are set and removed one at a time', async () => {
       await start();
       assert.deepEqual((await get(`${room}/tags`)).body, { tags: {} });
       await put(`${room}/tags/m.favourite`, { order: 0.25 });
@@ -162,14 +162,14 @@ forEachDatabase((open) => {
       assert.deepEqual((await get(`${room}/tags`)).body, { tags: { 'u.work': {} } });
     });
 
-    it('are all stored when they are set concurrently', async () => {
+    it('tags are all stored when they are set concurrently', async () => {
       await start();
       const names = Array.from({ length: 10 }, (_, i) => `u.${i}`);
       await Promise.all(names.map((name) => put(`${room}/tags/${name}`, {})));
       assert.deepEqual(Object.keys((await get(`${room}/tags`)).body['tags'] as object).sort(), names);
     });
 
-    it('are refused when they are invalid; invalid m.tag content counts as no tags', async () => {
+    it('tags are refused when they are invalid; invalid m.tag content counts as no tags', async () => {
       await start();
       assert.deepEqual(codeOf(await put(`${room}/tags/x`, { order: 'first' })), [400, 'M_BAD_JSON']);
       assert.deepEqual(codeOf(await put(`${room}/tags/${'x'.repeat(256)}`, {})), [400, 'M_INVALID_PARAM']);

@@ -20,24 +20,24 @@ const types = [
  */
 export class InvitePermissions {
   readonly #ignored: IgnoredUsers;
-  readonly #isServer: (inviter: string) => boolean;
+  readonly #isNoticesUser: (inviter: string) => boolean;
   readonly #configs: readonly ParsedAccountData<InviteRules>[];
 
-  /** @param isServer whether an inviter is the server itself, whose invites are always allowed */
+  /** @param isNoticesUser whether an inviter is the user who sends server notices, whose invites are always allowed */
   constructor(
     accountData: AccountData,
     caches: CacheRegistry,
     ignored: IgnoredUsers,
-    isServer: (inviter: string) => boolean = () => false,
+    isNoticesUser: (inviter: string) => boolean = () => false,
   ) {
     this.#ignored = ignored;
-    this.#isServer = isServer;
+    this.#isNoticesUser = isNoticesUser;
     this.#configs = types.map((type) => new ParsedAccountData(accountData, caches, type, readInviteRules));
   }
 
   /** Decides about an invite of a local user. The first config with a decision for the inviter counts. */
   async decide(userId: string, inviter: string): Promise<InviteDecision> {
-    if (this.#isServer(inviter)) return 'allow';
+    if (this.#isNoticesUser(inviter)) return 'allow';
     for (const config of this.#configs) {
       const decision = (await config.of(userId))(inviter);
       if (decision === 'allow') break;

@@ -48,6 +48,20 @@ describe('readInviteRules', () => {
     assert.equal(decide({ blocked_users: many }, '@late:x'), 'block');
   });
 
+  it('matches globs of all lists up to a maximum of 32,768 characters, in the order of the lists', () => {
+    const lists = ['allowed_users', 'ignored_users', 'blocked_users', 'allowed_servers', 'ignored_servers'];
+    const globs = (count: number) =>
+      Array.from({ length: count }, (_, index) => `@${index}*`.padEnd(64, 'x'));
+    const content = Object.fromEntries(lists.map((name) => [name, globs(102)]));
+    const tooLong = `*${'x'.repeat(2_000)}`;
+    const servers = [tooLong, '*.two', '*.much'];
+    assert.equal(decide({ ...content, blocked_servers: [...servers, 'exact'] }, '@a:b.much'), 'block');
+    const full = { ...content, allowed_users: globs(104), blocked_servers: [...servers, 'exact'] };
+    assert.equal(decide(full, '@a:b.much'), undefined);
+    assert.equal(decide(full, '@a:exact'), 'block');
+    assert.equal(decide(full, `@3:${'x'.repeat(61)}`), 'allow');
+  });
+
   it('accepts any JSON', () => {
     const names = ['allowed_users', 'blocked_users', 'blocked_servers', 'default_action', 'enabled'];
     const anything = fc.dictionary(fc.constantFrom(...names), fc.jsonValue());

@@ -3,6 +3,7 @@ import {
   type GlobMatcher,
   type JsonObject,
   type JsonValue,
+  MAX_GLOB_LENGTH,
   serverOfUser,
 } from '../protocol/index.ts';
 
@@ -12,10 +13,13 @@ export type InviteDecision = 'allow' | 'ignore' | 'block';
 /** Returns the decision for an inviter; `undefined` when no rule matches. */
 export type InviteRules = (inviter: string) => InviteDecision | undefined;
 
-/** Maximum number of globs of a list that are applied, because matching takes CPU time on the event loop. */
-const maxGlobs = 500;
+/**
+ * Maximum number of globs that are applied from one list, and of their characters in all lists: matching takes up
+ * to one step for each character of the glob and of the user id, on the event loop.
+ */
+const [maxGlobs, maxGlobLength] = [500, 32 * 1024];
 
-/** In the order in which they are checked; the first match decides. */
+/** The lists of invite permissions in the order in which they are checked; the first match decides. */
 const lists = [
   ['allowed_users', 'allow', (userId: string) => userId],
   ['ignored_users', 'ignore', (userId: string) => userId],
@@ -32,8 +36,9 @@ const lists = [
  */
 export function readInviteRules(content: JsonObject): InviteRules {
   if (content['enabled'] === false) return () => undefined;
+  const globLength = { left: maxGlobLength };
   const rules = lists.map(([name, decision, subject]) => {
-    const matches = matcherFor(content[name]);
+    const matches = matcherFor(content[name], globLength);
     return (inviter: string) => (matches(subject(inviter) ?? '') ? decision : undefined);
   });
   const otherwise = content['default_action'] === 'block' ? 'block' : undefined;
@@ -46,11 +51,19 @@ export function readInviteRules(content: JsonObject): InviteRules {
   };
 }
 
-function matcherFor(list: JsonValue | undefined): GlobMatcher {
+/** @param globLength how many characters of globs may still be applied; reduced by those of this list */
+function matcherFor(list: JsonValue | undefined, globLength: { left: number }): GlobMatcher {
   if (!Array.isArray(list)) return () => false;
   const entries = list.filter((entry) => typeof entry === 'string').filter((entry) => entry !== '');
   const isGlob = (entry: string) => /[*?]/.test(entry);
   const literals = new Set(entries.filter((entry) => !isGlob(entry)));
-  const globs = entries.filter(isGlob).slice(0, maxGlobs).map(compileGlob);
+  const globs: GlobMatcher[] = [];
+  // Longer globs match nothing.
+  const wanted = entries.filter((entry) => isGlob(entry) && entry.length <= MAX_GLOB_LENGTH);
+  for (const glob of wanted.slice(0, maxGlobs)) {
+    globLength.left -= glob.length;
+    if (globLength.left < 0) break;
+    globs.push(compileGlob(glob));
+  }
   return (text) => literals.has(text) || globs.some((matches) => matches(text));
 }

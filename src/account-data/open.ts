@@ -6,10 +6,10 @@ import { accountDataRoutes, tagRoutes } from './routes.ts';
 import { accountDataSyncSource } from './sync-source.ts';
 import { Tags } from './tags.ts';
 
-/** @param isServer whether the server itself sends events in the name of this user */
+/** @param isNoticesUser whether a user is the one who sends server notices, whose invites are always allowed */
 export function openAccountData(
   { caches, ...deps }: AccountDataDeps & { readonly caches: CacheRegistry },
-  isServer: (userId: string) => boolean,
+  isNoticesUser: (userId: string) => boolean,
 ) {
   const accountData = new AccountData(deps);
   const ignoredUsers = new IgnoredUsers(accountData, caches);
@@ -18,7 +18,7 @@ export function openAccountData(
     accountData,
     tags,
     ignoredUsers,
-    invitePermissions: new InvitePermissions(accountData, caches, ignoredUsers, isServer),
+    invitePermissions: new InvitePermissions(accountData, caches, ignoredUsers, isNoticesUser),
     routes: [...accountDataRoutes(accountData), ...tagRoutes(tags)],
     syncSources: [accountDataSyncSource(accountData)],
     streams: [accountData.accountDataStream],

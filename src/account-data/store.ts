@@ -47,7 +47,7 @@ export async function readEntry(
   return row && toEntry(row);
 }
 
-/** Returns those types of global account data that a user has. */
+/** Returns the types among `types` of which a user has global account data that is not empty. */
 export async function readGlobalTypes(
   reader: Reader<AccountDataTables>,
   userId: string,
@@ -118,7 +118,7 @@ export async function writeEntry(
 
 /**
  * Replaces `old` (`undefined`: none) if it is still the stored content.
- * @returns whether it was
+ * @returns false when the stored content is no longer `old`
  */
 export async function replaceEntry(
   writer: Writer<AccountDataTables>,

@@ -26,7 +26,7 @@ export class AccountReader {
     return (await this.getUser(userId))?.isAdmin === true;
   }
 
-  /** Whether the user id is or was in use, also by one that differs in case only. */
+  /** Whether an account has or had the user id, or one that differs from it only in case. */
   isTaken(userId: string): Promise<boolean> {
     return isTaken(this.#database.reader<AccountTables>(), userId);
   }

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
   passwordLogin,
 } from '../../test/support/servers/accounts-server.ts';
+import type { DeviceTables } from '../devices/index.ts';
 import type { AccountChange } from './accounts.ts';
 import type { AccountTables } from './tables.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -43,6 +44,11 @@ forEachDatabase((open) => {
       const answer = await server.callWithPassword(alice, 'POST', '/account/deactivate', { erase: true });
       assert.deepEqual([answer.status, answer.body], [200, { id_server_unbind_result: 'success' }]);
       assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
+      // The activity of the last requests was not on disk yet.
+      await server.slice.lastSeen.flush();
+      assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
+      const activity = server.database.reader<DeviceTables>().selectFrom('user_activity').selectAll();
+      assert.deepEqual(await activity.execute(), [{ user_id: '@alice:test', last_seen_at: 0 }]);
       assert.equal((await whoami(alice.token)).status, 401);
       const login = await server.call('POST', '/login', { body: passwordLogin('alice') });
       assert.deepEqual([login.status, login.body['errcode']], [403, 'M_USER_DEACTIVATED']);
@@ -56,7 +62,7 @@ forEachDatabase((open) => {
       assert.equal((await server.slice.accounts.getUser('@alice:test'))?.isErased, true);
       assert.deepEqual(changes, [
         { kind: 'registered', userId: '@alice:test', isGuest: false },
-        { kind: 'deactivated', userId: '@alice:test', erase: true },
+        { kind: 'deactivated', userId: '@alice:test', erase: true, byAdmin: false },
       ]);
     });
 
@@ -66,11 +72,14 @@ forEachDatabase((open) => {
       };
       await start({ extensions: () => ({ lifecycleHooks: [{ deactivated }] }) });
       const alice = await server.register('alice');
-      await assert.rejects(server.slice.accounts.deactivate(alice.userId, false));
+      await assert.rejects(server.slice.accounts.deactivate(alice.userId, { erase: false, byAdmin: false }));
       assert.equal((await whoami(alice.token)).status, 200);
-      await assert.rejects(server.slice.accounts.deactivate('@nobody:test', false), {
-        errcode: 'M_NOT_FOUND',
-      });
+      await assert.rejects(
+        server.slice.accounts.deactivate('@nobody:test', { erase: false, byAdmin: false }),
+        {
+          errcode: 'M_NOT_FOUND',
+        },
+      );
     });
   });
 

@@ -1,8 +1,9 @@
-import type { Devices } from '../devices/index.ts';
+import { beginActivity, type Devices } from '../devices/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
+import type { AccountChecks } from './account-checks.ts';
 import { AccountReader } from './account-reader.ts';
 import type { AuthSessions } from './interactive-auth/auth-sessions.ts';
 import type { Sessions } from './sessions/sessions.ts';
@@ -17,7 +18,9 @@ export type AccountChange =
       readonly userId: string;
       /** Whether the user's events are to be hidden from users who join later. */
       readonly erase: boolean;
-    };
+      readonly byAdmin: boolean;
+    }
+  | { readonly kind: 'reactivated'; readonly userId: string };
 
 /** An account that is being created. */
 export interface RegisteredAccount {
@@ -39,7 +42,10 @@ export interface AccountLifecycle {
     publish: Publish,
     account: { userId: string; erase: boolean },
   ): Promise<void>;
-  /** Runs when all sessions of a user end, or all but the one in which the user has changed the password. */
+  /**
+   * Runs when all sessions of a user end, or all but the one in which the user has changed the password; also when a
+   * changed password ends no sessions, since it signs all browsers out.
+   */
   loggedOut?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Runs when an administrator activates a deactivated account again. */
   reactivated?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
@@ -53,6 +59,16 @@ export interface AccountsDeps {
   readonly devices: Devices;
   readonly sessions: Sessions;
   readonly authSessions: AuthSessions;
+  /** Asked before an account is deactivated. */
+  readonly checkDeactivation?: AccountChecks['deactivation'];
+}
+
+export interface Deactivation {
+  readonly erase: boolean;
+  /** Whether an administrator deactivates the account. */
+  readonly byAdmin: boolean;
+  /** Runs after the check and before the account is deactivated. */
+  readonly before?: () => Promise<unknown>;
 }
 
 export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user name is taken');
@@ -83,14 +99,15 @@ export class Accounts extends AccountReader {
     const users = writerFor<AccountTables>(writer);
     if (await isTaken(users, userId)) throw userInUse();
     if (!(await insertUser(users, { ...row, createdAt: this.#deps.clock.now() }))) throw userInUse();
+    await beginActivity(writer, userId);
     const account = { userId, isGuest, displayName, appservice };
     for (const hooks of this.#lifecycleHooks) await hooks.registered?.(writer, publish, account);
     publish(this.accountStream, { kind: 'registered', userId, isGuest });
   }
 
   /**
-   * Makes a guest account a full account inside the caller's transaction, which must be one of
-   * `Sessions.change`.
+   * Makes a guest account a full account, inside the caller's transaction, which `Sessions.change` must have
+   * opened.
    * @throws MatrixError M_USER_IN_USE when the account is no longer a guest account
    */
   async upgradeGuestIn(
@@ -148,14 +165,14 @@ export class Accounts extends AccountReader {
   async setPassword(
     userId: string,
     passwordHash: string,
-    logout: Logout,
+    logout: LogoutScope,
     also?: (writer: AnyWriter) => Promise<void>,
   ): Promise<void> {
     await this.#deps.sessions.change(userId, async (writer, publish) => {
       const change = { password_hash: passwordHash };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
-      if (logout !== 'none')
-        await this.#logoutIn(writer, publish, userId, logout === 'all' ? undefined : logout);
+      if (logout === 'none') await this.#signOutBrowsersIn(writer, publish, userId);
+      else await this.#logoutIn(writer, publish, userId, logout === 'all' ? undefined : logout);
       await also?.(writer);
     });
   }
@@ -167,20 +184,22 @@ export class Accounts extends AccountReader {
 
   /**
    * Deactivates an account for good: it cannot be logged in to, and its user id stays taken.
-   * @throws MatrixError M_NOT_FOUND
+   * @throws MatrixError M_NOT_FOUND, and the errors of the check
    */
-  async deactivate(userId: string, erase: boolean): Promise<void> {
+  async deactivate(userId: string, { erase, byAdmin, before }: Deactivation): Promise<void> {
     const { devices, authSessions, sessions } = this.#deps;
+    await this.#deps.checkDeactivation?.(userId, byAdmin);
+    await before?.();
     await sessions.change(userId, async (writer, publish) => {
       // The password hash stays, so that only a login with the right password learns of the deactivation.
       const change = { is_deactivated: 1, is_admin: 0, ...(erase && { is_erased: 1 }) };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
       await this.#logoutIn(writer, publish, userId);
       await sessions.closeAllOfAdministratorsIn(writer, publish, userId);
-      await devices.forgetAddresses(writer, userId);
+      await devices.forgetAddresses(writer, userId, erase);
       await authSessions.forgetUser(writer, userId);
       for (const hooks of this.#lifecycleHooks) await hooks.deactivated?.(writer, publish, { userId, erase });
-      publish(this.accountStream, { kind: 'deactivated', userId, erase });
+      publish(this.accountStream, { kind: 'deactivated', userId, erase, byAdmin });
     });
     await this.settled(userId);
   }
@@ -195,6 +214,7 @@ export class Accounts extends AccountReader {
       const change = { is_deactivated: 0, password_hash: passwordHash ?? null };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
       for (const hooks of this.#lifecycleHooks) await hooks.reactivated?.(writer, publish, { userId });
+      publish(this.accountStream, { kind: 'reactivated', userId });
     });
     await this.settled(userId);
   }
@@ -203,6 +223,11 @@ export class Accounts extends AccountReader {
     const { devices, sessions } = this.#deps;
     await devices.removeAllIn(writer, publish, userId, kept?.deviceId);
     await sessions.closeAllIn(writer, publish, userId, kept?.tokenId);
+    await this.#signOutBrowsersIn(writer, publish, userId);
+  }
+
+  /** Signs a user out of the pages of this server in all browsers, since another person may have known the password. */
+  async #signOutBrowsersIn(writer: AnyWriter, publish: Publish, userId: string): Promise<void> {
     for (const hooks of this.#lifecycleHooks) await hooks.loggedOut?.(writer, publish, { userId });
   }
 
@@ -213,12 +238,13 @@ export class Accounts extends AccountReader {
   }
 }
 
-/** A session that is kept when the others end. */
+/** The session that stays open when the other sessions of its user end. */
 export interface KeptSession {
   readonly tokenId: number | undefined;
   readonly deviceId: string | undefined;
 }
 
-export type Logout = 'none' | 'all' | KeptSession;
+/** The sessions that end with a change of the password: none, all, or all but one. */
+export type LogoutScope = 'none' | 'all' | KeptSession;
 
 const noSuchUser = () => notFound('No such user');

@@ -1,10 +1,16 @@
 import type { Database } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
+type UserCounts = Readonly<Record<'user' | 'guest' | 'appservice' | 'deactivated', number>>;
+
 /** Counts accounts by kind. Reads the whole table. */
-export async function countUsers(
-  database: Database,
-): Promise<Readonly<Record<'user' | 'guest' | 'appservice' | 'deactivated', number>>> {
+export const countUsers = (database: Database): Promise<UserCounts> => countNewUsers(database, 0);
+
+/**
+ * Counts the accounts that were created since a time, by kind. Reads the whole table.
+ * @param since milliseconds since the epoch
+ */
+export async function countNewUsers(database: Database, since: number): Promise<UserCounts> {
   const rows = await database
     .scanner<AccountTables>()
     .selectFrom('users')
@@ -14,6 +20,7 @@ export async function countUsers(
       eb.case().when('appservice_id', 'is', null).then(0).else(1).end().as('isOfAppservice'),
       fn.countAll<number>().as('count'),
     ])
+    .where('created_at', '>=', since)
     .groupBy(['is_guest', 'is_deactivated', 'isOfAppservice'])
     .execute();
   const counts = { user: 0, guest: 0, appservice: 0, deactivated: 0 };

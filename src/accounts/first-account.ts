@@ -1,7 +1,7 @@
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
-/** Whether the user is the only one with an account, not counting guests and users of application services. */
+/** Whether no account but the given one exists, not counting guests and users of application services. */
 export async function isFirstAccount(writer: AnyWriter, userId: string): Promise<boolean> {
   const other = await writerFor<AccountTables>(writer)
     .selectFrom('users')
@@ -14,7 +14,7 @@ export async function isFirstAccount(writer: AnyWriter, userId: string): Promise
   return other === undefined;
 }
 
-/** Whether a user has an account, not counting guests and users of application services. */
+/** Whether any account exists, not counting guests and users of application services. */
 export async function hasAccounts(database: Database): Promise<boolean> {
   const account = await database
     .reader<AccountTables>()

@@ -1,17 +1,32 @@
 /** Accounts of this server: registration, deactivation, login, sessions and access tokens. */
-export type { AccountChecks } from './account-checks.ts';
+export {
+  type AccountChecks,
+  type AccountNames,
+  type AuthenticatedLogin,
+  combinedChecks,
+  type OpenedLogin,
+  type PendingRegistration,
+  type RegistrationVerdict,
+} from './account-checks.ts';
 export type { AccountOptions } from './account-options.ts';
 export { AccountReader } from './account-reader.ts';
 export {
   type AccountChange,
   type AccountLifecycle,
   Accounts,
-  type Logout,
+  type LogoutScope,
   type RegisteredAccount,
 } from './accounts.ts';
 export type { AccountsConfig } from './config.ts';
+export {
+  type ConsentGateDeps,
+  consentGatedRoutes,
+  isExemptFromConsent,
+  requireConsent,
+} from './consent/consent-gate.ts';
 export type { Consents } from './consent/consents.ts';
-export { countUsers } from './count-users.ts';
+export { sendingOperations } from './consent/sending-operations.ts';
+export { countNewUsers, countUsers } from './count-users.ts';
 export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';
 export type { BrowserStages } from './interactive-auth/browser-stages.ts';
@@ -32,7 +47,7 @@ export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export { type AccountLimits, challengeRate, type Limiter, loginTokenRate } from './limits.ts';
 export { activeAccount } from './login/active-account.ts';
-export type { AuthenticatedUser, Login, LoginRequest, LoginType } from './login/login.ts';
+export type { AuthenticatedUser, BeforeReopening, Login, LoginRequest, LoginType } from './login/login.ts';
 export type { LoginTokens } from './login/login-tokens.ts';
 export type { TokenIssuer } from './login/token-login.ts';
 export { accountMigrations } from './migrations.ts';
@@ -44,6 +59,7 @@ export {
   openAccounts,
 } from './open.ts';
 export { accountPageRoutes, accountTemplates } from './pages/account-pages.ts';
+export { passwordResetPageOf } from './pages/password-reset-page.ts';
 export { requireSameSite } from './pages/same-site.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { PasswordAuthority } from './passwords/password-login.ts';

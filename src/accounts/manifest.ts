@@ -1,10 +1,12 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { accountChecks } from './checks.ts';
 import { accountsSection } from './config.ts';
 import { limitOverrideMigrations } from './limit-overrides/migration.ts';
 import { accountMigrations } from './migrations.ts';
 
 export const accountsManifest = {
   name: 'accounts',
+  checks: accountChecks,
   options: { accounts: accountsSection },
   accountRows: {
     tables: [

@@ -153,4 +153,37 @@ export const accountMigrations: readonly Migration[] = [
       await db.schema.alterTable('login_tokens').addColumn('details', 'text').execute();
     },
   },
+  {
+    name: 'accounts/0007-users-by-creation',
+    async up({ db }) {
+      await db.schema
+        .createIndex('users_by_creation')
+        .on('users')
+        .columns(['created_at', 'user_id'])
+        .execute();
+    },
+  },
+  {
+    // The index has the columns by which lists of users are filtered, so that databases count and search users in it alone.
+    name: 'accounts/0008-users-by-folded-id',
+    async up({ db }) {
+      await db.schema.dropIndex('users_folded_id').execute();
+      await db.schema
+        .createIndex('users_by_folded_id')
+        .on('users')
+        .columns(['folded_id', 'user_id', 'is_deactivated', 'is_locked', 'is_guest', 'is_admin'])
+        .columns(['is_shadow_banned', 'user_type'])
+        .execute();
+    },
+  },
+  {
+    // Lists of users find in it the users that they leave out by default, who are few on most servers.
+    name: 'accounts/0009-unlisted-users',
+    async up({ run }) {
+      await run(
+        `CREATE INDEX users_unlisted ON users (user_id)
+         WHERE is_deactivated = 1 OR is_locked = 1 OR is_guest = 1`,
+      );
+    },
+  },
 ];

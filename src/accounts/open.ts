@@ -9,7 +9,7 @@ import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import type { AccountChecks } from './account-checks.ts';
+import type { AccountChecks, AccountNames, OpenedLogin } from './account-checks.ts';
 import type { AccountOptions } from './account-options.ts';
 import { type AccountLifecycle, Accounts } from './accounts.ts';
 import { Consents } from './consent/consents.ts';
@@ -23,7 +23,7 @@ import { dummyStage, type Flows, type Stage, type Stages } from './interactive-a
 import { recaptchaStages } from './interactive-auth/stages/recaptcha.ts';
 import { termsStages } from './interactive-auth/stages/terms.ts';
 import type { AccountLimits } from './limits.ts';
-import { Login, type LoginType } from './login/login.ts';
+import { type BeforeReopening, Login, type LoginType } from './login/login.ts';
 import { LoginTokens } from './login/login-tokens.ts';
 import { type TokenIssuer, TokenLogin } from './login/token-login.ts';
 import { PasswordChange } from './passwords/password-change.ts';
@@ -81,8 +81,10 @@ export interface AccountExtensions {
   readonly introspection?: TokenIntrospection | undefined;
   /** Confirms actions of sessions that cannot use interactive authentication. */
   readonly confirmationElsewhere?: ConfirmationElsewhere | undefined;
-  /** Refuses to refresh sessions that have an endpoint of their own for that. */
+  /** Refuses to refresh sessions whose tokens another endpoint refreshes. */
   readonly checkRefresh?: RefreshCheck | undefined;
+  /** Deletes what slices have stored about the earlier session when a device logs in again. */
+  readonly beforeReopening?: readonly BeforeReopening[] | undefined;
   /** Logins through a browser. */
   readonly loginTokenIssuer?: TokenIssuer;
   /** Mail addresses and phone numbers of accounts; absent on a server without them. */
@@ -91,6 +93,10 @@ export interface AccountExtensions {
   /** Accepts passwords that this server does not store. */
   readonly passwordAuthority?: PasswordAuthority | undefined;
   readonly checks?: AccountChecks | undefined;
+  /** Chooses names of new accounts. */
+  readonly names?: AccountNames | undefined;
+  /** Receives each login, after its session is stored. */
+  readonly loggedIn?: ((login: OpenedLogin) => void) | undefined;
   /** The content of `/.well-known/proto/client`, which login responses contain as well. */
   readonly wellKnown?: JsonObject | undefined;
 }
@@ -153,11 +159,11 @@ function openServices(
   const authSessions = new AuthSessions(environment);
   const interactiveAuth = new InteractiveAuth(authSessions, stages);
   const accounts = new Accounts(
-    { ...environment, devices, sessions, authSessions },
+    { ...environment, devices, sessions, authSessions, checkDeactivation: extensions.checks?.deactivation },
     extensions.lifecycleHooks ?? [],
   );
   const disabledError = disabledServerError(options);
-  const core = {
+  const commonDeps = {
     ...environment,
     accounts,
     devices,
@@ -168,18 +174,36 @@ function openServices(
     disabledError,
     thirdPartyIds,
   };
-  const flows = async (userId: string) => [
+  const confirmationFlows = async (userId: string) => [
     ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),
     ...((await extensions.confirmation?.(userId)) ?? []),
   ];
   const reservations = extensions.reservations ?? noReservations;
-  const consents = new Consents({ ...environment, formSecret: options.form_secret });
+  const consents = new Consents({
+    ...environment,
+    formSecret: options.form_secret,
+    currentVersion: options.user_consent?.version ?? null,
+    baseUrl: options.public_baseurl ?? `https://${options.server_name}/`,
+  });
   const registration = new Registration(
-    { ...core, consents, registrationTokens, reservations, check: extensions.checks?.registration },
+    {
+      ...commonDeps,
+      consents,
+      registrationTokens,
+      reservations,
+      check: extensions.checks?.registration,
+      checkNewAccount: extensions.checks?.newAccount,
+      names: extensions.names,
+    },
     options,
   );
   const reauthenticator = new Reauthenticator(
-    { auth: interactiveAuth, sessions, flows, elsewhere: extensions.confirmationElsewhere },
+    {
+      auth: interactiveAuth,
+      sessions,
+      flows: confirmationFlows,
+      elsewhere: extensions.confirmationElsewhere,
+    },
     options,
   );
   const loginTokens = new LoginTokens(environment);
@@ -197,7 +221,7 @@ function openServices(
     tokenValidity: tokenValidityRoute({ registrationTokens, limiter: limits.tokenValidity }, options),
     authenticator: new SessionAuthenticator(
       {
-        ...core,
+        ...commonDeps,
         cache,
         introspection: extensions.introspection,
         hasDevice: (userId, deviceId) => devices.exists(userId, deviceId),
@@ -212,14 +236,16 @@ function openServices(
     ),
     sharedSecretRegistration: new SharedSecretRegistration({ ...environment, registration }, options),
     login: new Login({
-      ...core,
+      ...commonDeps,
       limits: limits.login,
       types: [passwordLogin, tokenLogin, ...(extensions.loginTypes ?? [])],
       check: extensions.checks?.login,
+      beforeReopening: extensions.beforeReopening,
+      loggedIn: extensions.loggedIn,
     }),
-    passwordChange: new PasswordChange(core, options),
+    passwordChange: new PasswordChange(commonDeps, options),
     thirdPartyIds,
-    housekeeping: new Housekeeping(core, options),
+    housekeeping: new Housekeeping(commonDeps, options),
     wellKnown: extensions.wellKnown,
     checkRefresh: extensions.checkRefresh,
     serverName: options.server_name,

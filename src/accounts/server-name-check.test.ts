@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
 import { requireSameServerName } from './server-name-check.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
 

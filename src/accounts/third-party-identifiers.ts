@@ -1,14 +1,14 @@
 import type { AnyWriter } from '../kernel/database/index.ts';
 import { isJsonObject, type JsonValue } from '../protocol/index.ts';
 
-/** An address that its owner has proven to receive messages at. */
+/** An address at which its owner has proven to receive messages. */
 export interface ValidatedAddress {
   readonly medium: 'email' | 'msisdn';
   /** In canonical form. */
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly validatedAt: number;
-  /** What the validation was asked for: `registration`, `password_reset` or `add_threepid`. */
+  /** The purpose of the validation: `registration`, `password_reset` or `add_threepid`. */
   readonly purpose?: string | undefined;
 }
 
@@ -25,6 +25,13 @@ export interface ThirdPartyIdentifiers {
   phoneNumber(country: string, number: string): Promise<string | undefined>;
   /** Whether accounts may have the address: the option `allowed_local_3pids`. */
   isAllowed(medium: string, address: string): boolean;
+  /**
+   * Checks further rules for an address that an account is about to get. Absent: there are none.
+   * @throws MatrixError
+   */
+  readonly checkUse?:
+    | ((medium: string, address: string, isRegistration: boolean) => Promise<void>)
+    | undefined;
   /**
    * Adds an address to an account inside the caller's transaction, and ends the validations of the address, so that none
    * can be used again.

@@ -35,6 +35,7 @@ export interface NewUser {
   readonly appservice: string | undefined;
   readonly isGuest: boolean;
   readonly isAdmin: boolean;
+  readonly isShadowBanned: boolean;
 }
 
 /** Flags that may change after registration, by column. */
@@ -70,7 +71,9 @@ export async function readUser(reader: Reader<AccountTables>, userId: string): P
   return row && toSecrets(row).user;
 }
 
-/** Returns the account with that id, or else the only one whose id differs in case only. */
+/**
+ * Returns the account with the user id; without one, the only account whose id differs from it in case only.
+ */
 export async function readUserForLogin(
   reader: Reader<AccountTables>,
   userId: string,
@@ -81,7 +84,7 @@ export async function readUserForLogin(
   return row && toSecrets(row);
 }
 
-/** Whether an id is taken, also by one that differs in case only. */
+/** Whether an account has the user id, or one that differs from it only in case. */
 export async function isTaken(reader: Reader<AccountTables>, userId: string): Promise<boolean> {
   const row = await reader
     .selectFrom('users')
@@ -108,6 +111,7 @@ export async function insertUser(writer: Writer<AccountTables>, user: NewUser): 
       is_erased: 0,
       is_locked: 0,
       is_suspended: 0,
+      is_shadow_banned: user.isShadowBanned ? 1 : 0,
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();

@@ -1,27 +1,47 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { adminApiDescription, adminApiPath } from '../../scripts/admin-api.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { TestClient } from '../../test/support/users/test-client.ts';
-import type { Route } from '../kernel/http/index.ts';
+import { pathsOf } from '../kernel/http/index.ts';
 
-/** The only route without a token: a MAC proves that the caller knows the shared secret. */
-const open = '/_server/admin/v1/register';
+/**
+ * Whether a path needs no access token: `register` checks a MAC with the shared secret, and the pages of the console
+ * contain no data.
+ */
+const isOpen = (path: string) =>
+  path === '/_server/admin/v1/register' || /^\/_server\/admin\/ui(\/|$)/.test(path);
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('routes below /_server/admin', () => {
     let server: TestServer;
     let routes: (readonly [method: string, path: string])[];
     before(async () => {
       server = await startTestServer({ database: kind });
-      const pathsOf = ({ contract: { path } }: Route) => (typeof path === 'string' ? [path] : path);
       routes = server.homeserver.routes
         .flatMap((route) => pathsOf(route).map((path) => [route.contract.method, path] as const))
-        .filter(([, path]) => path.startsWith('/_server/admin/') && path !== open);
+        .filter(([, path]) => path.startsWith('/_server/admin/') && !isOpen(path));
     });
     after(() => server.stop());
 
-    it('answer 403 M_FORBIDDEN to users who are not administrators, and 401 M_MISSING_TOKEN to requests without a token', async () => {
+    it('describes all routes of the admin API in docs/generated/admin-api.json (if not, run node scripts/generate-docs.ts)', () => {
+      const file = join(import.meta.dirname, '..', '..', adminApiPath);
+      assert.equal(readFileSync(file, 'utf8'), adminApiDescription(server.homeserver.routes));
+    });
+
+    it('has an operation id and a schema of the response for each route of the admin API', () => {
+      const contracts = server.homeserver.routes
+        .filter((route) => pathsOf(route).some((path) => path.startsWith('/_server/admin/') && !isOpen(path)))
+        .map(({ contract }) => contract);
+      const incomplete = contracts.filter(({ operationId, response }) => !operationId || !response);
+      assert.deepEqual(incomplete, []);
+      assert.equal(new Set(contracts.map(({ operationId }) => operationId)).size, contracts.length);
+    });
+
+    it('answers 403 M_FORBIDDEN to users who are not administrators, and 401 M_MISSING_TOKEN to requests without a token', async () => {
       assert.ok(routes.length > 60, `${routes.length} routes`);
       const user = await TestClient.register(server, 'anna');
       for (const [method, path] of routes) {

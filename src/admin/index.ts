@@ -1,3 +1,6 @@
 /** The admin API, and the log of its use. */
-export { auditedRoutes } from './audit.ts';
+export type { AuditLog } from './audit/audit-log.ts';
+export { auditedRoutes } from './audit/audited-routes.ts';
 export { type AdminDeps, openAdmin } from './open.ts';
+export type { EffectiveOption } from './server/effective-configuration-route.ts';
+export { openServerViews } from './server/server-views.ts';

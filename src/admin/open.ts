@@ -1,11 +1,13 @@
 import type { AccountData } from '../account-data/index.ts';
 import type { AccountsSlice, checkUserType } from '../accounts/index.ts';
-import type { SpaceHierarchy } from '../directory/index.ts';
+import type { Directory } from '../directory/index.ts';
 import type { Destinations } from '../federation-client/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
 import type { MediaModeration } from '../media/index.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { Pushers } from '../pushers/index.ts';
@@ -13,6 +15,13 @@ import type { Reports } from '../reports/index.ts';
 import type { DummyEvents, HistoryPurge, RoomDeletion, Rooms, UserRedaction } from '../rooms/index.ts';
 import type { ExternalIds } from '../sso/index.ts';
 import type { AccountAddresses } from '../third-party-ids/index.ts';
+import { AccountValidity } from './account-validity/account-validity.ts';
+import { accountValidityRoute } from './account-validity/account-validity-route.ts';
+import { AuditLog } from './audit/audit-log.ts';
+import { auditLogRoute } from './audit/audit-log-route.ts';
+import { backgroundUpdateRoutes } from './background-updates/background-update-routes.ts';
+import { BackgroundUpdates, type BackgroundUpdatesDeps } from './background-updates/background-updates.ts';
+import { directoryUpdates } from './background-updates/directory-updates.ts';
 import { DestinationList } from './federation/destination-list.ts';
 import { destinationRoutes } from './federation/destination-routes.ts';
 import { ImagesInUse } from './media/images-in-use.ts';
@@ -24,12 +33,9 @@ import { UserMediaList } from './media/user-media-list.ts';
 import { userMediaRoutes } from './media/user-media-routes.ts';
 import { PageCursors } from './paging/page-cursors.ts';
 import { registrationTokenRoutes } from './registration-tokens/registration-token-routes.ts';
-import { EventReportList } from './reports/event-report-list.ts';
-import { eventReportRoutes } from './reports/event-report-routes.ts';
-import { UserReportList } from './reports/user-report-list.ts';
-import { userReportRoutes } from './reports/user-report-routes.ts';
+import { reportRoutes } from './reports/report-routes.ts';
 import { blockRoutes } from './rooms/block-routes.ts';
-import { deletionRoutes } from './rooms/deletion-routes.ts';
+import { type DeletionRoutesDeps, deletionRoutes } from './rooms/deletion-routes.ts';
 import { fetchEventRoute } from './rooms/fetch-event-route.ts';
 import { hierarchyRoute } from './rooms/hierarchy-route.ts';
 import { historyPurgeRoutes } from './rooms/history-purge-routes.ts';
@@ -43,7 +49,9 @@ import { largestRoomsRoute } from './server/largest-rooms-route.ts';
 import { scheduledTasksRoute } from './server/scheduled-tasks-route.ts';
 import { versionRoute } from './server/version-route.ts';
 import { accountActionRoutes } from './users/account-action-routes.ts';
+import { type CrossSigningReplacement, crossSigningRoute } from './users/cross-signing-route.ts';
 import { deviceRoutes } from './users/device-routes.ts';
+import { experimentalFeatureRoutes } from './users/experimental-feature-routes.ts';
 import { LocalUsers } from './users/local-user.ts';
 import { membershipCountRoutes } from './users/membership-count-routes.ts';
 import { MembershipCounts } from './users/membership-counts.ts';
@@ -52,10 +60,13 @@ import { userDataRoutes } from './users/user-data-routes.ts';
 import { UserEditor } from './users/user-editor.ts';
 import { UserList } from './users/user-list.ts';
 import { userListRoutes } from './users/user-list-routes.ts';
+import { userRoomsRoute } from './users/user-rooms-route.ts';
 import { userRoutes } from './users/user-routes.ts';
 
 export interface AdminDeps {
   readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
   readonly caches: CacheRegistry;
   readonly serverName: string;
   readonly accounts: AccountsSlice;
@@ -66,6 +77,7 @@ export interface AdminDeps {
   readonly addresses: AccountAddresses | undefined;
   /** Absent in a server without single sign-on. */
   readonly externalIds: ExternalIds | undefined;
+  readonly crossSigning: CrossSigningReplacement;
   readonly reports: Reports;
   readonly destinations: Destinations;
   readonly jobs: Jobs;
@@ -76,24 +88,29 @@ export interface AdminDeps {
   readonly dummyEvents: DummyEvents;
   /** Absent where another process runs the media repository. */
   readonly moderation: MediaModeration | undefined;
-  readonly hierarchy: SpaceHierarchy;
-  /** Resolves when the table of rooms is up to date. */
-  readonly roomListCaughtUp: () => Promise<void>;
+  readonly directory: Directory;
   readonly options: Parameters<typeof checkUserType>[1];
+  /** Rules of modules. */
+  readonly checkRoomDeletion?: DeletionRoutesDeps['checkRoomDeletion'];
+  readonly beforeUpdateBatch?: BackgroundUpdatesDeps['beforeUpdateBatch'];
+  readonly updateBatchSize?: BackgroundUpdatesDeps['updateBatchSize'];
 }
 
-/** Opens the admin API. */
-export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] } {
+/** Opens the admin API, and the log of its use. */
+export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[]; readonly audit: AuditLog } {
   const cursors = new PageCursors(deps.caches);
   const users = new LocalUsers(deps.accounts.accounts, deps.serverName);
+  const audit = new AuditLog(deps);
   return {
+    audit,
     routes: [
       versionRoute,
+      auditLogRoute(audit),
+      ...backgroundUpdateRoutes(new BackgroundUpdates(deps, directoryUpdates(deps))),
       scheduledTasksRoute(deps.jobs),
       largestRoomsRoute(deps.database),
       fetchEventRoute(deps.rooms),
-      ...eventReportRoutes({ ...deps, ...deps.rooms, list: new EventReportList(deps), cursors }),
-      ...userReportRoutes({ ...deps, list: new UserReportList(deps), cursors }),
+      ...reportRoutes({ ...deps, ...deps.rooms, cursors }),
       ...destinationRoutes({ ...deps, list: new DestinationList(deps), cursors }),
       ...routesOfUsers(deps, users, cursors),
       ...routesOfRooms(deps, users, cursors),
@@ -104,8 +121,8 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] 
 }
 
 function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
-  const { profiles, options, addresses, externalIds } = deps;
-  const { accounts, devices } = deps.accounts;
+  const { database, profiles, options, addresses, externalIds } = deps;
+  const { accounts, consents, devices } = deps.accounts;
   const list = new UserList(deps);
   const editor = new UserEditor({
     ...deps.accounts,
@@ -118,12 +135,21 @@ function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
   });
   return [
     ...userListRoutes(list, cursors),
-    ...userRoutes({ users, editor, profiles, list, addresses, externalIds }),
+    ...userRoutes({ database, users, editor, profiles, list, addresses, externalIds, consents }),
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
+    ...experimentalFeatureRoutes(users),
+    accountValidityRoute(new AccountValidity({ ...deps, accounts }), users),
+    crossSigningRoute(deps.crossSigning, users),
     ...redactionRoutes({ redaction: deps.userRedaction, engine: deps.rooms.engine, users }),
     ...membershipCountRoutes(new MembershipCounts(deps), users),
     ...userDataRoutes({ ...deps, engine: deps.rooms.engine, users }),
+    userRoomsRoute({
+      database,
+      engine: deps.rooms.engine,
+      cursors,
+      caughtUp: () => deps.directory.stats.caughtUp(),
+    }),
   ];
 }
 
@@ -140,7 +166,8 @@ function routesOfMedia(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
 }
 
 function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
-  const { database, rooms, roomListCaughtUp: caughtUp } = deps;
+  const { database, rooms, directory } = deps;
+  const caughtUp = () => directory.stats.caughtUp();
   const known = new KnownRooms(rooms);
   const list = new RoomList({ database, caughtUp });
   return [
@@ -148,7 +175,7 @@ function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     ...roomRoutes({ ...rooms, rooms: known, list }),
     ...historyRoutes(rooms, known),
     ...historyPurgeRoutes(deps.historyPurge, known),
-    hierarchyRoute(deps.hierarchy, known),
+    hierarchyRoute(directory.hierarchy, known),
     ...blockRoutes(rooms.blocked),
     ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: known, users }),
     ...rightsRoutes({ ...deps, known, users }),

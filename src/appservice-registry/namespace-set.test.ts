@@ -31,6 +31,17 @@ describe('NamespaceSet', () => {
     );
   });
 
+  it('accepts two patterns with a group of the same name', () => {
+    const set = new NamespaceSet([
+      { regex: '@irc_(?P<name>.*)', exclusive: false },
+      { regex: '@xmpp_(?P<name>.*)', exclusive: false },
+    ]);
+    assert.deepEqual(
+      [set.has('@irc_a:test'), set.has('@xmpp_a:test'), set.has('@a:test')],
+      [true, true, false],
+    );
+  });
+
   it('finds the literal text with which all matches of a pattern begin', () => {
     for (const [pattern, prefix] of [
       ['^@irc_.*:example\\.org$', '@irc_'],

@@ -33,18 +33,28 @@ export class NamespaceSet {
 interface Pattern {
   /** Every id that matches begins with one of these. */
   readonly prefixes: readonly string[];
-  readonly compiled: RE2JS;
+  /** One pattern for all namespaces; several where they cannot be joined. */
+  readonly compiled: readonly RE2JS[];
 }
 
 function compile(namespaces: readonly Namespace[]): Pattern | undefined {
   if (namespaces.length === 0) return undefined;
   return {
     prefixes: namespaces.map(({ regex }) => literalPrefix(regex)),
-    compiled: RE2JS.compile(namespaces.map(({ regex }) => `(?:${regex})`).join('|')),
+    compiled: compileAll(namespaces.map(({ regex }) => regex)),
   };
+}
+
+/** Compiles valid patterns into one, or one by one where two of them have a group of the same name. */
+function compileAll(patterns: readonly string[]): readonly RE2JS[] {
+  try {
+    return [RE2JS.compile(patterns.map((pattern) => `(?:${pattern})`).join('|'))];
+  } catch {
+    return patterns.map((pattern) => RE2JS.compile(pattern));
+  }
 }
 
 function matches(pattern: Pattern | undefined, id: string): boolean {
   if (!pattern?.prefixes.some((prefix) => id.startsWith(prefix))) return false;
-  return pattern.compiled.matcher(id).lookingAt();
+  return pattern.compiled.some((one) => one.matcher(id).lookingAt());
 }

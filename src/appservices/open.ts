@@ -4,13 +4,14 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
+import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { forgetCursor, type StreamReader } from '../kernel/streams/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import { EphemeralData, type EphemeralDataDeps } from './ephemeral/ephemeral-data.ts';
 import { RoomInterest } from './interest/room-interest.ts';
 import { UserInterest } from './interest/user-interest.ts';
 import { Networks } from './networks/networks.ts';
-import { thirdPartyNetworkRoutes } from './networks/routes.ts';
+import { searchRate, thirdPartyNetworkRoutes } from './networks/routes.ts';
 import { FactBuffer, type FactSources } from './outbox/fact-buffer.ts';
 import { FanOut } from './outbox/fan-out.ts';
 import type { StoredFactsDeps } from './outbox/stored-facts.ts';
@@ -32,6 +33,7 @@ export interface AppservicesDeps {
   readonly engine: RoomReader;
   readonly clientEvents: ComposeDeps['clientEvents'];
   readonly keyCounts: ComposeDeps['keyCounts'];
+  readonly prejoinKeys: ComposeDeps['prejoinKeys'];
   readonly queues: FactSources['queues'] & StoredFactsDeps['queues'] & ServiceQueueDeps['queues'];
   readonly devices: FactSources['devices'] & StoredFactsDeps['devices'];
   readonly keyChanges: FactSources['keyChanges'];
@@ -40,17 +42,19 @@ export interface AppservicesDeps {
   readonly presence: EphemeralDataDeps['presence'];
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
+  /** Makes a limiter of users' actions. */
+  readonly userLimiter: (limit: RateLimit) => RateLimiter;
   readonly userExists: (userId: string) => Promise<boolean>;
 }
 
 export interface Appservices {
   readonly routes: readonly Route[];
-  /** Absent without services. */
+  /** Absent where no application service is registered. */
   readonly sender: AppserviceSender | undefined;
-  /** To be called after the aliases of a room have changed. */
+  /** Must be called after the aliases of a room have changed. */
   aliasesChanged(roomId: string): void;
-  /** To be called after a request of a service. */
-  sawService(serviceId: string): void;
+  /** Must be called after a request of a service: it ends the backoff of the service. */
+  endServiceBackoff(serviceId: string): void;
   stop(): Promise<void>;
 }
 
@@ -59,29 +63,32 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
   const { registry, requests, clock, log } = deps;
   const { services } = registry;
   const routes = (onAnswer: (serviceId: string) => void) => [
-    ...thirdPartyNetworkRoutes(new Networks({ services, client: requests.client, clock, log })),
+    ...thirdPartyNetworkRoutes(
+      new Networks({ services, client: requests.client, clock, log }),
+      deps.userLimiter(searchRate),
+    ),
     pingRoute({ registry, client: requests.client, clock, onAnswer }),
   ];
   if (registry.isEmpty) {
-    // A service that is registered later receives what happens from then on.
+    // A service that is registered later receives the facts from then on.
     await forgetCursor(deps.database, outboxName);
     const nothing = () => undefined;
     return {
       routes: routes(nothing),
       sender: undefined,
       aliasesChanged: nothing,
-      sawService: nothing,
+      endServiceBackoff: nothing,
       stop: async () => {},
     };
   }
   const { sender, rooms } = openSending(deps);
   await sender.start();
-  const sawService = (serviceId: string) => sender.retryNow(serviceId);
+  const endServiceBackoff = (serviceId: string) => sender.retryNow(serviceId);
   return {
-    routes: routes(sawService),
+    routes: routes(endServiceBackoff),
     sender,
     aliasesChanged: (roomId) => rooms.forget(roomId),
-    sawService,
+    endServiceBackoff,
     stop: () => sender.stop(),
   };
 }
@@ -91,7 +98,13 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
   const { services } = registry;
   const tracksDeviceLists = services.some(({ registration }) => registration.receivesDeviceChanges);
   const users = new UserInterest(services, serverName, caches);
-  const rooms = new RoomInterest({ ...deps, services, users, heads: engine.heads });
+  const rooms: RoomInterest = new RoomInterest({
+    ...deps,
+    services,
+    users,
+    heads: engine.heads,
+    membersBefore: (roomId) => fanOut.membersBefore(roomId),
+  });
   const ephemeral = new EphemeralData({ ...deps, services, rooms, onData: (found) => sender.wake(found) });
   const onMember = (userId: string) =>
     void userExists(userId)
@@ -99,17 +112,19 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
       .catch((error: unknown) =>
         log.error({ err: error, userId }, 'A user of an application service could not be looked up'),
       );
-  const fanOut = new FanOut({
+  const fanOut: FanOut = new FanOut({
     ...deps,
+    services,
     users,
     rooms,
     buffer: new FactBuffer(deps, streams, users, tracksDeviceLists),
     userRooms: engine.userRooms,
+    heads: engine.heads,
     onMember,
     onEntries: (found) => sender.wake(found),
   });
   const client = requests.client;
   const takeEphemeral = (serviceId: string) => ephemeral.take(serviceId);
-  const sender = new AppserviceSender({ ...deps, client, takeEphemeral }, fanOut);
+  const sender = new AppserviceSender({ ...deps, client, takeEphemeral, rooms }, fanOut);
   return { sender, rooms };
 }

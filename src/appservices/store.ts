@@ -2,6 +2,9 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { AppserviceTables } from './tables.ts';
 
 export type OutboxRow = AppserviceTables['appservice_outbox'];
+
+/** A row without its service and its position. */
+export type OutboxEntry = Omit<OutboxRow, 'service_id' | 'position'>;
 export type QueueRow = AppserviceTables['appservice_queues'];
 
 /** Rows per statement; each binds five values, far fewer than both databases allow. */
@@ -57,6 +60,17 @@ export async function servicesWithEntries(reader: Reader<AppserviceTables>): Pro
 
 export function readQueues(reader: Reader<AppserviceTables>): Promise<QueueRow[]> {
   return reader.selectFrom('appservice_queues').selectAll().execute();
+}
+
+export function readQueue(
+  reader: Reader<AppserviceTables>,
+  serviceId: string,
+): Promise<QueueRow | undefined> {
+  return reader
+    .selectFrom('appservice_queues')
+    .selectAll()
+    .where('service_id', '=', serviceId)
+    .executeTakeFirst();
 }
 
 /** Stores the transaction of a service; `body` is null when the service has accepted it. */

@@ -1,9 +1,9 @@
-/** What an entry of the outbox of a service is about. */
-export type EntryKind = 'event' | 'to-device' | 'device list' | 'key counts';
+/** The kind of an entry in the outbox of a service. */
+export type EntryKind = 'event' | 'to-device' | 'device list' | 'unshared user' | 'key counts';
 
 /** The tables of application services. */
 export interface AppserviceTables {
-  /** What each service has to receive: an entry for each fact. */
+  /** The entries that each service has to receive: one for each fact. */
   appservice_outbox: {
     service_id: string;
     /** Position on the stream. */
@@ -11,7 +11,10 @@ export interface AppserviceTables {
     kind: EntryKind;
     /** nid of the event; 0 for other kinds. */
     event_nid: number;
-    /** A user id, or a user id, a space and a device id; empty for events. */
+    /**
+     * A user id, or a user id, a space and a device id; empty for events. For device lists and unshared users also a room id,
+     * which stands for its joined members.
+     */
     subject: string;
   };
   /** The last transaction of each service, and the paths that it serves. */

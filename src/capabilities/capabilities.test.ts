@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { AccountsServer, testAccountOptions } from '../../test/support/servers/accounts-server.ts';
 import type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
 import { type AuthMetadata, capabilityRoutes } from './routes.ts';
@@ -23,7 +23,7 @@ const defaults: CapabilityOptions & WellKnownOptions & FeatureOptions = {
   admin_contact: null,
 };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (
@@ -121,10 +121,13 @@ forEachDatabase((open) => {
         assert.deepEqual(found[name], { enabled }, name);
       }
       assert.equal(found['m.account_moderation'], undefined);
+      const { body: guest } = await server.call('POST', '/register?kind=guest', { body: {} });
+      const ofGuest = await capabilities(String(guest['access_token']));
+      assert.deepEqual(ofGuest['m.change_password'], { enabled: false });
       assert.equal((await get('/capabilities')).body['errcode'], 'M_MISSING_TOKEN');
     });
 
-    it('follows the options, except for administrators', async () => {
+    it('returns capabilities as the options of the server allow, and more for administrators', async () => {
       await start(
         {
           password_config: { ...testAccountOptions.password_config, enabled: 'only_for_reauth' },

@@ -26,18 +26,22 @@ export interface ServedFeatures {
   readonly delayedEvents: number;
 }
 
-/** Returns the capabilities of a user. Source: client-server API, "Capabilities negotiation". */
+/**
+ * Returns the capabilities of a user. Source: client-server API, "Capabilities negotiation".
+ * @param changesPassword whether the session can change the password, if the options allow it
+ */
 export function capabilitiesOf(
   requester: Requester,
   options: CapabilityOptions,
   served: ServedFeatures,
+  changesPassword: boolean,
 ): JsonObject {
   const { isAdmin } = requester;
   const setName = isAdmin || options.enable_set_displayname;
   const setAvatar = isAdmin || options.enable_set_avatar_url;
   const disallowed = [...(setName ? [] : ['displayname']), ...(setAvatar ? [] : ['avatar_url'])];
   return {
-    'm.change_password': { enabled: canChangePassword(options) },
+    'm.change_password': { enabled: canChangePassword(options) && changesPassword },
     'm.room_versions': { default: options.default_room_version, available: availableRoomVersions() },
     'm.set_displayname': { enabled: setName },
     'm.set_avatar_url': { enabled: setAvatar },

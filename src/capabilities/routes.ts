@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Route, type RouteContract, route } from '../kernel/http/index.ts';
+import { type Requester, type Route, type RouteContract, route } from '../kernel/http/index.ts';
 import { type JsonObject, notFound, unrecognized } from '../protocol/index.ts';
 import { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './capabilities.ts';
 import { type FeatureOptions, specVersions, unstableFeatures } from './versions.ts';
@@ -10,16 +10,22 @@ export type AuthMetadata = () => Promise<JsonObject>;
 
 export interface CapabilityRoutesDeps {
   readonly served: ServedFeatures;
+  /** Whether a session can change the password of its user by the API; absent where all can. */
+  readonly changesPassword?: ((requester: Requester) => Promise<boolean>) | undefined;
   readonly authMetadata?: AuthMetadata | undefined;
-  /** Returns what `/.well-known` says about the authorization server, for clients of an earlier MSC2965. */
+  /**
+   * Returns the part of `/.well-known/matrix/client` about the authorization server, for clients of an
+   * earlier version of MSC2965.
+   */
   readonly authentication?: (() => Promise<JsonObject>) | undefined;
 }
 
 /** Routes that tell clients and servers what this server is and supports. */
 export function capabilityRoutes(
-  { served, authMetadata, authentication }: CapabilityRoutesDeps,
+  deps: CapabilityRoutesDeps,
   options: CapabilityOptions & WellKnownOptions & FeatureOptions,
 ): Route[] {
+  const { served, authMetadata, authentication } = deps;
   return [
     versionsRoute(options),
     route(
@@ -30,7 +36,10 @@ export function capabilityRoutes(
         auth: 'guest',
         response: Type.Object({ capabilities: Type.Object({}) }),
       },
-      ({ requester }) => ({ capabilities: capabilitiesOf(requester, options, served) }),
+      async ({ requester }) => {
+        const changesPassword = !requester.isGuest && (await deps.changesPassword?.(requester)) !== false;
+        return { capabilities: capabilitiesOf(requester, options, served, changesPassword) };
+      },
     ),
     authMetadataRoute(authMetadata),
     clientWellKnownRoute(clientWellKnown(options), authentication),
@@ -78,7 +87,10 @@ function authMetadataRoute(authMetadata: AuthMetadata | undefined): Route {
   );
 }
 
-/** The file for clients names the authorization server too, unless that does not answer just then. */
+/**
+ * Serves `/.well-known/matrix/client`, which also names the authorization server, unless that server does not
+ * answer at the moment.
+ */
 function clientWellKnownRoute(
   content: JsonObject | undefined,
   authentication: (() => Promise<JsonObject>) | undefined,

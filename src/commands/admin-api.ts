@@ -1,49 +1,91 @@
 import { Client } from 'undici';
 import { CommandFailure } from './failure.ts';
+import type { ServerAddress } from './local-server.ts';
+import { printable } from './printable.ts';
+
+export type AdminMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** The response of a server, whatever its status is. */
+export interface AdminAnswer {
+  readonly status: number;
+  /** Empty when the response is not a JSON object. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
 
 /** Calls the admin API of a running server. */
 export interface AdminApi {
+  /** The address as it was given on the command line, for messages. */
+  readonly address: string;
   /** @returns the JSON of the response @throws CommandFailure if the server refuses or cannot be reached */
-  call(method: 'GET' | 'POST', path: string, body?: object): Promise<Record<string, unknown>>;
+  call(method: AdminMethod, path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
   /** @returns the response, whatever its status is @throws CommandFailure if the server cannot be reached */
-  ask(
-    method: 'GET' | 'POST',
-    path: string,
-  ): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }>;
+  ask(method: AdminMethod, path: string, body?: object): Promise<AdminAnswer>;
+  /** Returns the same server with an access token. */
+  withToken(token: string): AdminApi;
 }
 
-/** @param address a URL without a path, or `unix:` and the path of a socket */
-export function adminApiAt(address: string): AdminApi {
-  const client = address.startsWith('unix:')
-    ? new Client('http://localhost', { connect: { socketPath: address.slice('unix:'.length) } })
-    : new Client(new URL(address).origin);
+/** @param token an access token, sent with every request */
+export function adminApiAt({ address, certificate }: ServerAddress, token?: string): AdminApi {
+  const client = clientFor(address, certificate);
+  const ask: AdminApi['ask'] = async (method, path, body) => {
+    const { statusCode: status, text } = await exchange(client, address, { method, path, token, body });
+    return { status, body: parse(text) ?? {}, text };
+  };
   return {
-    async ask(method, path) {
-      const { statusCode, text } = await exchange(client, address, method, path);
-      return { status: statusCode, body: parse(text) ?? {} };
-    },
+    address,
+    ask,
+    withToken: (other) => adminApiAt({ address, ...(certificate !== undefined && { certificate }) }, other),
     async call(method, path, body) {
-      const { statusCode, text } = await exchange(client, address, method, path, body);
-      const answer = parse(text);
-      if (statusCode === 200 && answer !== undefined) return answer;
-      throw new CommandFailure(`${address} answered ${statusCode}: ${String(answer?.['error'] ?? text)}`);
+      const answer = await ask(method, path, body);
+      if (answer.status >= 200 && answer.status < 300) return answer.body;
+      throw new CommandFailure(`${address} answered ${answer.status}: ${reasonOf(answer)}`);
     },
   };
 }
 
-async function exchange(
-  client: Client,
-  address: string,
-  method: 'GET' | 'POST',
-  path: string,
-  body?: object,
-) {
+/** Returns the reason of an error response for the terminal. */
+export function reasonOf({ status, body, text }: AdminAnswer): string {
+  if (typeof body['error'] === 'string') return printable(body['error']);
+  if (status === 404) return 'no admin API answers there; is this the address of the server?';
+  return printable(text.slice(0, 200));
+}
+
+function clientFor(address: string, certificate: string | undefined): Client {
+  if (address.startsWith('unix:')) {
+    return new Client('http://localhost', { connect: { socketPath: address.slice('unix:'.length) } });
+  }
+  const url = URL.parse(address);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new CommandFailure(
+      `${address} is not the URL of a server; expected for example http://127.0.0.1:8008`,
+    );
+  }
+  if (certificate === undefined) return new Client(url.origin);
+  const pinned = { ca: certificate, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
+  return new Client(url.origin, { connect: pinned });
+}
+
+interface Exchange {
+  readonly method: AdminMethod;
+  readonly path: string;
+  readonly token: string | undefined;
+  readonly body: object | undefined;
+}
+
+async function exchange(client: Client, address: string, { method, path, token, body }: Exchange) {
   try {
     const response = await client.request({
       method,
       path,
       reset: true,
-      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      // Changes of many files are answered when they are done, which may take hours.
+      ...(method !== 'GET' && { headersTimeout: 0 }),
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
     });
     return { statusCode: response.statusCode, text: await response.body.text() };
   } catch (error) {
@@ -54,7 +96,8 @@ async function exchange(
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }

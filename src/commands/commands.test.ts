@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { Agent, get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import { eventually } from '../../test/clients/eventually.ts';
+import { freePort } from '../../test/support/network/free-port.ts';
 import { builtHearth } from '../../test/support/servers/built-hearth.ts';
 
 let program = '';
@@ -24,7 +35,8 @@ before(async () => {
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 function launch(args: readonly string[], cwd = folder): ChildProcess {
-  return spawn(process.execPath, [program, ...args], { cwd, stdio: 'pipe' });
+  const env = { ...process.env, XDG_CONFIG_HOME: join(folder, 'settings') };
+  return spawn(process.execPath, [program, ...args], { cwd, env, stdio: 'pipe' });
 }
 
 async function run(args: readonly string[], input = ''): Promise<Outcome> {
@@ -52,19 +64,30 @@ const exit = (child: ChildProcess) =>
     child.exitCode !== null ? resolve(child.exitCode) : child.once('exit', resolve),
   );
 
-/** Returns a port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+/** Self-signed certificates for tests. */
+const certificates = new URL('../../test/fixtures/tls/', import.meta.url);
+
+/** Sends requests over new TLS connections until the server has the second certificate; all must be answered. */
+async function requestUntilRenewed(port: number): Promise<void> {
+  const ca = ['first', 'second'].map((name) => readFileSync(new URL(`${name}.cert.pem`, certificates)));
+  const certificateName = () =>
+    new Promise<string>((resolve, reject) => {
+      get(`https://127.0.0.1:${port}/health`, { agent: new Agent({ ca }) }, (response) => {
+        const { subject } = (response.socket as TLSSocket).getPeerCertificate();
+        response.resume().once('end', () => {
+          if (response.statusCode === 200) resolve(String(subject.CN));
+          else reject(new Error(`status ${response.statusCode}`));
+        });
+      }).once('error', reject);
+    });
+  while ((await certificateName()) !== 'second');
 }
 
 /** Runs `hearth init`, and adds a file that moves the server to a free port. */
 async function initialized(
   name: string,
   more = '',
+  listeners = '',
 ): Promise<{ args: string[]; url: string; directory: string }> {
   const directory = join(folder, name);
   assert.equal((await run(['init', '-n', 'example.org', '-d', directory])).code, 0);
@@ -72,7 +95,7 @@ async function initialized(
   const override = join(directory, 'override.yaml');
   writeFileSync(
     override,
-    `listeners:\n  - { port: ${port}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }\n${more}`,
+    `listeners:\n  - { port: ${port}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }\n${listeners}${more}`,
   );
   return {
     args: ['-c', join(directory, 'homeserver.yaml'), '-c', override],
@@ -143,9 +166,31 @@ describe('hearth init', () => {
   });
 });
 
+describe('hearth doctor', () => {
+  it('exits with 1 for errors, with --strict also for warnings, and prints JSON', async () => {
+    const directory = join(folder, 'doctor');
+    assert.equal((await run(['init', '-n', 'localhost', '-d', directory])).code, 0);
+    const more = join(directory, 'more.yaml');
+    writeFileSync(more, 'trusted_key_servers: []\n');
+    const files = ['-c', join(directory, 'homeserver.yaml'), '-c', more];
+    const [plain, strict] = await Promise.all([
+      run(['doctor', ...files]),
+      run(['doctor', ...files, '--strict', '--json']),
+    ]);
+    assert.equal(plain.code, 0, plain.err);
+    assert.match(plain.out, /! No server answers at .*\n {6}→ hearth serve -c /);
+    assert.equal(strict.code, 1, strict.err);
+    assert.equal(JSON.parse(strict.out).errors, 0);
+    writeFileSync(more, 'listeners: 1\n');
+    const broken = await run(['doctor', ...files]);
+    assert.equal(broken.code, 1);
+    assert.match(broken.out, /✗ .*more\.yaml:1:12: listeners/);
+  });
+});
+
 describe('hearth serve', () => {
-  it('serves, registers users, reloads and stops gracefully [option: listeners[].port, soft_file_limit, log_config, registration_shared_secret_path]', {
-    timeout: 60_000,
+  it('serves, registers users, reloads its configuration and certificate while it answers requests, and stops gracefully [option: listeners[].port, soft_file_limit, log_config, registration_shared_secret_path]', {
+    timeout: 120_000,
   }, async () => {
     const pidFile = join(folder, 'hearth.pid');
     const logFile = join(folder, 'hearth.log');
@@ -156,17 +201,33 @@ loggers: { http: { level: ${level} } }
 root: { level: INFO, handlers: [file, console] }
 `;
     writeFileSync(logConfig, logEvery('INFO'));
+    const service = join(folder, 'irc.yaml');
+    const register = (url: string | null) => {
+      const tokens = { as_token: 'as', hs_token: 'hs' };
+      const registration = { id: 'irc', url, ...tokens, sender_localpart: 'irc', namespaces: {} };
+      writeFileSync(service, JSON.stringify(registration));
+    };
+    register(null);
+    const tlsPort = await freePort();
+    const [certificate, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    const installCertificate = (name: string) => {
+      cpSync(new URL(`${name}.cert.pem`, certificates), certificate);
+      cpSync(new URL(`${name}.key.pem`, certificates), key);
+    };
+    installCertificate('first');
     const { args, url } = await initialized(
       'serve',
-      `pid_file: ${JSON.stringify(pidFile)}\nlog_config: ${JSON.stringify(logConfig)}\nsoft_file_limit: 700\n`,
+      `pid_file: ${JSON.stringify(pidFile)}\nlog_config: ${JSON.stringify(logConfig)}\nsoft_file_limit: 700\npublic_baseurl: https://chat.example.org/\napp_service_config_files: [${JSON.stringify(service)}]\ntls_certificate_path: ${JSON.stringify(certificate)}\ntls_private_key_path: ${JSON.stringify(key)}\n`,
+      `  - { port: ${tlsPort}, type: http, tls: true, bind_addresses: ["127.0.0.1"], resources: [{ names: [health] }] }\n`,
     );
     const child = launch(['serve', ...args]);
     const out = collect(child.stdout!);
     try {
-      await until(() => out().includes(url), 'the server');
+      await until(() => out().includes('cannot be changed later'), 'the server');
+      assert.ok(out().includes(url));
       assert.match(out(), /register-user -c .* --admin\n/);
       assert.match(out(), /Registration by clients is closed/);
-      assert.match(out(), /cannot be changed later/);
+      assert.match(out(), /registration_requires_token.*\n {2}npm run hearth -- token create -c /);
       assert.equal(existsSync(pidFile), false);
       assert.match(readFileSync(`/proc/${child.pid}/limits`, 'utf8'), /^Max open files +700 /m);
 
@@ -175,7 +236,7 @@ root: { level: INFO, handlers: [file, console] }
         [registration.code, registration.out],
         [
           0,
-          `Registered @alice:example.org as a server administrator.\nTo log in, enter ${url} as the homeserver in a Matrix client.\n`,
+          `Registered @alice:example.org as a server administrator.\nTo log in, enter https://chat.example.org/ as the homeserver in a Matrix client.\n`,
         ],
         registration.err,
       );
@@ -195,17 +256,40 @@ root: { level: INFO, handlers: [file, console] }
       });
       assert.equal(login.status, 200);
 
+      const adminLogin = await run(['login', ...args, '-u', 'alice'], 'correct horse\n');
+      assert.deepEqual([adminLogin.code, adminLogin.err], [0, '']);
+      assert.equal(statSync(join(folder, 'settings', 'hearth', 'logins.json')).mode & 0o777, 0o600);
+      const users = await run(['user', 'list', ...args]);
+      assert.match(users.out, /^User .*\n@alice:example\.org +alice +yes +active /, users.err);
+
       const file = args.at(-1)!;
       const more = 'caches: { global_factor: 2 }\nmax_avatar_size: 1M\n';
       writeFileSync(file, readFileSync(file, 'utf8') + more);
       assert.doesNotMatch(readFileSync(logFile, 'utf8'), /"msg":"Request"/);
       writeFileSync(logConfig, logEvery('DEBUG'));
+      register('http://127.0.0.1:1');
+      const load = Promise.all([requestUntilRenewed(tlsPort), requestUntilRenewed(tlsPort)]);
+      installCertificate('second');
       child.kill('SIGHUP');
       await until(() => out().includes('reloaded'), 'the reload');
+      await load;
       await fetch(`${url}/health`);
       await until(() => /"logger":"http".*"msg":"Request"/.test(readFileSync(logFile, 'utf8')), 'the log');
       assert.doesNotMatch(out(), /"msg":"Request"/);
+      assert.match(out(), /"services":\["irc"\],"msg":"The registration files .* needs a restart/);
       assert.match(out(), /"applied":\["caches.global_factor"\],"needRestart":\["max_avatar_size"\]/);
+      const { access_token: token } = (await login.json()) as { access_token: string };
+      const authorization = `Bearer ${token}`;
+      const effective = await fetch(`${url}/_synapse/admin/v1/effective_configuration`, {
+        headers: { authorization },
+      });
+      const { options } = (await effective.json()) as { options: { name: string; source: string }[] };
+      assert.deepEqual(
+        ['caches.global_factor', 'max_avatar_size'].map(
+          (option) => options.find(({ name }) => name === option)?.source,
+        ),
+        ['file', 'default'],
+      );
       writeFileSync(file, 'server_name: [');
       child.kill('SIGHUP');
       await until(() => out().includes('Reload failed'), 'the refusal');
@@ -228,7 +312,7 @@ root: { level: INFO, handlers: [file, console] }
   });
 
   it('goes to the background once it serves [option: daemonize, print_pidfile, pid_file]', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const pidFile = join(folder, 'daemon.pid');
     const more = `pid_file: ${JSON.stringify(pidFile)}\n`;
@@ -252,7 +336,7 @@ root: { level: INFO, handlers: [file, console] }
   });
 
   it('logs in the background to the files of log_config alone, and prints why it did not start [option: daemonize, log_config]', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const cwd = join(folder, 'quiet');
     mkdirSync(cwd);

@@ -134,6 +134,7 @@ database: {name: psycopg2, args: {password: hunter2, sslpassword: hunter2, sslmo
 oidc_providers: [{idp_id: a, issuer: "https://a.org", client_id: c, client_secret: hunter2}]
 modules: [{module: m, config: {anything: hunter2}}]
 http_proxy: "http://user:hunter2@proxy:3128"
+report_stats_endpoint: "https://user:hunter2@stats.example.org/push"
 `;
 
   it('show prints the effective document with defaults and with masked secrets', () => {
@@ -145,6 +146,7 @@ http_proxy: "http://user:hunter2@proxy:3128"
     assert.equal(shown.max_upload_size, '2M');
     assert.equal(shown.bcrypt_rounds, 12);
     assert.equal(shown.registration_shared_secret, '<secret>');
+    assert.equal(shown.report_stats_endpoint, 'https://<secret>@stats.example.org/push');
     assert.equal(shown.macaroon_secret_key, null);
     assert.equal(shown.oidc_providers[0].client_secret, '<secret>');
     assert.equal(shown.database.args.sslmode, 'require');

@@ -3,13 +3,7 @@ import { type LoadedConfiguration, loadConfigurationFiles } from '../configurati
 import { configurationReference, configurationSchema, explainOption } from '../configuration/reference.ts';
 import { sections } from '../configuration.ts';
 import { effectiveDocument, formatProblem, type Problem } from '../kernel/config/index.ts';
-
-/** The output streams and the environment variables of a command. */
-export interface CommandContext {
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
-  readonly environment: Readonly<Record<string, string | undefined>>;
-}
+import type { CommandContext } from './command-context.ts';
 
 /**
  * `hearth config check FILE…`: reports all problems of a configuration. `strict` treats warnings as errors.

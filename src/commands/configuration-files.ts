@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoadConfigurationOptions, loadConfigurationFiles } from '../configuration/load.ts';
 import type { HearthConfiguration } from '../configuration.ts';
-import { formatProblem, type Problem } from '../kernel/config/index.ts';
+import { formatProblem, type Origins, type Problem } from '../kernel/config/index.ts';
 import { CommandFailure } from './failure.ts';
 
 /** The options `-c` and `--config-path`, which mean the same. */
@@ -11,7 +11,7 @@ export interface ConfigFlags {
   readonly configPath?: readonly string[];
 }
 
-/** Where `serve` creates a configuration, and where every command looks for one. */
+/** The directory in which `serve` creates a configuration, and in which every command looks for one. */
 export const defaultDirectory = 'data';
 
 const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');
@@ -25,6 +25,8 @@ export function configPaths({ config = [], configPath = [] }: ConfigFlags): read
 
 export interface ReadConfiguration {
   readonly values: HearthConfiguration;
+  /** Files and lines of the given options. */
+  readonly origins: Origins;
   /** Problems that the operator should know, but that do not prevent the start of the server. */
   readonly warnings: readonly Problem[];
   readonly notices: readonly Problem[];
@@ -35,9 +37,9 @@ export function readConfiguration(
   paths: readonly string[],
   options: LoadConfigurationOptions,
 ): ReadConfiguration {
-  const { values, errors, warnings, notices } = loadConfigurationFiles(paths, options);
+  const { values, origins, errors, warnings, notices } = loadConfigurationFiles(paths, options);
   if (errors.length > 0) {
     throw new CommandFailure(`the configuration is not valid:\n${errors.map(formatProblem).join('\n')}`);
   }
-  return { values, warnings, notices };
+  return { values, origins, warnings, notices };
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { sampleConfiguration } from '../configuration/sample.ts';
+import { ownCommand } from '../kernel/process/index.ts';
 import { type Randomness, randomString, systemRandomness } from '../kernel/randomness.ts';
 import { readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
@@ -15,9 +16,7 @@ export interface InitOptions {
 /** `hearth init`: creates a configuration and prints its path. */
 export function init(options: InitOptions): void {
   const file = initialize(options, systemRandomness);
-  process.stdout.write(
-    `Wrote ${file} and the keys beside it.\nNow run: npm run hearth -- serve -c ${file}\n`,
-  );
+  process.stdout.write(`Wrote ${file} and the keys beside it.\nNow run: ${ownCommand} serve -c ${file}\n`);
 }
 
 /**
@@ -35,6 +34,7 @@ export function initialize(
   const secret = () => randomString(randomness, 48);
   const text = sampleConfiguration({
     serverName,
+    command: ownCommand,
     dataDirectory: resolve(directory),
     macaroonSecretKey: secret(),
     formSecret: secret(),

@@ -1,14 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { HearthConfiguration } from '../configuration.ts';
-import { defaultLogConfig, type LogConfig, Logs, logConfigOf } from '../kernel/observability/index.ts';
+import {
+  defaultLogConfig,
+  type LogConfig,
+  type LoggedErrors,
+  Logs,
+  logConfigOf,
+} from '../kernel/observability/index.ts';
 import { CommandFailure } from './failure.ts';
 
-/** Opens the logs as configured. @throws CommandFailure if the file `log_config` is not valid */
-export function openLogs(values: HearthConfiguration): Logs {
+/**
+ * Opens the logs as configured.
+ * @param loggedErrors receives the errors that are logged
+ * @throws CommandFailure if the file `log_config` is not valid
+ */
+export function openLogs(values: HearthConfiguration, loggedErrors?: LoggedErrors): Logs {
   return asCommandFailure(() => {
     const config = readLogConfig(values);
-    const logs = new Logs(config);
+    const logs = new Logs(config, { context: values.observability.server_context, loggedErrors });
     logRemarks(logs, config);
     return logs;
   });

@@ -48,7 +48,7 @@ describe('hearth mail test', () => {
     assert.match(mail?.content.html ?? '', /test mail of the homeserver <strong>example.org<\/strong>/);
   });
 
-  it('explains what went wrong', async () => {
+  it('prints why a mail could not be sent, and exits with code 1', async () => {
     const { code, err } = await run({ smtp_user: 'hearth', smtp_pass: 'wrong' });
     assert.equal(code, 1);
     assert.match(err, /^hearth: The mail server .* did not accept the login. Check email.smtp_user/);

@@ -3,6 +3,8 @@ import { CacheRegistry } from '../kernel/caches/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { OutboundHttp } from '../kernel/outbound/index.ts';
 import { type MoveProgress, moveMedia, openProviders } from '../media/index.ts';
+import { Progress } from './administration/progress.ts';
+import type { CommandContext } from './command-context.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
 
@@ -12,10 +14,14 @@ export interface MoveMediaFlags extends ConfigFlags {
 }
 
 /** `hearth media move`: moves the media of this machine to the storage providers. The server may be running. */
-export async function moveMediaToProviders(flags: MoveMediaFlags): Promise<void> {
+export async function moveMediaToProviders(
+  flags: MoveMediaFlags,
+  { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'> = process,
+): Promise<void> {
   const paths = configPaths(flags);
   if (paths.length === 0) throw new CommandFailure('give the configuration with -c');
   const { media, outbound, caches } = readConfiguration(paths, { environment: process.env }).values;
+  const progress = new Progress(stderr);
   const registry = new CacheRegistry(systemClock, caches);
   const config = { ...outbound, ip_range_blacklist: [], ip_range_whitelist: [] };
   const http = new OutboundHttp({ config, clock: systemClock, caches: registry });
@@ -27,16 +33,19 @@ export async function moveMediaToProviders(flags: MoveMediaFlags): Promise<void>
         'no provider of media_storage_providers has store_local or store_remote: there is nothing to move',
       );
     const directory = resolve(media.media_store_path);
+    const report = ({ files, totalFiles, sentBytes }: MoveProgress) =>
+      progress.show(files, totalFiles, `${files} of ${totalFiles} files, ${mebibytes(sentBytes)} MiB sent`);
     const { files, sentBytes } = await moveMedia({
       directory,
       providers,
       keeps: flags.keep === true,
       report,
     });
-    if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+    progress.end();
     const done = flags.keep ? 'stored' : 'moved';
-    process.stdout.write(`${files} files are ${done}; ${sentBytes} bytes were sent.\n`);
+    stdout.write(`${files} files are ${done}; ${sentBytes} bytes were sent.\n`);
   } catch (error) {
+    progress.end();
     if (error instanceof CommandFailure) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(`${why}\nNothing is lost: call the command again to continue`);
@@ -46,14 +55,4 @@ export async function moveMediaToProviders(flags: MoveMediaFlags): Promise<void>
   }
 }
 
-const barWidth = 30;
-
-/** Draws a progress bar on a terminal. */
-function report({ files, totalFiles, sentBytes }: MoveProgress): void {
-  if (!process.stderr.isTTY || totalFiles === 0) return;
-  const filled = Math.floor((files / totalFiles) * barWidth);
-  const bar = '#'.repeat(filled).padEnd(barWidth, '.');
-  process.stderr.write(
-    `\r[${bar}] ${files} of ${totalFiles} files, ${Math.floor(sentBytes / 1_048_576)} MiB sent\u001b[K`,
-  );
-}
+const mebibytes = (bytes: number) => Math.floor(bytes / 1_048_576);

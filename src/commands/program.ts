@@ -1,14 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addAdministration } from './administration/program-parts.ts';
 import type { RestoreOptions } from './backup/restore.ts';
+import type { StoreFlags } from './backup/store/backup-to-store.ts';
+import { type CommandContext, processContext } from './command-context.ts';
 import type { ConfigFlags } from './configuration-files.ts';
+import type { CheckFlags } from './database/check.ts';
+import type { MoveFlags } from './database/move.ts';
+import type { SizeFlags } from './database/size.ts';
+import type { DoctorFlags } from './doctor/doctor.ts';
 import type { InitOptions } from './init.ts';
 import type { MoveMediaFlags } from './move-media.ts';
 import type { RegisterUserOptions } from './register-user.ts';
 import type { ServeOptions } from './serve.ts';
 
 /** Creates the program with all its commands. The modules of a command are loaded when it runs. */
-export function createProgram(): Command {
+export function createProgram(context: CommandContext = processContext): Command {
   const program = new Command('hearth')
     .description('A federated messaging homeserver that speaks the Matrix protocol.')
     .version(version(), '-V, --version')
@@ -19,12 +26,14 @@ export function createProgram(): Command {
     );
   addServe(program);
   addInit(program);
-  addConfig(program);
+  addConfig(program, context);
   addRegisterUser(program);
   addBackup(program);
   addRestore(program);
+  addDatabase(program);
+  addDoctor(program);
   addMail(program);
-  addMedia(program);
+  addAdministration(program, addMedia(program), { addCommand, withConfig, context });
   return program;
 }
 
@@ -78,7 +87,7 @@ function addRegisterUser(program: Command): void {
     );
 }
 
-function addMedia(program: Command): void {
+function addMedia(program: Command): Command {
   const media = addCommand(program, 'media').description('Manage stored media.');
   withConfig(addCommand(media, 'move'))
     .description('Store the media of this machine at the storage providers, and delete it here.')
@@ -92,18 +101,29 @@ again: it continues where it was.`,
     .action(async (options: MoveMediaFlags) =>
       (await import('./move-media.ts')).moveMediaToProviders(options),
     );
+  return media;
 }
 
 function addBackup(program: Command): void {
   withConfig(addCommand(program, 'backup'))
-    .description('Write the database, the media, the configuration and the keys to a new directory.')
-    .argument('<directory>', 'an empty or new directory; it will hold all secrets of the server')
+    .description('Write the database, the media, the configuration and the keys to a directory or a store.')
+    .argument('[directory]', 'an empty or new directory; it will hold all secrets of the server')
+    .option(
+      '--store <address>',
+      'add the backup to a store, to which only what has changed is sent: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME',
+    )
+    .option('--keep <number>', 'delete all but the newest backups of the store', parseCount)
+    .option(
+      '--verify',
+      'also read what the store has of the last backup, and send again what is missing or damaged',
+    )
     .addHelpText(
       'after',
       `
-The server may run. It copies a SQLite database itself, in small steps. For PostgreSQL, pg_dump must be installed.`,
+The server may run. It copies a SQLite database itself, in small steps. For PostgreSQL, pg_dump must be installed. The keys for
+S3-compatible storage are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
     )
-    .action(async (directory: string, options: ConfigFlags) =>
+    .action(async (directory: string | undefined, options: ConfigFlags & Partial<StoreFlags>) =>
       (await import('./backup/backup.ts')).backup(directory, options),
     );
 }
@@ -112,6 +132,8 @@ function addRestore(program: Command): void {
   withConfig(addCommand(program, 'restore'))
     .description('Put a backup back. The server must be stopped.')
     .argument('[directory]', 'the directory of a backup')
+    .option('--store <address>', 'fetch the backup from a store into the directory first')
+    .option('--at <name>', 'the name of the backup in the store; by default the newest')
     .option('--overwrite', 'replace an existing database and configuration; they are kept under other names')
     .option(
       '--database-only',
@@ -128,6 +150,84 @@ configuration says where the database and the media go. A PostgreSQL database mu
     );
 }
 
+function addDatabase(program: Command): void {
+  const database = addCommand(program, 'database').description('Move, check, measure and compact databases.');
+  withConfig(addCommand(database, 'move'))
+    .description('Move everything to another database: from SQLite to PostgreSQL, or back.')
+    .requiredOption('--to <file>', 'a configuration file with the option "database" for the new database')
+    .option('--overwrite', 'replace what an earlier move has left in the new database')
+    .addHelpText(
+      'after',
+      `
+Call it first while the server runs: it copies everything. Then stop the server and call it again: it compares all rows,
+copies what has changed since, and marks the old database as moved, so that no server starts on it. It may be interrupted at
+any time and called again.`,
+    )
+    .action(async (options: MoveFlags) => (await import('./database/move.ts')).moveToDatabase(options));
+  withConfig(addCommand(database, 'split'))
+    .description('Move the state groups to a database of their own (option "databases", PostgreSQL only).')
+    .addHelpText(
+      'after',
+      `
+Give the new configuration, in which "databases" has the data store main in the present database and the data store state in
+an empty one. Call it first while the server runs, then again when it is stopped, and start the server with the new
+configuration. The command may be interrupted at any time and called again.`,
+    )
+    .action(async (options: ConfigFlags) =>
+      (await import('./database/split.ts')).splitConfiguredDatabase(options),
+    );
+  withConfig(addCommand(database, 'join'))
+    .description(
+      'Copy the state groups back into the database of the data store main. The server must be stopped.',
+    )
+    .addHelpText(
+      'after',
+      `
+Give the configuration with two databases. It may be interrupted at any time and called again. Afterwards name only the database
+of the data store main in the configuration, with the option "database".`,
+    )
+    .action(async (options: ConfigFlags) =>
+      (await import('./database/join.ts')).joinConfiguredDatabases(options),
+    );
+  withConfig(addCommand(database, 'check'))
+    .description('Report inconsistencies of the database.')
+    .option('--mend', 'repair inconsistencies where that loses no data; the server must be stopped')
+    .option('--json', 'print JSON')
+    .action(async (options: CheckFlags) =>
+      (await import('./database/check.ts')).checkConfiguredDatabase(options),
+    );
+  withConfig(addCommand(database, 'size'))
+    .description('Report the disk space of each table, and the rooms with the largest events.')
+    .option('--json', 'print JSON')
+    .action(async (options: SizeFlags) => (await import('./database/size.ts')).measureDatabase(options));
+  withConfig(addCommand(database, 'compact'))
+    .description('Release the disk space of deleted rows to the file system. The server must be stopped.')
+    .addHelpText(
+      'after',
+      `
+A running server does the same in small steps once an hour. SQLite files of early versions need this command once; it writes
+the file again, for which the disk needs twice its size. It may be interrupted at any time and called again.`,
+    )
+    .action(async (options: ConfigFlags) => (await import('./database/compact.ts')).compactDatabase(options));
+}
+
+function addDoctor(program: Command): void {
+  withConfig(addCommand(program, 'doctor'))
+    .description(
+      'Check the configuration, database, keys, names, certificates, reachability, machine and backups.',
+    )
+    .option('--json', 'print the findings as JSON, for scripts')
+    .option('--strict', 'treat warnings as errors')
+    .option('--backup-mark <path>', 'a file or directory that your own tool changes with each backup')
+    .addHelpText(
+      'after',
+      `
+Changes nothing, and works while the server runs and while it does not. Each finding says what mends it. Exits with 1 if there
+are errors.`,
+    )
+    .action(async (options: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(options));
+}
+
 function addMail(program: Command): void {
   const mail = addCommand(program, 'mail').description('Check whether mail can be sent.');
   withConfig(addCommand(mail, 'test'))
@@ -138,9 +238,8 @@ function addMail(program: Command): void {
     );
 }
 
-function addConfig(program: Command): void {
+function addConfig(program: Command, context: CommandContext): void {
   const config = addCommand(program, 'config').description('Check and explain configurations.');
-  const context = { stdout: process.stdout, stderr: process.stderr, environment: process.env };
   const load = () => import('./config.ts');
   addCommand(config, 'check')
     .description('Report all problems of a configuration.')
@@ -183,6 +282,12 @@ function withConfig(command: Command): Command {
       collect,
     )
     .addOption(new Option('--config-path <path>').argParser(collect).hideHelp());
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('Not a number of at least 1.');
+  return count;
 }
 
 function parsePort(text: string): number {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { registrationMac } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
-import { type ListenerOptions, listenersOf } from '../kernel/http/index.ts';
-import { type AdminApi, adminApiAt } from './admin-api.ts';
+import { type AdminApi, adminApiAt, reasonOf } from './admin-api.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
+import { localServer } from './local-server.ts';
+import { printable } from './printable.ts';
 import { TerminalPrompt } from './terminal.ts';
 
 export interface RegisterUserOptions extends ConfigFlags {
@@ -20,16 +21,16 @@ export async function registerUser(url: string | undefined, options: RegisterUse
   const configuration =
     options.secretFile === undefined || url === undefined ? readLocalConfiguration(options) : undefined;
   const secret = secretOf(options, configuration);
-  const address = url ?? addressOf(configuration!);
-  const api = adminApiAt(address);
+  const server = url === undefined ? localServer(configuration!) : { address: url };
+  const api = adminApiAt(server);
   const { username, password } = await askForCredentials(options, {
     checkName: (name) => checkName(api, name, configuration?.server.server_name),
     requirements: configuration && passwordRequirements(configuration),
   });
   const userId = await register(api, secret, { username, password, ...options });
   process.stdout.write(
-    `Registered ${userId}${options.admin ? ' as a server administrator' : ''}.\n` +
-      `To log in, enter ${address} as the homeserver in a Matrix client.\n`,
+    `Registered ${printable(userId)}${options.admin ? ' as a server administrator' : ''}.\n` +
+      `To log in, enter ${configuration?.server.public_baseurl ?? server.address} as the homeserver in a Matrix client.\n`,
   );
 }
 
@@ -43,15 +44,14 @@ async function checkName(api: AdminApi, name: string, serverName: string | undef
     'GET',
     `/_matrix/client/v3/register/available?username=${encodeURIComponent(name)}`,
   );
-  if (available.status === 400)
-    throw new CommandFailure(`the user name ${name}: ${String(available.body['error'])}`);
+  if (available.status === 400) throw new CommandFailure(`the user name ${name}: ${reasonOf(available)}`);
   if (available.status === 200 || serverName === undefined) return;
   const userId = encodeURIComponent(`@${name.toLowerCase()}:${serverName}`);
   const { status } = await api.ask('GET', `/_matrix/client/v3/profile/${userId}`);
   if (status === 200) throw new CommandFailure(`the user name ${name} is taken`);
 }
 
-/** What a password must have, in words; `undefined` when the configuration asks for nothing. */
+/** Describes what a password must contain; `undefined` when the configuration requires nothing. */
 function passwordRequirements({ accounts }: HearthConfiguration): string | undefined {
   const { enabled, policy } = accounts.password_config;
   if (!enabled || !policy.enabled) return undefined;
@@ -102,22 +102,6 @@ function secretOf(
       : readFileSync(secretFile, 'utf8').trim();
   if (secret) return secret;
   throw new CommandFailure('the configuration has no registration_shared_secret');
-}
-
-/** Returns the address of the first listener that serves clients. */
-function addressOf(configuration: HearthConfiguration): string {
-  const listener = listenersOf(configuration.http).find(({ resources }) =>
-    resources.some(({ names }) => names.includes('client')),
-  );
-  if (listener === undefined) throw new CommandFailure('no listener of the configuration serves clients');
-  return urlOf(listener);
-}
-
-function urlOf({ bind }: ListenerOptions): string {
-  if (bind.kind === 'unix') return `unix:${bind.path}`;
-  const [address = '127.0.0.1'] = bind.addresses;
-  const host = address === '::' || address === '0.0.0.0' ? 'localhost' : address;
-  return `${bind.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bind.port}`;
 }
 
 interface Asking {

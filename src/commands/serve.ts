@@ -2,10 +2,16 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { type HearthConfiguration, sections } from '../configuration.ts';
 import { createHomeserver, type Homeserver } from '../homeserver.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { diffReload, formatProblem } from '../kernel/config/index.ts';
-import type { Logger, Logs } from '../kernel/observability/index.ts';
+import { diffReload, formatProblem, type Origins, reloadedOrigins } from '../kernel/config/index.ts';
+import { LoggedErrors, type Logger, type Logs, UncaughtErrors } from '../kernel/observability/index.ts';
 import { ownSoftware } from '../kernel/outbound/index.ts';
-import { IdleCollection, limitOpenFiles } from '../kernel/process/index.ts';
+import {
+  IdleCollection,
+  limitOpenFiles,
+  ownCommand,
+  ServiceManager,
+  StallWatch,
+} from '../kernel/process/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
 import { daemonize, isDaemon, reportReady } from './daemon.ts';
@@ -26,14 +32,15 @@ export async function serve(options: ServeOptions): Promise<void> {
     const configuration = readConfiguration(paths, loadOptions);
     return { ...configuration, values: withFlags(configuration.values, options) };
   };
-  const { values, warnings, notices } = read();
+  const { values, origins, warnings, notices } = read();
   const { pid_file, print_pidfile } = values.process;
   if (!isDaemon && (options.printPidfile || print_pidfile)) process.stdout.write(`${pid_file ?? ''}\n`);
   if (!isDaemon && (options.daemonize || values.process.daemonize)) {
     return daemonize({ usesConsole: logsToConsole(values) });
   }
 
-  const logs = openLogs(values);
+  const loggedErrors = values.observability.sentry.dsn === null ? undefined : new LoggedErrors();
+  const logs = openLogs(values, loggedErrors);
   const log = logs.root;
   for (const problem of warnings) log.warn(formatProblem(problem));
   if (notices.length > 0) log.warn({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
@@ -41,20 +48,25 @@ export async function serve(options: ServeOptions): Promise<void> {
     log.warn({ err: error }, 'Could not set soft_file_limit'),
   );
   const databaseLost = Promise.withResolvers<void>();
-  const homeserver = createHomeserver({
-    configuration: values,
-    clock: systemClock,
-    randomness: systemRandomness,
-    log,
-    namedLog: (name) => logs.named(name),
-    onDatabaseLost: () => databaseLost.resolve(),
-  });
-  const stop = createStop(homeserver, pid_file);
-  watchSignals(
-    stop,
-    log,
-    createReload(homeserver, logs, values, () => read().values),
+  const uncaughtErrors = new UncaughtErrors();
+  const homeserver = createHomeserver(
+    {
+      configuration: values,
+      clock: systemClock,
+      randomness: systemRandomness,
+      log,
+      namedLog: (name) => logs.named(name),
+      ...(loggedErrors && { loggedErrors }),
+      uncaughtErrors,
+      stallWatch: new StallWatch(),
+      onDatabaseLost: () => databaseLost.resolve(),
+    },
+    origins,
   );
+  const serviceManager = new ServiceManager(systemClock, process.env);
+  const stop = createStop(homeserver, pid_file, serviceManager);
+  watchSignals(stop, log, createReload(homeserver, logs, { values, origins }, read));
+  watchErrors(log, uncaughtErrors);
   void databaseLost.promise.then(() => stop(1));
   const { addresses, hasAccounts } = await homeserver.start();
   new IdleCollection({ clock: systemClock });
@@ -62,6 +74,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
   printAddresses({ values, addresses, hasAccounts, paths });
   reportReady();
+  await serviceManager.ready(`Serves ${values.server.server_name}`);
 }
 
 function configPathsOrInitialize(options: ServeOptions): readonly string[] {
@@ -77,21 +90,18 @@ function withFlags(values: HearthConfiguration, { manhole }: ServeOptions): Hear
 type Stop = (exitCode: number) => Promise<void>;
 
 /** Returns a function that stops the server and ends the process; a second call ends it at once. */
-function createStop(homeserver: Homeserver, pidFile: string | null): Stop {
+function createStop(homeserver: Homeserver, pidFile: string | null, serviceManager: ServiceManager): Stop {
   let stopping = false;
   return async (exitCode) => {
     if (stopping) process.exit(1);
     stopping = true;
-    await homeserver.stop();
+    await Promise.all([serviceManager.stopping(), homeserver.stop()]);
     if (isDaemon && pidFile !== null) rmSync(pidFile, { force: true });
     process.exit(exitCode);
   };
 }
 
-/**
- * SIGTERM and SIGINT stop the server, a second signal at once; SIGHUP reloads; an uncaught exception ends the
- * process.
- */
+/** SIGTERM and SIGINT stop the server, a second signal at once; SIGHUP reloads. */
 function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): void {
   const stopBy = (signal: string) => {
     log.info({ signal }, 'Stopping');
@@ -100,11 +110,22 @@ function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): voi
   process.on('SIGTERM', stopBy);
   process.on('SIGINT', stopBy);
   process.on('SIGHUP', () => void reload());
+}
+
+/** Ends the process after an uncaught exception or rejection, except for those of modules. */
+function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
   // The memory may be wrong after this; all acknowledged writes are on disk.
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'Uncaught exception, the process exits');
+    if (uncaughtErrors.isClaimed(error)) return;
+    log.fatal({ err: error, exits: true }, 'Uncaught exception, the process exits');
     process.exit(1);
   });
+}
+
+interface ReadConfiguration {
+  readonly values: HearthConfiguration;
+  /** Files and lines of the given options. */
+  readonly origins: Origins;
 }
 
 /**
@@ -114,16 +135,18 @@ function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): voi
 function createReload(
   homeserver: Homeserver,
   logs: Logs,
-  start: HearthConfiguration,
-  read: () => HearthConfiguration,
+  start: ReadConfiguration,
+  read: () => ReadConfiguration,
 ): () => Promise<void> {
   let running = start;
   return async () => {
     try {
-      const { values, applied, needRestart } = diffReload(running, read(), sections);
+      const loaded = read();
+      const { values, applied, needRestart } = diffReload(running.values, loaded.values, sections);
+      const origins = reloadedOrigins(running.origins, loaded.origins, needRestart);
       reloadLogs(logs, values);
-      await homeserver.reload(values);
-      running = values;
+      await homeserver.reload(values, origins);
+      running = { values, origins };
       logs.root.info({ applied, needRestart }, 'Configuration and certificates reloaded');
     } catch (error) {
       logs.root.error({ err: error }, 'Reload failed, the server continues with its previous configuration');
@@ -138,28 +161,34 @@ interface Started {
   readonly paths: readonly string[];
 }
 
-/** Prints where the server is, and what its operator may want to do next. */
+/** Prints the addresses of the server, and the commands that its operator may need next. */
 function printAddresses({ values, addresses, hasAccounts, paths }: Started): void {
   const { server_name: name } = values.server;
   const files = paths.map((path) => ` -c ${path}`).join('');
-  const registerUser = `npm run hearth -- register-user${files}`;
+  const registerUser = `${ownCommand} register-user${files}`;
   const places = addresses.map((address) => `  ${address}`).join('\n');
   const first = `
 To register the first user as an administrator, run in another terminal:
   ${registerUser} --admin
 `;
+  const { enable_registration: isOpen, registration_requires_token: needsToken } = values.accounts;
   const others = `
-Registration by clients is ${values.accounts.enable_registration ? 'open' : 'closed (enable_registration)'}. To register another user:
+Registration by clients is ${isOpen ? 'open' : 'closed (enable_registration)'}. To register another user:
   ${registerUser}
+`;
+  const tokens = `
+${isOpen ? '' : 'To let users register with a token, set enable_registration and registration_requires_token. '}To make a registration token:
+  ${ownCommand} token create${files}
 `;
   const nameIsPermanent = `
 The server name, ${name}, is part of all user ids and cannot be changed later. To begin with another one:
-  npm run hearth -- init -n example.org -d DIRECTORY
+  ${ownCommand} init -n example.org -d DIRECTORY
 `;
   process.stdout.write(
     `\nHearth serves ${name} at\n${places}\n` +
       (hasAccounts ? '' : first) +
       others +
+      (isOpen && !needsToken ? '' : tokens) +
       (hasAccounts ? '' : nameIsPermanent) +
       '\n',
   );

@@ -41,6 +41,29 @@ async function run(args: readonly string[], input = '') {
   return { code, out, err };
 }
 
+/** Runs a command that takes its standard input for a terminal. @param answers the answer to each prompt, in order */
+async function runAtTerminal(
+  args: readonly string[],
+  answers: readonly (readonly [prompt: string, answer: string])[],
+) {
+  const terminal = 'data:text/javascript,process.stdin.isTTY = true';
+  const command = ['--import', terminal, program, ...args];
+  const child = spawn(process.execPath, command, { cwd: folder, stdio: 'pipe' });
+  const out = text(child.stdout);
+  let [err, seen, given] = ['', 0, 0];
+  child.stderr.on('data', (chunk) => {
+    err += String(chunk);
+    const [prompt, answer] = answers[given] ?? [];
+    if (prompt === undefined || !err.includes(prompt, seen)) return;
+    seen = err.length;
+    given += 1;
+    child.stdin.write(`${answer}\n`);
+    if (given === answers.length) child.stdin.end();
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, out: await out, err };
+}
+
 /** Starts a server with a new configuration and an override file, in which `DIR` stands for the directory. */
 async function serve(name: string, more: string, prepare: (directory: string) => void = () => {}) {
   const directory = join(folder, name);
@@ -193,5 +216,64 @@ describe('hearth register-user', () => {
     // Both answers arrive, although they were sent at once.
     const { err } = await run(where, 'ann\nopen sesame\n');
     assert.match(err, /^hearth: http:\/\/127\.0\.0\.1:1 cannot be reached/);
+  });
+
+  it('checks the name before it asks for the password, says what a password must have, and asks again when the passwords differ', async (context) => {
+    const { args } = await serve(
+      'terminal',
+      'password_config: { policy: { enabled: true, minimum_length: 10, require_digit: true } }',
+    );
+    let isFree = false;
+    const sent: string[] = [];
+    const server = createHttpServer(async (request, response) => {
+      const isCheck = request.url?.includes('/available') === true;
+      if (request.method === 'POST') sent.push(JSON.parse(await text(request)).password);
+      response
+        .writeHead(isCheck && !isFree ? 400 : 200)
+        .end(JSON.stringify({ nonce: 'n', user_id: '@ann:example.org', error: 'That name is not valid' }));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    context.after(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const command = ['register-user', url, ...args];
+    const name = ['User name: ', 'ann'] as const;
+    const passwords = (...typed: string[]) =>
+      typed.map((one, index) => [index % 2 === 0 ? 'Password: ' : 'Repeat password: ', one] as const);
+    const refused = await runAtTerminal(command, [name]);
+    assert.match(refused.err, /hearth: the user name ann: That name is not valid\n$/);
+    assert.doesNotMatch(refused.err, /assword/);
+    isFree = true;
+    const typed = passwords('open sesame 1', 'open sesame 2', 'open sesame 3', 'open sesame 3');
+    const { code, out, err } = await runAtTerminal(command, [name, ...typed]);
+    assert.match(
+      err,
+      /The password must have at least 10 characters, a digit\.\nPassword: \nRepeat password: \nThe passwords differ\. Try again\.\nPassword: \nRepeat password: \n$/,
+    );
+    assert.deepEqual([code, sent], [0, ['open sesame 3']]);
+    assert.match(out, /^Registered @ann:example\.org\.\nTo log in, enter http\S+ as the homeserver/);
+    const unlike = await runAtTerminal(command, [name, ...passwords('1', '2', '3', '4', '5', '6')]);
+    assert.deepEqual([unlike.code, sent.length], [1, 1]);
+    assert.match(unlike.err, /hearth: the passwords differ\n$/);
+  });
+
+  it('prints no control characters of the responses of a server', async (context) => {
+    writeFileSync(join(folder, 'secret'), 'secret\n');
+    let isFree = true;
+    const server = createHttpServer((request, response) => {
+      request.resume();
+      const status = isFree || !request.url?.includes('/available') ? 200 : 400;
+      const clearScreen = '\u001b[2J';
+      response
+        .writeHead(status)
+        .end(JSON.stringify({ nonce: 'n', user_id: `@ann${clearScreen}`, error: `no${clearScreen}` }));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    context.after(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const args = ['register-user', url, '--secret-file', 'secret', '-u', 'ann'];
+    assert.match((await run(args, 'open sesame\n')).out, /^Registered @ann�\[2J\./);
+    isFree = false;
+    const { err } = await run(args, 'open sesame\n');
+    assert.equal(err, 'hearth: the user name ann: no�[2J\n');
   });
 });

@@ -76,7 +76,7 @@ export class TerminalPrompt {
       this.#receivedLines.push(line);
       this.#wake();
     });
-    // Also after Ctrl-C and Ctrl-D.
+    // The interface also closes after Ctrl-C and Ctrl-D.
     lines.once('close', () => {
       this.#ended = true;
       this.#wake();

@@ -1,11 +1,14 @@
-import { openAdmin } from '../admin/index.ts';
+import { type AuditLog, openAdmin } from '../admin/index.ts';
 import type { Directory } from '../directory/index.ts';
 import type { FederationSender } from '../federation/index.ts';
 import type { MediaSlice } from '../media/index.ts';
+import type { ModulesSlice } from '../modules/index.ts';
+import type { CrossSigningResets } from '../oauth/index.ts';
 import type { Pushers } from '../pushers/index.ts';
 import type { Reports } from '../reports/index.ts';
 import { RoomDeletion, type Rooms, type RoomUpkeep, UserRedaction } from '../rooms/index.ts';
 import type { AccountAddresses } from '../third-party-ids/index.ts';
+import type { Encryption } from './encryption.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -23,23 +26,43 @@ interface Deps {
   /** Absent where another process runs the media repository. */
   readonly media: MediaSlice | undefined;
   readonly reports: Reports;
+  readonly encryption: Encryption;
+  readonly resets: CrossSigningResets;
   readonly federation: Federation;
+  /** Rules of modules. */
+  readonly modules: ModulesSlice['administration'] | undefined;
 }
 
-/** Opens the admin API over all other slices; to be called before jobs are started. */
+/** Opens the admin API over all other slices. Must be called before jobs are started. @returns its audit log */
 export function startAdmin(
-  { kernel, users, pushers, addresses, rooms, upkeep, directory, sender, media, reports, federation }: Deps,
+  {
+    kernel,
+    users,
+    pushers,
+    addresses,
+    rooms,
+    upkeep,
+    directory,
+    sender,
+    media,
+    reports,
+    federation,
+    encryption,
+    resets,
+    modules,
+  }: Deps,
   opened: OpenedSlices,
-): void {
+): AuditLog {
   const { accounts, profiles, accountData } = users;
   const deletion = new RoomDeletion({
     ...kernel,
     ...upkeep,
     rooms,
+    blocked: rooms.blocked,
     eventsQueued: () => sender.caughtUp(),
   });
   const userRedaction = new UserRedaction({ ...kernel, rooms });
-  opened.add(
+  const { audit } = opened.add(
     'admin API',
     openAdmin({
       ...kernel,
@@ -50,15 +73,20 @@ export function startAdmin(
       pushers,
       addresses,
       externalIds: users.sso?.externalIds,
+      crossSigning: {
+        hasMasterKey: (userId) => encryption.e2ee.crossSigning.hasMasterKey(userId),
+        allow: (userId) => resets.allow(userId),
+      },
       reports,
       destinations: federation.destinations,
       rooms,
       deletion,
       userRedaction,
       moderation: media?.moderation,
-      hierarchy: directory.hierarchy,
-      roomListCaughtUp: () => directory.stats.caughtUp(),
+      directory,
       options: kernel.configuration.accounts,
+      ...modules,
     }),
   );
+  return audit;
 }

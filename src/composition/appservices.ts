@@ -2,6 +2,7 @@ import { AccountReader, type AccountsSlice } from '../accounts/index.ts';
 import {
   type AppserviceRegistry,
   openAppserviceRegistry,
+  reportChangedRegistrations,
   ServiceTokens,
 } from '../appservice-registry/index.ts';
 import {
@@ -15,21 +16,24 @@ import { MatrixError, type UserId } from '../protocol/index.ts';
 import type { AliasReservations, Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Encryption } from './encryption.ts';
+import { openHttpToConfiguredServers } from './http-to-configured-servers.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
-import { openOperatorsHttp } from './operators-http.ts';
+import { prejoinKeys } from './rooms.ts';
 import type { Users } from './users.ts';
 
-/** What accounts and rooms need of application services before these are started. */
+/** The parts of application services that accounts and rooms use before the services are started. */
 export interface RegisteredAppservices {
   readonly registry: AppserviceRegistry;
   readonly requests: ServiceRequests;
   readonly aliasReservations: AliasReservations;
-  /** Starts the rest. */
+  /** Reads the registration files again, and logs the services for which a restart would change something. */
+  reload(): void;
+  /** Starts to follow the other slices and to send transactions to the services. */
   start(parts: AppserviceParts, opened: OpenedSlices): Promise<Appservices>;
 }
 
-/** The parts of the server that services follow. */
+/** The slices whose changes application services receive. */
 export interface AppserviceParts {
   readonly users: Users;
   readonly rooms: Rooms;
@@ -48,13 +52,15 @@ export async function openRegisteredAppservices(
   const registry = openAppserviceRegistry({ serverName, log }, options.app_service_config_files);
   const http = registry.isEmpty
     ? undefined
-    : openOperatorsHttp(kernel, 'appservice_connection_pools', { maxPools: 100 });
+    : openHttpToConfiguredServers(kernel, 'appservice_connection_pools', { maxPools: 100 });
   opened.add('requests to application services', { stop: () => http?.close() });
   const requests = await openServiceRequests({ registry, database, http, log, options });
   let started: Appservices | undefined;
+  const running = registry.services.map(({ registration }) => registration);
   return {
     registry,
     requests,
+    reload: () => reportChangedRegistrations(log, options.app_service_config_files, running),
     aliasReservations: {
       isReservedFrom: (alias, requester) => registry.isAliasReservedFrom(alias, requester),
       mayDelete: (alias, { appservice }) =>
@@ -75,6 +81,7 @@ export async function openRegisteredAppservices(
         keyChanges,
         queues: encryption.queues,
         keyCounts: encryption.e2ee.counts,
+        prejoinKeys: prejoinKeys(kernel),
         aliasesOf: (roomId) => rooms.aliases.of(roomId),
         userExists: (userId) => accounts.accounts.userExists(userId),
       });
@@ -88,7 +95,7 @@ export async function openAuthenticator(
   kernel: Kernel,
   registry: AppserviceRegistry,
   slice: AccountsSlice,
-  sawService: (serviceId: string) => void,
+  endServiceBackoff: (serviceId: string) => void,
 ): Promise<Authenticator> {
   if (registry.isEmpty) return acceptTokens([slice.authenticator]);
   const { accounts, devices, sessions, lastSeen } = slice;
@@ -99,7 +106,7 @@ export async function openAuthenticator(
     account: (userId) => reader.getUser(userId),
     hasDevice: (userId, deviceId) => devices.exists(userId, deviceId),
     lastSeen: kernel.configuration.appservices.track_appservice_user_ips ? lastSeen : undefined,
-    onRequest: sawService,
+    onRequest: endServiceBackoff,
   });
   for (const stream of [accounts.accountStream, sessions.sessionStream, devices.deviceListStream]) {
     stream.subscribe(({ userId }: { readonly userId: string }) => tokens.forget(userId));

@@ -1,5 +1,5 @@
 import type { Route } from '../kernel/http/index.ts';
-import { openPresence, type Presence } from '../presence/index.ts';
+import { openPresence, type Presence, type PresenceRouting } from '../presence/index.ts';
 import { openUnread } from '../push/index.ts';
 import { openReceipts, type Receipts } from '../receipts/index.ts';
 import type { ReadingRooms } from '../rooms/index.ts';
@@ -19,32 +19,36 @@ import type { OpenedSlices } from './opened-slices.ts';
 import { prejoinKeys } from './rooms.ts';
 import type { Users } from './users.ts';
 
-/** The slices for data of rooms besides events (tier 3), and sync, which delivers all of it to clients. */
+/** Receipts, typing, presence, threads and notifications, and sync, which delivers them and events to clients. */
 export interface Conversations {
   readonly receipts: Receipts;
   readonly typing: Typing;
   readonly presence: Presence;
   readonly threads: ThreadSubscriptions;
-  /** Which users an event notifies, and the number of their unread notifications. */
+  /** Finds the users whom an event notifies, and counts unread notifications. */
   readonly push: Pick<ReturnType<typeof openUnread>, 'evaluation' | 'eventNotifications' | 'badgeCounts'>;
   readonly sync: SyncServices;
 }
 
-/** Maximum events of a page if the operator sets no limit, because memory is limited. */
+/** Maximum number of events in a page when `filter_timeline_limit` sets no limit, because memory is limited. */
 const maxEventsWithoutLimit = 1_000;
 
-/** Maximum events of a page. */
+/** Returns the maximum number of events in a page of a timeline. */
 export function maxEvents({ configuration }: Kernel): number {
   const { filter_timeline_limit } = configuration.sync;
   return filter_timeline_limit === -1 ? maxEventsWithoutLimit : filter_timeline_limit;
 }
 
-/** @param opened holds the sync sources of the slices that were opened before */
+/**
+ * Opens the slices of `Conversations`.
+ * @param opened the slices that were opened before; their sync sources are used
+ */
 export async function startConversations(
   kernel: Kernel,
   users: Users,
   rooms: ReadingRooms,
   opened: OpenedSlices,
+  routing?: PresenceRouting,
 ): Promise<Conversations> {
   const { configuration } = kernel;
   const { engine } = rooms;
@@ -65,7 +69,7 @@ export async function startConversations(
   const limiter = kernel.userLimiter(configuration.rateLimits.rc_presence.per_user);
   const { presence } = opened.add(
     'presence',
-    await openPresence({ ...deps, limiter, options: configuration.presence.presence }),
+    await openPresence({ ...deps, limiter, routing, options: configuration.presence.presence }),
   );
   users.accounts.accounts.accountStream.subscribe(({ kind, userId }) => {
     if (kind === 'deactivated') presence.forget(userId);

@@ -1,4 +1,4 @@
-import { type Directory, type DirectoryUsers, openDirectory } from '../directory/index.ts';
+import { type Directory, type DirectoryUsers, type MayShowUser, openDirectory } from '../directory/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
@@ -6,13 +6,14 @@ import { noticesUserOf } from './notices-user.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
-/** Opens the directories of rooms and users; to be called before jobs are started. */
+/** Opens the directories of rooms and users. Must be called before jobs are started. */
 export async function startDirectories(
   kernel: Kernel,
   { accounts, profiles }: Users,
   rooms: Rooms,
   lookups: RemoteLookups,
   opened: OpenedSlices,
+  mayShow?: MayShowUser,
 ): Promise<Directory> {
   const notices = noticesUserOf(kernel);
   const localUsers: DirectoryUsers = {
@@ -26,6 +27,7 @@ export async function startDirectories(
     remoteRoomLists: lookups.roomLists,
     remoteHierarchies: lookups.hierarchies,
     options: kernel.configuration.directory,
+    mayShow,
   });
   return opened.add('directories', directories).directory;
 }

@@ -24,7 +24,7 @@ interface Deps {
   readonly toDevice: ToDevice;
 }
 
-/** Devices of remote users that are remembered as already checked. */
+/** Maximum number of devices of remote users that are cached as known. */
 const devicesInMemory = 10_000;
 
 /** Connects end-to-end encryption with remote servers. */
@@ -66,7 +66,7 @@ function deviceListHandlers(lists: NonNullable<E2ee['remoteLists']>): EduHandler
   return {
     'm.device_list_update': (origin, content) => lists.receiveUpdate(origin, content),
     'm.signing_key_update': receiveSigningKeys,
-    // The name from before it was part of the specification; some servers send only this one.
+    // The type of this EDU before it was part of the specification; some servers send only this one.
     'org.matrix.signing_key_update': receiveSigningKeys,
   };
 }

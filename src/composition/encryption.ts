@@ -16,7 +16,7 @@ export interface Encryption {
   readonly queues: MessageQueues;
 }
 
-/** Opens end-to-end encryption and to-device messages; to be called before jobs are started. */
+/** Opens end-to-end encryption and to-device messages. Must be called before jobs are started. */
 export async function startEncryption(
   kernel: Kernel,
   users: Users,

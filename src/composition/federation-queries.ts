@@ -20,7 +20,7 @@ import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { Users } from './users.ts';
 
-/** Lookups at remote servers for which a client's request waits. */
+/** Lookups at remote servers, made while the request of a client waits for them. */
 export interface RemoteLookups {
   readonly profiles: RemoteProfiles;
   readonly aliases: RemoteAliases;
@@ -38,7 +38,7 @@ export function openRemoteLookups(kernel: Kernel, { requests }: Federation): Rem
   };
 }
 
-/** Routes by which remote servers read from this one. */
+/** Returns the routes by which remote servers read rooms, the directory, profiles and OpenID users of this server. */
 export function federationReadRoutes(
   kernel: Kernel,
   deps: {

@@ -30,7 +30,7 @@ interface Deps<Sources extends EduSources = Conversations> {
 type EduDeps = Deps<EduSources>;
 
 /**
- * Starts sending events and EDUs to remote servers and receiving theirs; to be called before jobs are
+ * Starts sending events and EDUs to remote servers and receiving theirs. Must be called before jobs are
  * started.
  */
 export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): Promise<FederationSender> {

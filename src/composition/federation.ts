@@ -8,7 +8,7 @@ import {
   TlsSettings,
 } from '../kernel/outbound/index.ts';
 import { isServerName } from '../protocol/index.ts';
-import type { Kernel } from './kernel.ts';
+import type { MainKernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 
@@ -23,7 +23,7 @@ export interface Federation extends FederationClientSlice {
 }
 
 /** Opens the connection to remote servers. It starts before the rooms and stops after them. */
-export async function startFederation(kernel: Kernel, opened: OpenedSlices): Promise<Federation> {
+export async function startFederation(kernel: MainKernel, opened: OpenedSlices): Promise<Federation> {
   const { configuration, resolver = systemResolver } = kernel;
   const { authorities } = kernel;
   const tls = authorities && new TlsSettings({ verify: true, authorities });

@@ -2,6 +2,7 @@ import { membershipHandshakeRoutes, RoomAccess } from '../federation/index.ts';
 import { MembershipApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { KeyedMutex } from '../kernel/keyed-mutex.ts';
+import type { CheckReceivedInvite } from '../room-engine/index.ts';
 import {
   ComplexityLimit,
   openServing,
@@ -56,6 +57,7 @@ export async function handshakeRoutes(
   kernel: Kernel,
   rooms: Rooms,
   { redemption }: Pick<ThirdPartyServices, 'redemption'>,
+  checkInvite?: CheckReceivedInvite,
 ): Promise<Route[]> {
   const { serverName, database } = kernel;
   return membershipHandshakeRoutes({
@@ -65,6 +67,7 @@ export async function handshakeRoutes(
     serverName,
     signer: { serverName, key: await loadSigningKey(kernel) },
     prejoinKeys: prejoinKeys(kernel),
+    checkInvite,
     redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });
 }

@@ -4,25 +4,47 @@ import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import {
   type Database,
+  type DatabaseEnvironment,
   type DatabaseOptions,
   databaseOptions,
   dataStoreEntries,
   migrate,
   openDatabase,
   openDatabaseExclusively,
+  requireStores,
 } from '../kernel/database/index.ts';
 import { Jobs } from '../kernel/jobs/index.ts';
-import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
+import {
+  createMetrics,
+  type LoggedErrors,
+  type Logger,
+  type Metrics,
+  observeEventLoop,
+  type UncaughtErrors,
+} from '../kernel/observability/index.ts';
 import type { Resolver } from '../kernel/outbound/index.ts';
+import type { StallWatch } from '../kernel/process/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { LocalStreams, type StreamWriter } from '../kernel/streams/index.ts';
+import type { Tracing } from '../kernel/tracing/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
-import { migrations } from '../slices.ts';
+import { migrations, stateMigrations } from '../slices.ts';
 import type { Shutdown } from './shutdown.ts';
+import { startTracing } from './tracing.ts';
+
+/** The errors and stalls of the process, for parts that report or claim them. */
+export interface ProcessErrors {
+  /** The errors that are logged, if they are to be reported. */
+  readonly loggedErrors?: LoggedErrors;
+  /** The uncaught errors; absent where another program handles them. */
+  readonly uncaughtErrors?: UncaughtErrors;
+  /** Finds code that blocks the process; absent where another program does. */
+  readonly stallWatch?: StallWatch;
+}
 
 /** Configuration, clock, loggers and other inputs from outside the program. */
-export interface Environment {
+export interface Environment extends ProcessErrors {
   readonly configuration: HearthConfiguration;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -44,18 +66,24 @@ export interface Environment {
 /** The part of a process: `main` does everything and alone writes; a `reader` follows it and answers requests that read. */
 export type Role = 'main' | 'reader';
 
+/** The databases of a server. */
+export interface Databases {
+  readonly database: Database;
+  /** Has the state groups (option `databases`); otherwise the same as `database`. */
+  readonly stateDatabase: Database;
+}
+
 /** Dependencies that every slice may receive. */
-export interface Kernel extends Environment {
+export interface Kernel extends Environment, Databases {
   readonly role: Role;
   namedLog(name: string): Logger;
   readonly serverName: ServerName;
-  readonly database: Database;
   readonly streams: StreamWriter;
   readonly jobs: Jobs;
   readonly caches: CacheRegistry;
   /** Absent unless the configuration enables metrics. */
   readonly metrics: Metrics | undefined;
-  /** Users with other rate limits. */
+  /** The users whose rate limits differ from the configured ones. */
   readonly limitOverrides: LimitOverrides;
   limiter(limit: RateLimit): RateLimiter;
   /** Limits actions of users: keys are user ids, or begin with one and a space. */
@@ -65,6 +93,8 @@ export interface Kernel extends Environment {
 /** The kernel of the process that writes. */
 export interface MainKernel extends Kernel {
   readonly streams: LocalStreams;
+  /** Absent unless `opentracing` is enabled. */
+  readonly tracing: Tracing | undefined;
 }
 
 /**
@@ -78,36 +108,80 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
   const databaseDeps = { log: namedLog('database'), clock, ...(metrics && { metrics }) };
-  const database = environment.sharesDatabase
-    ? await openDatabase(optionsOf(environment), databaseDeps)
-    : await openDatabaseExclusively(optionsOf(environment), databaseDeps, (error) =>
-        environment.onDatabaseLost?.(error),
-      );
-  shutdown.add('database', () => database.close());
-  await migrate(database, migrations, () => clock.now());
+  const opened = await openDatabases(environment, databaseDeps, shutdown);
   const serverName = serverNameOf(configuration);
-  await requireSameServerName(database, serverName);
+  await requireSameServerName(opened.database, serverName);
 
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());
+  const tracing = await startTracing({ ...environment, namedLog, caches, serverName }, shutdown);
+  const database = tracing?.database(opened.database) ?? opened.database;
+  const stateDatabase =
+    opened.stateDatabase === opened.database
+      ? database
+      : (tracing?.database(opened.stateDatabase) ?? opened.stateDatabase);
   const streams = await LocalStreams.open({ database, clock, log: namedLog('streams'), metrics });
   const limitOverrides = await LimitOverrides.open(database, clock);
   const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
-  const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });
+  const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true, tracing });
   return {
     ...environment,
     role: 'main',
     namedLog,
     serverName,
     database,
+    stateDatabase,
     streams,
     jobs,
     caches,
     metrics,
+    tracing,
     limitOverrides,
     limiter: (limit) => new RateLimiter(limit, clock),
     userLimiter: (limit) => new RateLimiter(limit, clock, undefined, isExempt),
   };
+}
+
+/** Opens the databases for this server alone, and brings their schemas up to date. */
+async function openDatabases(
+  environment: Environment,
+  deps: DatabaseEnvironment,
+  shutdown: Shutdown,
+): Promise<Databases> {
+  const { clock, randomness } = environment;
+  const now = () => clock.now();
+  const open = async (options: DatabaseOptions, name: string, environmentOf: DatabaseEnvironment) => {
+    const opened = environment.sharesDatabase
+      ? await openDatabase(options, environmentOf)
+      : await openDatabaseExclusively(options, environmentOf, (error) => environment.onDatabaseLost?.(error));
+    shutdown.add(name, () => opened.close());
+    return opened;
+  };
+  const options = optionsOf(environment);
+  const stateOptions = stateOptionsOf(environment);
+  const database = await open(options, 'database', deps);
+  const main = { kind: options.kind, database };
+  if (stateOptions === undefined) {
+    await requireStores(main, undefined, randomness);
+    await migrate(database, migrations, now);
+    return { database, stateDatabase: database };
+  }
+  // The metrics are those of the main database.
+  const { metrics: _, ...withoutMetrics } = deps;
+  const stateDatabase = await open(stateOptions, 'database of state groups', withoutMetrics);
+  await requireStores(main, { kind: stateOptions.kind, database: stateDatabase }, randomness);
+  await migrate(stateDatabase, stateMigrations, now);
+  await migrate(database, migrations, now);
+  return { database, stateDatabase };
+}
+
+/** Returns the options of the database of state groups; `undefined` when the main database has them. */
+export function stateOptionsOf({
+  databaseOptions: given,
+  configuration,
+}: Environment): DatabaseOptions | undefined {
+  const { main, state } = dataStoreEntries(configuration.database);
+  return given !== undefined || state === main ? undefined : databaseOptions(state);
 }
 
 export function optionsOf({ databaseOptions: given, configuration }: Environment): DatabaseOptions {

@@ -1,28 +1,31 @@
 import { errorForClient, MalformedResponse, MediaApi, RemoteError } from '../federation-client/index.ts';
 import { OutboundError } from '../kernel/outbound/index.ts';
 import {
+  type MediaRepositoryRules,
   type MediaRequest,
   type MediaServers,
   type MediaSlice,
   openMediaRepository,
+  previewImageShare,
   remoteMediaTooLarge,
   responseTimedOut,
 } from '../media/index.ts';
 import { MatrixError, unknown } from '../protocol/index.ts';
 import type { Federation } from './federation.ts';
+import { openHttpToConfiguredServers } from './http-to-configured-servers.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
-import { openOperatorsHttp } from './operators-http.ts';
 
 /** Opens the media repository. @returns `undefined` where another process runs it */
 export async function startMedia(
   kernel: Kernel,
   federation: Federation,
   opened: OpenedSlices,
+  rules?: MediaRepositoryRules,
 ): Promise<MediaSlice | undefined> {
   const { media: options, rateLimits } = kernel.configuration;
   if (!options.enable_media_repo) return undefined;
-  const http = openOperatorsHttp(kernel, 'media_storage_connection_pools');
+  const http = openHttpToConfiguredServers(kernel, 'media_storage_connection_pools');
   opened.add('requests to media storage', { stop: () => http.close() });
   const repository = await openMediaRepository({
     ...kernel,
@@ -36,16 +39,18 @@ export async function startMedia(
         per_second: options.remote_media_download_per_second,
         burst_count: options.remote_media_download_burst_count,
       }),
+      previewImages: kernel.userLimiter(previewImageShare),
     },
     options,
+    rules,
   });
   return opened.add('media', repository);
 }
 
-/** Redirects that are followed to the URL at which a remote server offers its media. */
+/** Maximum number of redirects that are followed to the URL at which a remote server offers its media. */
 const maxRedirects = 3;
 
-/** Milliseconds, when the signal does not abort earlier. */
+/** Timeout of a request to such a URL in milliseconds; the signal may abort it earlier. */
 const fetchTimeout = 15 * 60_000;
 
 function mediaServers({ requests, http }: Federation): MediaServers {

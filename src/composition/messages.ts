@@ -1,3 +1,4 @@
+import type { ActiveUsers } from '../active-users/index.ts';
 import { type DelayedEvents, openDelayedEvents } from '../delayed-events/index.ts';
 import { type OpenIdTokens, openOpenId } from '../openid/index.ts';
 import { openNotifications } from '../push/index.ts';
@@ -7,6 +8,7 @@ import type { Rooms } from '../rooms/index.ts';
 import { openSearch } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
+import { senderCheck } from './gated-routes.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
@@ -15,6 +17,8 @@ import type { Users } from './users.ts';
 export interface MessageDeps {
   readonly kernel: Kernel;
   readonly users: Users;
+  /** Absent where users are not counted. */
+  readonly activeUsers: ActiveUsers | undefined;
   readonly rooms: Rooms;
   readonly relationIndex: RelationIndex;
   readonly conversations: Conversations;
@@ -29,7 +33,7 @@ export interface Messages {
 }
 
 /**
- * Opens relations, search, notifications, reports, delayed events and OpenID; to be called before jobs are
+ * Opens relations, search, notifications, reports, delayed events and OpenID. Must be called before jobs are
  * started.
  */
 export async function startMessages(deps: MessageDeps): Promise<Messages> {
@@ -46,6 +50,7 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
         const { isSuspended = false, isShadowBanned = false } = (await accounts.getUser(userId)) ?? {};
         return { isSuspended, isShadowBanned };
       },
+      checkSender: senderCheck(kernel, users, deps.activeUsers),
       maxDelay: roomOptions.max_event_delay_duration,
       limit: kernel.userLimiter(rateLimits.rc_delayed_event_mgmt),
     }),

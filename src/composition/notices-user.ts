@@ -8,6 +8,8 @@ export function noticesUserOf({ configuration, serverName }: Kernel): NoticesUse
   return options === null ? undefined : noticesUser(options, serverName);
 }
 
-/** Returns the check that keeps users in their notice rooms; `undefined` when notices are disabled. */
+/**
+ * Returns the check that does not let users leave their notice rooms; `undefined` when notices are disabled.
+ */
 export const noticeLeaveCheck = (kernel: Kernel): LeaveCheck | undefined =>
   noticesUserOf(kernel) && noticeRoomLeaveCheck(kernel.database);

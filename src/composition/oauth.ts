@@ -1,10 +1,12 @@
 import {
   type AccountsSlice,
+  type BeforeReopening,
   type ConfirmationElsewhere,
   canChangePassword,
   type RefreshCheck,
 } from '../accounts/index.ts';
 import type { AuthMetadata } from '../capabilities/index.ts';
+import type { Requester } from '../kernel/http/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import {
   AuthenticationService,
@@ -13,27 +15,33 @@ import {
   CrossSigningResets,
   checkNotOAuth,
   Endpoints,
+  forgetOAuthSession,
   isOAuthSession,
   openAuthorizationServer,
   openDelegatedAuthentication,
   pagePaths,
+  ReplacementWithoutConfirmation,
 } from '../oauth/index.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { SsoSlice } from '../sso/index.ts';
+import { openHttpToConfiguredServers } from './http-to-configured-servers.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
-import { openOperatorsHttp } from './operators-http.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 
 /** The parts of OAuth 2.0 that accounts and capabilities use. */
 export interface OAuthBeforeUsers {
   readonly resets: CrossSigningResets;
+  readonly confirmationElsewhere: ConfirmationElsewhere;
   /** Absent while no authorization server is in use. */
-  readonly confirmationElsewhere?: ConfirmationElsewhere;
   readonly authMetadata?: AuthMetadata;
+  /** Whether a session can change the password of its user by the API; users of OAuth 2.0 do it on a page. */
+  readonly changesPassword?: (requester: Pick<Requester, 'userId' | 'deviceId'>) => Promise<boolean>;
   /** Refuses to refresh sessions of OAuth 2.0 by `POST /refresh`. */
   readonly checkRefresh?: RefreshCheck;
+  /** Forgets the session of OAuth 2.0 of a device that logs in again. */
+  readonly beforeReopening?: BeforeReopening;
   /** The separate service that authenticates users in place of this server. */
   readonly service?: AuthenticationService;
 }
@@ -45,19 +53,26 @@ export function openOAuthBeforeUsers(kernel: Kernel, opened: OpenedSlices): OAut
   if (configuration.accounts.proto_authentication_service.enabled) {
     return withService(kernel, resets, openService(kernel, opened));
   }
-  if (!configuration.oauth.oauth2.enabled) return { resets };
+  if (!configuration.oauth.oauth2.enabled) {
+    return { resets, confirmationElsewhere: new ReplacementWithoutConfirmation(resets) };
+  }
   const endpoints = endpointsOf(kernel);
   const accountUrl = endpoints.url(pagePaths.account);
   return {
     resets,
-    confirmationElsewhere: new ConfirmationOnPage({
-      ...kernel,
+    confirmationElsewhere: new ReplacementWithoutConfirmation(
       resets,
-      appliesTo: (userId, deviceId) => isOAuthSession(database, userId, deviceId),
-      accountUrl: async () => accountUrl,
-    }),
-    authMetadata: async () => authMetadata(endpoints, configuration.accounts.enable_registration),
+      new ConfirmationOnPage({
+        ...kernel,
+        resets,
+        appliesTo: (userId, deviceId) => isOAuthSession(database, userId, deviceId),
+        accountUrl: async () => accountUrl,
+      }),
+    ),
+    authMetadata: async () => authMetadata(endpoints, canRegister(kernel)),
+    changesPassword: async ({ userId, deviceId }) => !(await isOAuthSession(database, userId, deviceId)),
     checkRefresh: checkNotOAuth,
+    beforeReopening: forgetOAuthSession,
   };
 }
 
@@ -83,7 +98,7 @@ function withService(
 /** Opens the connection to the authentication service, which may be at a private address. */
 function openService(kernel: Kernel, opened: OpenedSlices): AuthenticationService {
   const { endpoint, force_http2: http2, secret } = kernel.configuration.accounts.proto_authentication_service;
-  const http = openOperatorsHttp(kernel, 'authentication_service_pools', { http2, maxPools: 8 });
+  const http = openHttpToConfiguredServers(kernel, 'authentication_service_pools', { http2, maxPools: 8 });
   opened.add('authentication service', { stop: () => http.close() });
   const log = kernel.namedLog('authentication_service');
   return new AuthenticationService({ ...kernel, http, log }, { endpoint, secret: secret ?? '' });
@@ -133,10 +148,18 @@ export function startAuthorizationServer(
   opened.add('authorization server', openAuthorizationServer(deps));
 }
 
+/** Whether users can create an account with a password on a page. */
+function canRegister({ configuration: { accounts } }: Kernel): boolean {
+  const { enabled, localdb_enabled: hasPasswords } = accounts.password_config;
+  return accounts.enable_registration && hasPasswords && enabled === true && !accounts.hs_disabled;
+}
+
 const endpointsOf = ({ configuration, serverName }: Kernel) =>
   new Endpoints(configuration.server.public_baseurl, serverName);
 
-/** Returns what `/.well-known` says about an authorization server. Source: MSC2965 of 2022. */
+/**
+ * Returns the part of `/.well-known/matrix/client` about an authorization server. Source: MSC2965 of 2022.
+ */
 export async function authenticationOf(authMetadata: AuthMetadata): Promise<JsonObject> {
   const { issuer = null, account_management_uri: account = null } = await authMetadata();
   return { issuer, account };

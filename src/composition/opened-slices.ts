@@ -5,10 +5,13 @@ import type { OpenEventChecks } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** What an opened slice adds to the server. Its `open…` function returns it together with its services. */
+/**
+ * The routes, streams and other parts that an opened slice adds to the server. Its `open…` function returns
+ * them together with its services.
+ */
 export interface OpenedSlice {
   readonly routes?: readonly Route[];
-  /** Its parts of syncs. */
+  /** The parts of syncs that the slice contributes. */
   readonly syncSources?: readonly SyncSource[];
   /** Handlers of EDUs that other servers send. */
   readonly eduHandlers?: EduHandlersByType;
@@ -22,7 +25,7 @@ export interface OpenedSlice {
   stop?(): unknown;
 }
 
-/** Collects what the opened slices add to the server. */
+/** Collects the parts that the opened slices add to the server. */
 export class OpenedSlices {
   readonly #shutdown: Shutdown;
   readonly #slices: OpenedSlice[] = [];

@@ -31,7 +31,7 @@ describe('outages', () => {
       (error: Error) => error.cause,
     );
 
-  it('answers 507 on a full disk: M_RESOURCE_LIMIT_EXCEEDED with the contact, or M_UNKNOWN without one', () => {
+  it('outageForClient returns 507 for a full disk: M_RESOURCE_LIMIT_EXCEEDED with the contact, or M_UNKNOWN without one', () => {
     const error = outageForClient(full, 'mailto:a@example.org');
     assert.deepEqual([error?.status, error?.errcode], [507, 'M_RESOURCE_LIMIT_EXCEEDED']);
     assert.equal(error?.extra['admin_contact'], 'mailto:a@example.org');
@@ -43,7 +43,7 @@ describe('outages', () => {
     assert.equal(describeOutage(full), 'the disk is full');
   });
 
-  it('answers 503 with a text and the time of the next attempt while the database is absent', async () => {
+  it('outageForClient returns 503 with a text and the time of the next attempt while the database is not available', async () => {
     for (const error of [await absent(), new DatabaseOverloaded('too many')]) {
       const found = outageForClient(error, null);
       assert.equal(found?.status, 503, String(error));
@@ -53,11 +53,11 @@ describe('outages', () => {
     }
   });
 
-  it('are not mistakes of the program', () => {
+  it('outageForClient returns undefined for programming errors', () => {
     assert.equal(outageForClient(new TypeError('x is not a function'), null), undefined);
   });
 
-  it('at a start name the database and its disk', async () => {
+  it('startFailureOf names the database whose disk is full, and returns programming errors as they are', async () => {
     const options = { kind: 'sqlite' as const, path: '/var/lib/hearth/homeserver.db' };
     assert.match(
       String(startFailureOf(full, options)),

@@ -1,10 +1,11 @@
 import { IpRangeSet } from '../kernel/config/index.ts';
 import type { MediaSlice } from '../media/index.ts';
-import { mailAppId, openPushers, Pushers } from '../pushers/index.ts';
+import { mailAppId, openPushers, Pushers, subscribeNewUser } from '../pushers/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
+import { subscribesNewUsers } from './new-subscriptions.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 import { tokenKeyOf } from './token-key.ts';
@@ -31,10 +32,15 @@ export function openPusherList(
       ? pushers.removeIn(writer, userId, { appId: mailAppId, pushkey: address })
       : Promise.resolve(),
   );
+  if (subscribesNewUsers(kernel)) {
+    addresses.onGivenToNewUser((writer, userId, address) =>
+      subscribeNewUser(pushers, writer, userId, address),
+    );
+  }
   return pushers;
 }
 
-/** Opens pushers, and starts to send notifications; to be called before jobs are started. */
+/** Opens pushers, and starts to send notifications. Must be called before jobs are started. */
 export async function startPushers(
   { kernel, pushers, thirdPartyIds, media, rooms, conversations, federation }: Deps,
   opened: OpenedSlices,

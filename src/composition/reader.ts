@@ -1,7 +1,7 @@
 import { LimitOverrides } from '../accounts/index.ts';
 import { openE2eeReading } from '../e2ee/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
-import { openDatabaseBeside } from '../kernel/database/index.ts';
+import { type DatabaseOptions, openDatabaseBeside } from '../kernel/database/index.ts';
 import { Jobs } from '../kernel/jobs/index.ts';
 import { RateLimiter } from '../kernel/rate-limits/index.ts';
 import {
@@ -14,7 +14,7 @@ import { RelationIndex, Relations } from '../relations/index.ts';
 import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
 import { openToDeviceReading } from '../to-device/index.ts';
 import { type Conversations, startConversations } from './conversations.ts';
-import { type Environment, type Kernel, optionsOf, serverNameOf } from './kernel.ts';
+import { type Environment, type Kernel, optionsOf, serverNameOf, stateOptionsOf } from './kernel.ts';
 import { OpenedSlices } from './opened-slices.ts';
 import type { Shutdown } from './shutdown.ts';
 import { startUsers, type Users } from './users.ts';
@@ -59,7 +59,7 @@ export async function openReader(
     log,
   });
   shutdown.add('streams', () => remote.close());
-  // From the beginning: facts that arrive while the slices are opened wait until these follow.
+  // Subscribes before the slices are opened: facts that arrive meanwhile wait until the slices follow them.
   shutdown.add(
     'facts of the main process',
     bus.subscribe((range) => remote.receive(range)),
@@ -91,12 +91,16 @@ async function openReaderKernel(
 ): Promise<Kernel> {
   const { configuration, clock, log } = environment;
   const namedLog = environment.namedLog ?? ((name: string) => log.child({ logger: name }));
-  const database = await openDatabaseBeside(
-    optionsOf(environment),
-    { log: namedLog('database'), clock },
-    (error) => environment.onDatabaseLost?.(error),
-  );
-  shutdown.add('database', () => database.close());
+  const open = async (options: DatabaseOptions, name: string) => {
+    const opened = await openDatabaseBeside(options, { log: namedLog('database'), clock }, (error) =>
+      environment.onDatabaseLost?.(error),
+    );
+    shutdown.add(name, () => opened.close());
+    return opened;
+  };
+  const database = await open(optionsOf(environment), 'database');
+  const stateOptions = stateOptionsOf(environment);
+  const stateDatabase = stateOptions ? await open(stateOptions, 'database of state groups') : database;
   const caches = new CacheRegistry(clock, configuration.caches, undefined);
   shutdown.add('caches', () => caches.close());
   const limitOverrides = await LimitOverrides.open(database, clock);
@@ -106,6 +110,7 @@ async function openReaderKernel(
     namedLog,
     serverName: serverNameOf(configuration),
     database,
+    stateDatabase,
     streams: new ReadOnlyStreams(remote),
     // Never started: the writing process runs the jobs.
     jobs: new Jobs({ database, clock, log: namedLog('jobs'), alone: false }),

@@ -1,5 +1,6 @@
 import { type Database, migrate } from '../kernel/database/index.ts';
 import { skipAssignedNumbers } from '../kernel/streams/index.ts';
+import { stateGroupIds } from '../room-engine/index.ts';
 import { migrations, slices } from '../slices.ts';
 
 /**
@@ -17,4 +18,12 @@ export async function finishRestore(database: Database, now: () => number): Prom
     );
     for (const { change } of restored) await change?.(writer);
   });
+}
+
+/**
+ * Prepares the database of state groups, when they are in a database of their own: it may have been restored from an older
+ * backup than the other one, whose events refer to ids that must not be assigned again.
+ */
+export async function finishRestoreOfState(database: Database): Promise<void> {
+  await database.transaction((writer) => skipAssignedNumbers(writer, [stateGroupIds]));
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sql } from 'kysely';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { tableColumns } from '../../test/support/databases/table-columns.ts';
 import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { RoomPurge } from '../rooms/index.ts';
@@ -17,7 +17,7 @@ const others = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
 /** Tables whose rows refer to events only. */
 const ofEvents = ['event_auth', 'redacted_events'];
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomPurge over all slices', () => {
     let play: RoomsUnderTest;
     let purge: RoomPurge;

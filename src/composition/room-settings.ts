@@ -1,9 +1,16 @@
-import { copyRoomRules, isJsonObject, type JsonObject, type JsonValue } from '../protocol/index.ts';
+import {
+  copyRoomRules,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  MatrixError,
+} from '../protocol/index.ts';
 import type { Users } from './users.ts';
 
 /**
  * Copies a user's tags and push rules from one room to another, and marks the other as direct chat if the
- * first is one.
+ * first is one. Each of these is copied also when another is refused, for instance because there are too many rules.
+ * @throws MatrixError the first of these errors
  */
 export async function transferSettings(
   { tags, pushRules, accountData }: Pick<Users, 'tags' | 'pushRules' | 'accountData'>,
@@ -11,17 +18,31 @@ export async function transferSettings(
   from: string,
   to: string,
 ): Promise<void> {
-  if (Object.keys(await tags.list(userId, to)).length === 0) {
+  const copyTags = async () => {
+    if (Object.keys(await tags.list(userId, to)).length > 0) return;
     for (const [tag, info] of Object.entries(await tags.list(userId, from))) {
       if (isJsonObject(info)) await tags.set(userId, to, tag, info);
     }
-  }
-  const rules = await pushRules.userRulesOf(userId);
-  if (copyRoomRules(rules, from, to) !== rules) {
+  };
+  const copyRules = async () => {
+    const rules = await pushRules.userRulesOf(userId);
+    if (copyRoomRules(rules, from, to) === rules) return;
     await pushRules.change(userId, (present) => copyRoomRules(present, from, to));
+  };
+  const markDirect = async () => {
+    const direct = { userId, roomId: undefined, type: 'm.direct' };
+    await accountData.update(direct, (content) => withDirectRoom(content ?? {}, from, to));
+  };
+  let refusal: MatrixError | undefined;
+  for (const copy of [copyTags, markDirect, copyRules]) {
+    try {
+      await copy();
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      refusal ??= error;
+    }
   }
-  const direct = { userId, roomId: undefined, type: 'm.direct' };
-  await accountData.update(direct, (content) => withDirectRoom(content ?? {}, from, to));
+  if (refusal) throw refusal;
 }
 
 /** Returns `m.direct` with the new room; `undefined` when the old room is no direct chat. */

@@ -4,6 +4,7 @@ import { type RelationIndex, Relations } from '../relations/index.ts';
 import { keysWithEmptyStateKey, PrejoinKeys } from '../room-engine/index.ts';
 import {
   type DirectoryRules,
+  type InviteLimits,
   openRooms,
   openRoomUpkeep,
   type RoomLimits,
@@ -19,21 +20,26 @@ import { transferSettings } from './room-settings.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { Users } from './users.ts';
 
-function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimits {
+function limitsOf(
+  { configuration, limiter, limitOverrides }: Kernel,
+  invitesOf: RoomSources['invitesOf'],
+): RoomLimits {
   const { rc_message, rc_admin_redaction, rc_joins, rc_joins_per_room, rc_invites, rc_room_creation } =
     configuration.rateLimits;
+  const invites = {
+    per_room: limiter(rc_invites.per_room),
+    per_user: limiter(rc_invites.per_user),
+    per_issuer: limiter(rc_invites.per_issuer),
+  };
   return {
     rc_message: limiter(rc_message),
     rc_admin_redaction: rc_admin_redaction === null ? undefined : limiter(rc_admin_redaction),
     rc_joins: limiter(rc_joins.local),
     rc_remote_joins: limiter(rc_joins.remote),
     rc_joins_per_room: limiter(rc_joins_per_room),
-    rc_invites: {
-      per_room: limiter(rc_invites.per_room),
-      per_user: limiter(rc_invites.per_user),
-      per_issuer: limiter(rc_invites.per_issuer),
-    },
+    rc_invites: invites,
     rc_room_creation: limiter(rc_room_creation),
+    invitesOf: invitesOf?.(invites),
     overrideOf: (userId) => limitOverrides.limiterOf(userId),
   };
 }
@@ -44,10 +50,17 @@ export type RemoteRooms = Pick<
   'remoteAliases' | 'aliasReservations' | 'otherServers' | 'openRemoteMemberships'
 >;
 
-/** What composition supplies to rooms besides. */
+/**
+ * Dependencies of rooms that composition supplies: requests to other servers, and rules and checks of
+ * modules.
+ */
 export interface RoomSources extends RemoteRooms {
   /** Adds the checks of modules to the operator's rules for aliases and the room directory. */
   readonly extendRules?: ((rules: DirectoryRules) => DirectoryRules) | undefined;
+  /** Rules of modules for invites. */
+  readonly invitesOf?: ((defaultLimits: InviteLimits) => RoomLimits['invitesOf']) | undefined;
+  readonly receivedEventChecks?: RoomsDeps['receivedEventChecks'];
+  readonly eventAdditions?: RoomsDeps['eventAdditions'];
 }
 
 /** Opens rooms over accounts and profiles. @param opened holds the checks of events of the slices that were opened before */
@@ -56,7 +69,7 @@ export async function startRooms(
   users: Users,
   relationIndex: RelationIndex,
   opened: OpenedSlices,
-  { extendRules = (rules) => rules, ...remote }: RoomSources = {},
+  { extendRules = (rules) => rules, invitesOf, ...remote }: RoomSources = {},
 ): Promise<Rooms> {
   const { accounts } = users.accounts;
   const rooms = await openRooms({
@@ -70,7 +83,7 @@ export async function startRooms(
     directoryRules: extendRules(
       directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     ),
-    limits: limitsOf(kernel),
+    limits: limitsOf(kernel, invitesOf),
     ...remote,
     leaveCheck: noticeLeaveCheck(kernel),
     log: kernel.namedLog('rooms'),
@@ -91,7 +104,7 @@ export async function startRooms(
 /** The rows that the slices store for rooms. */
 export const roomRows = slices.flatMap((slice) => slice.roomRows ?? []);
 
-/** Opens the background work on rooms; to be called before jobs are started. */
+/** Opens the background work on rooms. Must be called before jobs are started. */
 export async function startRoomUpkeep(
   kernel: Kernel,
   users: Users,

@@ -1,10 +1,20 @@
+import { basename } from 'node:path';
 import { type AccountsSlice, accountPageRoutes, hasAccounts } from '../accounts/index.ts';
+import { consoleRoutes } from '../console/index.ts';
 import type { DelayedEvents } from '../delayed-events/index.ts';
 import type { Directory } from '../directory/index.ts';
 import { WriteCheck } from '../kernel/database/index.ts';
-import { healthRouteWith, metricsRoute, type Route } from '../kernel/http/index.ts';
+import {
+  healthRouteWith,
+  metricsRoute,
+  type Readiness,
+  type Route,
+  readinessRoute,
+} from '../kernel/http/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
+import { ownCommand } from '../kernel/process/index.ts';
 import type { OpenIdTokens } from '../openid/index.ts';
+import type { CheckReceivedInvite } from '../room-engine/index.ts';
 import { type Rooms, roomRoutes } from '../rooms/index.ts';
 import { welcomeRoute } from '../welcome/index.ts';
 import { maxEvents } from './conversations.ts';
@@ -19,12 +29,15 @@ import type { Users } from './users.ts';
 
 interface Deps {
   readonly pages: Pages;
+  readonly readiness: Readiness;
   readonly users: Users;
   readonly rooms: Rooms;
   readonly directory: Directory;
   readonly openIdTokens: OpenIdTokens;
   readonly delayedEvents: DelayedEvents;
   readonly thirdParties: ThirdPartyServices;
+  /** Checks invites of local users by remote users. */
+  readonly checkInvite?: CheckReceivedInvite | undefined;
 }
 
 /** Adds the routes that need several slices. */
@@ -32,34 +45,45 @@ export async function startRoutes(kernel: Kernel, deps: Deps, opened: OpenedSlic
   const { pages, users, rooms, delayedEvents, thirdParties } = deps;
   opened.add('routes over several slices', {
     routes: [
-      ...ownRoutes(kernel, pages),
+      ...ownRoutes(kernel, deps),
       ...accountPages(kernel, users.accounts, pages),
       ...roomRoutes(rooms, maxEvents(kernel), delayedEvents, thirdParties.inviting),
-      ...(await handshakeRoutes(kernel, rooms, thirdParties)),
+      ...(await handshakeRoutes(kernel, rooms, thirdParties, deps.checkInvite)),
       ...federationReadRoutes(kernel, deps),
     ],
   });
 }
 
 /** The welcome page, static files, the health check and the metrics. */
-function ownRoutes({ configuration, metrics, serverName, database, clock }: Kernel, pages: Pages): Route[] {
+function ownRoutes(
+  { configuration, metrics, serverName, database, stateDatabase, clock }: Kernel,
+  { pages, readiness }: Deps,
+): Route[] {
   const { web_client_location } = configuration.server;
-  const writing = new WriteCheck(database, clock);
+  const databases = [...new Set([database, stateDatabase])];
+  const writing = databases.map((one) => new WriteCheck(one, clock));
+  const outage = async () => {
+    const errors = await Promise.all(writing.map((check) => check.error()));
+    const error = errors.find((found) => found !== undefined);
+    return error === undefined ? undefined : `Cannot write: ${describeOutage(error)}`;
+  };
   return [
-    healthRouteWith(async () => {
-      const error = await writing.error();
-      return error === undefined ? undefined : `Cannot write: ${describeOutage(error)}`;
-    }),
+    healthRouteWith(outage),
+    readinessRoute(readiness, outage),
     welcomeRoute(
       {
         serverName,
         webClientLocation: web_client_location ?? undefined,
+        // The page is public, so it does not tell in which folder the program is.
+        command: basename(ownCommand),
         openRegistration: configuration.accounts.enable_registration,
+        needsToken: configuration.accounts.registration_requires_token,
         hasAccounts: () => hasAccounts(database),
       },
       pages,
     ),
     ...staticRoutes,
+    ...(configuration.console.admin_console.enabled ? consoleRoutes() : []),
     ...(metrics ? [metricsRoute(metrics)] : []),
   ];
 }

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { createLogger } from '../kernel/observability/index.ts';
 import { Shutdown } from './shutdown.ts';
 
-it('Shutdown runs its steps once, in reverse order, and continues after a failed one', async () => {
+it('Shutdown runs its steps once, in reverse order, and continues after a step that fails', async () => {
   const lines: string[] = [];
   const log = createLogger({ level: 'error', destination: { write: (line) => void lines.push(line) } });
   const shutdown = new Shutdown(log);

@@ -1,6 +1,6 @@
 import type { Logger } from '../kernel/observability/index.ts';
 
-/** Stops what was started, in reverse order. */
+/** Stops the started parts of the server in reverse order. */
 export class Shutdown {
   readonly #log: Logger;
   readonly #steps: { name: string; stop: () => unknown }[] = [];
@@ -9,7 +9,7 @@ export class Shutdown {
     this.#log = log;
   }
 
-  /** Registers how to stop a part; to be called as soon as it runs. */
+  /** Registers how to stop a part of the server. Must be called as soon as the part runs. */
   add(name: string, stop: () => unknown): void {
     this.#steps.push({ name, stop });
   }

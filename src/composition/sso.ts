@@ -6,7 +6,7 @@ export function startSso(
   kernel: Kernel,
   deps: Pick<
     SsoDeps,
-    'http' | 'pictureHttp' | 'pages' | 'pictures' | 'profiles' | 'thirdPartyIds' | 'accounts'
+    'http' | 'guardedHttp' | 'pages' | 'pictures' | 'profiles' | 'thirdPartyIds' | 'accounts' | 'mappers'
   >,
 ): SsoSlice {
   const { configuration, limiter, serverName } = kernel;

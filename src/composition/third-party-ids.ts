@@ -2,6 +2,7 @@ import { Pages } from '../kernel/pages/index.ts';
 import type { Templates } from '../kernel/templates/index.ts';
 import { Mails } from '../mail/index.ts';
 import {
+  type AddressExtensions,
   openThirdPartyIds,
   type ThirdPartyIdRoutesDeps,
   type ThirdPartyIds,
@@ -9,7 +10,7 @@ import {
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 
-/** Mail addresses and phone numbers of accounts, and what their routes need. */
+/** Mail addresses and phone numbers of accounts, and the dependencies of their routes. */
 export interface OpenedThirdPartyIds {
   readonly thirdPartyIds: ThirdPartyIds;
   readonly routesDeps: ThirdPartyIdRoutesDeps;
@@ -18,11 +19,13 @@ export interface OpenedThirdPartyIds {
 /**
  * Opens mail, and the addresses of accounts, before accounts, which use them.
  * @param templates of mails and of the pages to which their links lead
+ * @param extensions rules of modules
  */
 export function startThirdPartyIds(
   kernel: Kernel,
   federation: Federation,
   templates: Templates,
+  extensions?: AddressExtensions,
 ): OpenedThirdPartyIds {
   const { configuration, serverName } = kernel;
   const { email } = configuration.mail;
@@ -36,6 +39,7 @@ export function startThirdPartyIds(
     baseUrl: (public_baseurl ?? `https://${serverName}`).replace(/\/+$/, ''),
     limiter: kernel.limiter(configuration.rateLimits.rc_3pid_validation),
     options: configuration.accounts,
+    extensions,
   };
   const thirdPartyIds = openThirdPartyIds(deps);
   return { thirdPartyIds, routesDeps: { ...deps, pages: new Pages(templates) } };

@@ -1,7 +1,13 @@
 import { errorForClient, MembershipApi } from '../federation-client/index.ts';
 import { IdentityServers } from '../identity-servers/index.ts';
 import type { Rooms, ThirdPartyInviting } from '../rooms/index.ts';
-import { OnBind, onBindRoute, Redemption, ThirdPartyInvites } from '../third-party-invites/index.ts';
+import {
+  type CheckAddressInvite,
+  OnBind,
+  onBindRoute,
+  Redemption,
+  ThirdPartyInvites,
+} from '../third-party-invites/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -21,6 +27,7 @@ export function openThirdPartyInvites(
   rooms: Rooms,
   federation: Federation,
   opened: OpenedSlices,
+  checkInvite?: CheckAddressInvite,
 ): ThirdPartyServices {
   const { configuration, serverName } = kernel;
   const { accounts } = users.accounts;
@@ -49,6 +56,7 @@ export function openThirdPartyInvites(
     },
     limit,
     log,
+    checkInvite,
   });
   const onBind = new OnBind({ redemption, serverName, limit, log });
   opened.add('third-party invites', { routes: [onBindRoute(onBind)] });

@@ -29,7 +29,7 @@ export function startUrlPreviews(kernel: Kernel, media: MediaSlice | undefined, 
       ...kernel,
       log: kernel.namedLog('url-previews'),
       http,
-      storeImage: (fileName, content) => media.previewImages.store(fileName, content),
+      storeImage: (userId, fileName, content) => media.previewImages.store(userId, fileName, content),
       options,
     }),
   );

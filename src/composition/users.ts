@@ -10,11 +10,13 @@ import {
   AccountReader,
   type AccountsSlice,
   challengeRate,
+  combinedChecks,
   isFirstAccount,
   limitOverrideRoutes,
   loginTokenRate,
   openAccounts,
 } from '../accounts/index.ts';
+import type { ActiveUsers } from '../active-users/index.ts';
 import { type AppserviceRegistry, ServiceLogin } from '../appservice-registry/index.ts';
 import type { ServiceRequests } from '../appservices/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
@@ -23,7 +25,6 @@ import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges } from '../e2ee/index.ts';
 import { type Filters, openFilters } from '../filters/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
-import type { Pages } from '../kernel/pages/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { type AvatarFiles, openProfiles, type Profiles, type RemoteProfiles } from '../profiles/index.ts';
 import { openPushRules, type PushRules } from '../push/index.ts';
@@ -32,9 +33,10 @@ import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
 import { slices } from '../slices.ts';
-import type { PictureStore, SsoSlice } from '../sso/index.ts';
+import type { SsoDeps, SsoSlice } from '../sso/index.ts';
 import { thirdPartyIdRoutes } from '../third-party-ids/index.ts';
 import type { Kernel } from './kernel.ts';
+import { subscribesNewUsers } from './new-subscriptions.ts';
 import { noticesUserOf } from './notices-user.ts';
 import { authenticationOf, type OAuthBeforeUsers } from './oauth.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -70,17 +72,24 @@ export interface UserSources {
   /** Application services reserve names, log in as their users, and create users on demand. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
-  /** Passwords and login types of modules, and their checks of logins and registrations. */
-  readonly modules?: Pick<AccountExtensions, 'passwordAuthority' | 'loginTypes' | 'checks'> | undefined;
+  /** Passwords and login types of modules, their checks and names of accounts, and their receivers of changes. */
+  readonly modules?:
+    | Pick<
+        AccountExtensions,
+        'passwordAuthority' | 'loginTypes' | 'checks' | 'names' | 'loggedIn' | 'deviceCleanups'
+      >
+    | undefined;
   /** For requests to the CAPTCHA service, and for pictures whose URLs come from identity providers and their users. */
   readonly http?: OutboundHttp;
   /** For requests to identity providers, which the configuration names. */
   readonly providerHttp?: OutboundHttp;
+  /** Limits the number of monthly active users. */
+  readonly activeUsers?: ActiveUsers | undefined;
   /** For logins through browsers. */
-  readonly browsers?: { readonly pages: Pages; readonly pictures: PictureStore | undefined };
+  readonly browsers?: Pick<SsoDeps, 'pages' | 'pictures' | 'mappers'>;
 }
 
-/** Opens accounts and what is stored for them. */
+/** Opens accounts, and the slices that store data of users. */
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
@@ -95,6 +104,7 @@ export function startUsers(
     appservices,
     browsers,
     modules,
+    activeUsers,
   }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
@@ -106,11 +116,11 @@ export function startUsers(
   const notices = noticesUserOf(kernel);
   const reader = new AccountReader(kernel.database);
   const registry = appservices?.registry;
-  const isServer = (userId: string) => userId === notices?.userId;
+  const isNoticesUser = (userId: string) => userId === notices?.userId;
   const computed = new Map([['m.push_rules', (userId: string) => pushRules.content(userId)]]);
   const { accountData, tags, ignoredUsers, invitePermissions } = opened.add(
     'account data',
-    openAccountData({ ...kernel, computed }, isServer),
+    openAccountData({ ...kernel, computed }, isNoticesUser),
   );
   const { filters } = opened.add('filters', openFilters(kernel));
   const openedProfiles = openProfiles(
@@ -118,7 +128,7 @@ export function startUsers(
       ...kernel,
       accounts: reader,
       remote: remoteProfiles,
-      serverUserProfile: (userId) => (isServer(userId) ? notices?.profile : undefined),
+      serverUserProfile: (userId) => (isNoticesUser(userId) ? notices?.profile : undefined),
       avatarFiles,
       provideUser: appservices && ((userId) => appservices.requests.queries.userExists(userId)),
       onChange: async (writer, userId) => {
@@ -137,7 +147,7 @@ export function startUsers(
       ? startSso(kernel, {
           ...browsers,
           http: providerHttp,
-          pictureHttp: http,
+          guardedHttp: http,
           profiles,
           thirdPartyIds: addresses.thirdPartyIds.addresses,
           accounts: () => accounts,
@@ -158,7 +168,7 @@ export function startUsers(
       public_baseurl: configuration.server.public_baseurl,
     },
     {
-      deviceCleanups: [keyChanges, accountData, ownedRows],
+      deviceCleanups: [keyChanges, accountData, ownedRows, ...(modules?.deviceCleanups ?? [])],
       lifecycleHooks: [
         profiles,
         ownedRows,
@@ -167,10 +177,11 @@ export function startUsers(
         userIndexJobs,
         autoJoinJobs,
         new NoticeRoomJobs(kernel),
+        ...(activeUsers?.lifecycleHooks ?? []),
       ],
       reservations: {
         isReservedFrom: (userId, appservice) =>
-          isServer(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
+          isNoticesUser(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
         managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
       },
       ...(addresses && {
@@ -180,17 +191,24 @@ export function startUsers(
       confirmationElsewhere: oauth?.confirmationElsewhere,
       checkRefresh: oauth?.checkRefresh,
       ...sso?.extensions,
+      beforeReopening: [
+        ...(oauth?.beforeReopening ? [oauth.beforeReopening] : []),
+        ...(sso?.extensions.beforeReopening ?? []),
+      ],
       loginTypes: [
         ...(registry ? [new ServiceLogin({ registry, accounts: reader, serverName })] : []),
         ...(sso?.extensions.loginTypes ?? []),
         ...(modules?.loginTypes ?? []),
       ],
       passwordAuthority: modules?.passwordAuthority,
-      checks: modules?.checks,
+      names: modules?.names,
+      loggedIn: modules?.loggedIn,
+      checks: combinedChecks([activeUsers?.checks, modules?.checks]),
       stages: [...(addresses?.thirdPartyIds.stages ?? []), ...(sso?.extensions.stages ?? [])],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
+  if (activeUsers) accounts.lastSeen.subscribe((activity) => activeUsers.limit.record(activity));
   if (addresses) {
     const { thirdPartyIds, routesDeps } = addresses;
     opened.add('third-party ids', {
@@ -221,18 +239,16 @@ export function startUsers(
 
 /** Returns the addresses of accounts as registrations use them. */
 function identifiersOf(
-  { configuration }: Kernel,
+  kernel: Kernel,
   { thirdPartyIds: { addresses } }: OpenedThirdPartyIds,
   pushers: Pushers | undefined,
 ) {
-  const { email } = configuration.mail;
-  const subscribes = email?.enable_notifs && email.notif_for_new_users;
-  return subscribes && pushers ? subscribingNewUsers(addresses, pushers) : addresses;
+  return pushers && subscribesNewUsers(kernel) ? subscribingNewUsers(addresses, pushers) : addresses;
 }
 
 function routesOfCapabilities(
   { configuration }: Kernel,
-  { authMetadata, service }: Partial<OAuthBeforeUsers> = {},
+  { authMetadata, service, changesPassword }: Partial<OAuthBeforeUsers> = {},
 ) {
   const served = {
     thirdPartyIdChanges: configuration.accounts.enable_3pid_changes && service === undefined,
@@ -244,7 +260,12 @@ function routesOfCapabilities(
   const { accounts, oauth, profiles, rooms, server } = configuration;
   const features = { qr_code_login: oauth.oauth2.enabled && service === undefined };
   return capabilityRoutes(
-    { served, authMetadata, authentication: authMetadata && (() => authenticationOf(authMetadata)) },
+    {
+      served,
+      changesPassword,
+      authMetadata,
+      authentication: authMetadata && (() => authenticationOf(authMetadata)),
+    },
     {
       ...accounts,
       ...profiles,
@@ -256,7 +277,10 @@ function routesOfCapabilities(
   );
 }
 
-/** Passwords are not changed here while an authentication service authenticates users. */
+/**
+ * Returns the options of passwords with passwords turned off: an authentication service authenticates the
+ * users.
+ */
 const noPasswords = ({ password_config }: Kernel['configuration']['accounts']) => ({
   ...password_config,
   enabled: false as const,

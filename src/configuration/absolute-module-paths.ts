@@ -2,19 +2,23 @@ import { resolve } from 'node:path';
 import type { DocumentTransform, SourceMap, SourceNode } from '../kernel/config/index.ts';
 
 /**
- * Makes paths of modules absolute, which are relative to the directory of the configuration: in `modules` and in the
- * `additional_resources` of listeners. What does not begin with `./` or `../` is an absolute path or the name of a package.
+ * Makes the relative paths of modules absolute, which are relative to the directory of the configuration: in `modules`, in
+ * the `additional_resources` of listeners, and in `user_mapping_provider`. A name that does not begin with `./` or `../` is
+ * an absolute path or the name of a package.
  */
 export function absoluteModulePaths(directory: string): DocumentTransform {
   const inModule = (node: SourceNode) => inMember(node, 'module', (name) => absolute(name, directory));
   const inListener = (node: SourceNode) =>
     inMember(node, 'additional_resources', (resources) => inAll(resources, inModule));
+  const inProvider = (node: SourceNode) => inMember(node, 'user_mapping_provider', inModule);
+  const changes: readonly (readonly [option: string, change: Change])[] = [
+    ['modules', (list) => inAll(list, inModule)],
+    ['listeners', (list) => inAll(list, inListener)],
+    ['oidc_providers', (list) => inAll(list, inProvider)],
+    ['saml2_config', inProvider],
+  ];
   return (document) =>
-    ['modules', 'listeners'].reduce(
-      (map, name) =>
-        inMemberOfMap(map, name, (list) => inAll(list, name === 'modules' ? inModule : inListener)),
-      document,
-    );
+    changes.reduce((map, [option, change]) => inMemberOfMap(map, option, change), document);
 }
 
 function absolute(node: SourceNode, directory: string): SourceNode {

@@ -8,7 +8,7 @@ import { belongsTo } from '../kernel/config/reading/ignored-features.ts';
 import { features } from './features.ts';
 
 const proven = new Set(provenOptions);
-const counted = allPaths(sections).flatMap((option) => (option.counted ? [option.path] : []));
+const counted = allPaths(sections).flatMap((option) => (option.isCounted ? [option.path] : []));
 
 /** Loads a document as in a release whose tests prove only the options `inForce`. */
 function warningsOf(document: string, inForce: readonly string[] = ['server_name']) {
@@ -22,14 +22,14 @@ function warningsOf(document: string, inForce: readonly string[] = ['server_name
 }
 
 describe('features that are not in force', () => {
-  it('cover every option that no test proves exactly once', () => {
+  it('features cover every option that no test proves exactly once', () => {
     for (const path of counted.filter((option) => !proven.has(option))) {
       const owners = features.filter((feature) => belongsTo(feature, path)).map(({ name }) => name);
       assert.equal(owners.length, 1, `${path}: ${owners.join(', ') || 'no feature'}`);
     }
   });
 
-  it('consist of options that exist', () => {
+  it('features consist of options that exist', () => {
     const known = new Set(allPaths(sections).map(({ path }) => path));
     for (const feature of features) {
       for (const path of [...feature.options, ...(feature.switches ?? [])]) {
@@ -38,7 +38,7 @@ describe('features that are not in force', () => {
     }
   });
 
-  it('get one warning each that says what will not happen and names the ignored options', () => {
+  it('features get one warning each that says what will not happen and names the ignored options', () => {
     const document = `
 email: { smtp_host: mail.example.org, notif_from: "a@example.org", smtp_pass: hunter2 }
 retention: { enabled: true }
@@ -58,17 +58,16 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
     assert.doesNotMatch(warnings.join(), /hunter2/);
   });
 
-  it('get no warning when their switches are off', () => {
+  it('features get no warning when their switches are off', () => {
     assert.deepEqual(
       warningsOf(
-        'retention: { enabled: false, allowed_lifetime_min: 1d }\nopentracing: { enabled: false }\nreport_stats: false\n' +
-          'cas_config: { enabled: false }\nlimit_usage_by_mau: false\n',
+        'retention: { enabled: false, allowed_lifetime_min: 1d }\n' + 'cas_config: { enabled: false }\n',
       ),
       [],
     );
   });
 
-  it('are reported by the ignored options alone when other options of the feature are in force', () => {
+  it('features with other options in force are reported by their ignored options alone', () => {
     const document = 'retention: { enabled: true, allowed_lifetime_min: 1d }';
     assert.deepEqual(warningsOf(document, ['server_name', 'retention.enabled']), [
       '2: message retention: not in force yet, this release ignores retention.allowed_lifetime_min',

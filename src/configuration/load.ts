@@ -40,7 +40,9 @@ export function loadConfigurationFiles(
 ): LoadedConfiguration {
   const findings = new Findings();
   const { sources, directory } = readSourceFiles(paths, findings);
-  if (findings.errors.length > 0) return { values: {} as HearthConfiguration, ...findings };
+  if (findings.errors.length > 0) {
+    return { values: {} as HearthConfiguration, origins: new Map(), ...findings };
+  }
   return loadConfigurationSources(sources, { ...options, directory });
 }
 

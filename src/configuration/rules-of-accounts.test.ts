@@ -81,6 +81,14 @@ const cases: RuleCase[] = [
     valid: 'user_consent: {send_server_notice_to_guests: false}',
   },
   {
+    rule: 'warns about block_events_error without template_dir, since users cannot agree then',
+    invalid: 'form_secret: f\nuser_consent: {version: 1.0, block_events_error: agree first}',
+    kind: 'warning',
+    path: 'user_consent.block_events_error',
+    message: /this server does not have without user_consent.template_dir/,
+    valid: 'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0, block_events_error: agree first}',
+  },
+  {
     rule: 'warns about default_identity_server without public_baseurl',
     invalid: 'default_identity_server: "https://id.example.org"',
     kind: 'warning',
@@ -147,13 +155,45 @@ const cases: RuleCase[] = [
   },
   {
     rule: 'requires server_notices for server_notice_content',
-    invalid: 'user_consent: {server_notice_content: {msgtype: m.text, body: agree}}',
+    invalid:
+      'form_secret: f\nuser_consent: {version: 1.0, server_notice_content: {msgtype: m.text, body: agree}}',
     kind: 'error',
     path: 'user_consent.server_notice_content',
     message: /needs server_notices/,
     valid:
-      'user_consent: {server_notice_content: {msgtype: m.text, body: agree}}\nserver_notices: {system_mxid_localpart: notices}',
+      'form_secret: f\nuser_consent: {version: 1.0, server_notice_content: {msgtype: m.text, body: agree}}\nserver_notices: {system_mxid_localpart: notices}',
   },
+  {
+    rule: 'requires a version of the policy for block_events_error',
+    invalid: 'form_secret: f\nuser_consent: {block_events_error: agree first}',
+    kind: 'error',
+    path: 'user_consent.block_events_error',
+    message: /needs user_consent.version/,
+    valid: 'form_secret: f\nuser_consent: {version: 1.0, block_events_error: agree first}',
+  },
+  {
+    rule: 'requires form_secret for block_events_error',
+    invalid: 'user_consent: {version: 1.0, block_events_error: agree first}',
+    kind: 'error',
+    path: 'user_consent.block_events_error',
+    message: /needs form_secret/,
+    valid: 'form_secret: f\nuser_consent: {version: 1.0, block_events_error: agree first}',
+  },
+  ...['block_events_error: agree first', 'server_notice_content: {msgtype: m.text, body: agree}'].map(
+    (member): RuleCase => {
+      const listeners = (name: string) =>
+        `listeners: [{port: 8008, type: http, resources: [{names: [${name}]}]}]`;
+      const rest = `form_secret: f\nserver_notices: {system_mxid_localpart: notices}\nuser_consent: {template_dir: /t, version: 1.0, ${member}}`;
+      return {
+        rule: `warns about ${member.split(':')[0]} without a listener with the resource consent`,
+        invalid: `${rest}\n${listeners('client')}`,
+        kind: 'warning',
+        path: `user_consent.${member.split(':')[0]}`,
+        message: /on a page that no listener serves/,
+        valid: `${rest}\n${listeners('consent')}`,
+      };
+    },
+  ),
   {
     rule: 'requires system_mxid_localpart for server notices',
     invalid: 'server_notices: {room_name: News}',

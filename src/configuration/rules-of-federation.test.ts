@@ -30,7 +30,7 @@ const cases: RuleCase[] = [
     valid: 'suppress_key_server_warning: true',
   },
   {
-    rule: 'warns about exemptions from verification without verification',
+    rule: 'warns about servers that are exempt from the verification of certificates while no certificates are verified',
     invalid:
       'federation_verify_certificates: false\ntrusted_key_servers: []\nfederation_certificate_verification_whitelist: ["*.example.org"]',
     kind: 'warning',

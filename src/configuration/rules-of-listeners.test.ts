@@ -13,7 +13,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}}]`,
   },
   {
-    rule: 'refuses a listener without port and path',
+    rule: 'refuses a listener with neither a port nor a path',
     invalid: 'listeners: [{type: http}]',
     kind: 'error',
     path: 'listeners[0]',
@@ -21,7 +21,7 @@ const cases: RuleCase[] = [
     valid: 'listeners: [{port: 8008, type: http}]',
   },
   {
-    rule: 'refuses the mode of a socket that is not for http',
+    rule: 'refuses mode on a Unix socket whose type is not http',
     invalid: 'listeners: [{path: /run/h.sock, type: manhole, mode: 660}]',
     kind: 'error',
     path: 'listeners[0].mode',
@@ -29,7 +29,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}, mode: 660}]`,
   },
   {
-    rule: 'refuses the mode of a socket that serves metrics',
+    rule: 'refuses mode on a Unix socket that serves metrics',
     invalid: `enable_metrics: true\nlisteners: [${socket}, mode: 660, resources: [{names: [metrics]}]}]`,
     kind: 'error',
     path: 'listeners[0].mode',
@@ -37,7 +37,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}, mode: 660, resources: [{names: [client]}]}]`,
   },
   {
-    rule: 'warns about the mode of a listener without path',
+    rule: 'warns about mode on a listener without a path',
     invalid: 'listeners: [{port: 8008, type: http, mode: 660}]',
     kind: 'warning',
     path: 'listeners[0].mode',
@@ -69,7 +69,7 @@ const cases: RuleCase[] = [
     valid: 'enable_metrics: true\nlisteners: [{port: 9000, type: metrics}]',
   },
   {
-    rule: 'warns about bind_addresses of a Unix socket',
+    rule: 'warns about bind_addresses on a Unix socket',
     invalid: `listeners: [${socket}, bind_addresses: ["::1"]}]`,
     kind: 'warning',
     path: 'listeners[0].bind_addresses',
@@ -77,7 +77,7 @@ const cases: RuleCase[] = [
     valid: 'listeners: [{port: 8008, type: http, bind_addresses: ["::1"]}]',
   },
   {
-    rule: 'warns about tls of a Unix socket',
+    rule: 'warns about tls on a Unix socket',
     invalid: `listeners: [${socket}, tls: true}]`,
     kind: 'warning',
     path: 'listeners[0].tls',
@@ -100,7 +100,7 @@ const cases: RuleCase[] = [
     'additional_resources: {/a: {module: m}}',
   ].map(
     (member): RuleCase => ({
-      rule: `warns about ${member.split(':')[0]} of a listener that is not for http`,
+      rule: `warns about ${member.split(':')[0]} on a listener whose type is not http`,
       invalid: `listeners: [{port: 9000, type: manhole, ${member}}]`,
       kind: 'warning',
       path: `listeners[0].${member.split(':')[0]}`,
@@ -109,7 +109,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'warns about compress for resources that cannot be compressed',
+    rule: 'warns about compress on resources that are never compressed',
     invalid: 'listeners: [{port: 8008, type: http, resources: [{names: [client, media], compress: true}]}]',
     kind: 'warning',
     path: 'listeners[0].resources[0].compress',

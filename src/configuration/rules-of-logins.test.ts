@@ -5,7 +5,7 @@ const provider = 'idp_id: a, issuer: "https://a.org", client_id: c';
 
 const cases: RuleCase[] = [
   {
-    rule: 'refuses an authorization server of its own beside an authentication service',
+    rule: 'refuses to be an OAuth 2.0 authorization server together with an authentication service',
     invalid: 'oauth2: {enabled: true}\nproto_authentication_service: {enabled: true, secret: s}',
     kind: 'error',
     path: 'oauth2.enabled',
@@ -21,7 +21,7 @@ const cases: RuleCase[] = [
     valid: `oidc_providers: [{${provider}, client_secret: s}]`,
   },
   {
-    rule: 'requires a secret by which a provider knows this server',
+    rule: 'requires a secret with which this server authenticates at an OpenID Connect provider',
     invalid: `oidc_providers: [{${provider}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret',
@@ -80,6 +80,23 @@ const cases: RuleCase[] = [
       valid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {config: {${name}_template: c}}}]`,
     }),
   ),
+  {
+    rule: 'refuses a mapping of OpenID Connect users in Python, and accepts the name of the built-in one',
+    invalid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {module: my_company.mapping.UserMapper}}]`,
+    kind: 'error',
+    path: 'oidc_providers[0].user_mapping_provider.module',
+    message: /my_company.mapping.UserMapper is a program in Python.* Delete it .*docs\/modules.md/,
+    valid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {module: server.handlers.oidc_handler.JinjaOidcMappingProvider}}]`,
+  },
+  {
+    rule: 'refuses a mapping of SAML users in Python, and accepts the name of the built-in one',
+    invalid: 'saml2_config: {sp_config: {}, user_mapping_provider: {module: mapping_provider.SamlMapper}}',
+    kind: 'error',
+    path: 'saml2_config.user_mapping_provider.module',
+    message: /mapping_provider.SamlMapper is a program in Python/,
+    valid:
+      'saml2_config: {sp_config: {}, user_mapping_provider: {module: server.handlers.saml.DefaultSamlMappingProvider}}',
+  },
   {
     rule: 'warns about saml2_config without sp_config and config_path',
     invalid: 'saml2_config: {idp_name: Work}',

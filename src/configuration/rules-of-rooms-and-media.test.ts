@@ -19,7 +19,7 @@ const cases: RuleCase[] = [
     valid: 'proto_rtc: {transports: [{type: livekit, livekit_service_url: "https://rtc.example.org"}]}',
   },
   {
-    rule: 'warns about livekit_service_url of another transport',
+    rule: 'warns about livekit_service_url of a transport whose type is not livekit',
     invalid: 'proto_rtc: {transports: [{type: other, livekit_service_url: "https://rtc.example.org"}]}',
     kind: 'warning',
     path: 'proto_rtc.transports[0].livekit_service_url',
@@ -44,7 +44,7 @@ const cases: RuleCase[] = [
     valid: 'url_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
   },
   {
-    rule: 'refuses a maximum delay of events of 0',
+    rule: 'refuses the maximum delay 0 for delayed events',
     invalid: 'max_event_delay_duration: 0',
     kind: 'error',
     path: 'max_event_delay_duration',

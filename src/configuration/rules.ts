@@ -13,7 +13,23 @@ const consentResource: Rule<HearthConfiguration> = ({ http, accounts }, view) =>
     view.error(path, 'the consent resource needs form_secret (or form_secret_path)');
 };
 
-const consentNotices: Rule<HearthConfiguration> = ({ accounts, serverNotices }, view) => {
+const consentNotices: Rule<HearthConfiguration> = ({ accounts, http, serverNotices }, view) => {
+  for (const name of ['server_notice_content', 'block_events_error'] as const) {
+    if ((accounts.user_consent?.[name] ?? null) === null) continue;
+    const path = `user_consent.${name}`;
+    if (accounts.user_consent?.version === null) view.error(path, 'needs user_consent.version');
+    if (accounts.form_secret === null) view.error(path, 'needs form_secret (or form_secret_path)');
+    if ((accounts.user_consent?.template_dir ?? null) === null)
+      view.warn(
+        path,
+        'asks users to agree on a page that this server does not have without user_consent.template_dir',
+      );
+    else if (resourcePath(http.listeners, 'consent') === undefined)
+      view.warn(
+        path,
+        'asks users to agree on a page that no listener serves: one needs the resource consent',
+      );
+  }
   if (accounts.user_consent?.server_notice_content && serverNotices.server_notices === null) {
     view.error('user_consent.server_notice_content', 'needs server_notices');
   }
@@ -59,6 +75,22 @@ const oneAuthorizationServer: Rule<HearthConfiguration> = ({ accounts, oauth }, 
   }
 };
 
+/**
+ * Points out options that give work of the main process to workers: Hearth has no workers, so that this work
+ * would not be done at all.
+ */
+const workOfWorkers: Rule<HearthConfiguration> = ({ http, media }, view) => {
+  if (!media.enable_media_repo) {
+    view.notice(
+      'enable_media_repo',
+      'is off, and there are no workers that could do it: this server stores and serves no media. For media, delete the line',
+    );
+  }
+  const path = resourcePath(http.listeners, 'replication');
+  if (path !== undefined)
+    view.notice(path, 'replication serves nothing, because there are no workers: delete it');
+};
+
 /** Rules between options of different sections. */
 export const configurationRules: readonly Rule<HearthConfiguration>[] = [
   consentResource,
@@ -66,6 +98,7 @@ export const configurationRules: readonly Rule<HearthConfiguration>[] = [
   identityServer,
   avatars,
   proxiedPreviews,
+  workOfWorkers,
   metricsListener,
   oneAuthorizationServer,
 ];

@@ -6,6 +6,7 @@ import { sampleConfiguration } from './sample.ts';
 
 const choices = {
   serverName: 'example.org:8448',
+  command: 'npm run hearth --',
   dataDirectory: '/var/lib/hearth/',
   macaroonSecretKey: 'm: "#\\',
   formSecret: 'f',
@@ -35,6 +36,12 @@ describe('sampleConfiguration', () => {
     assert.deepEqual(values.listeners[0].bind_addresses, ['0.0.0.0']);
     assert.equal(values.listeners[0].port, 8080);
     assert.equal(values.public_baseurl, undefined);
+  });
+
+  it('names commands as the operator calls them', () => {
+    const comments = (command: string) => sampleConfiguration({ ...choices, command });
+    assert.match(comments('npm run hearth --'), /^# {3}npm run hearth -- config explain PATH /m);
+    assert.match(comments('/opt/hearth/hearth'), /^# {3}\/opt\/hearth\/hearth config docs /m);
   });
 
   it('explains every option in the words of its definition', () => {

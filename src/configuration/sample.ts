@@ -9,6 +9,8 @@ import { parseYaml } from '../kernel/config/sources/yaml-source.ts';
 /** The choices for a first configuration. Paths are used as they are given. */
 export interface SampleChoices {
   readonly serverName: string;
+  /** How operators call this program, for the commands that the comments name. */
+  readonly command: string;
   /** The directory of the database, the media, the signing key and the secrets. */
   readonly dataDirectory: string;
   readonly port?: number;
@@ -21,7 +23,7 @@ export interface SampleChoices {
   readonly formSecret: string;
 }
 
-/** An option in the file: set, or in a comment as an example. */
+/** An option in the file, either set or commented out as an example. */
 interface SampleEntry {
   readonly option: string;
   readonly value: unknown;
@@ -32,19 +34,21 @@ interface SampleEntry {
 
 const lineWidth = 100;
 
-const introduction = `# Configuration of a Hearth homeserver. Keep it private: it holds secrets.
+const introduction = (
+  command: string,
+) => `# Configuration of a Hearth homeserver. Keep it private: it holds secrets.
 #
 # These are the options that a new server needs. To see the others:
 #
-#   hearth config docs             prints all options with their defaults
-#   hearth config explain PATH     explains one option
-#   hearth config check FILE       checks a configuration
+#   ${command} config docs             prints all options with their defaults
+#   ${command} config explain PATH     explains one option
+#   ${command} config check FILE       checks a configuration
 `;
 
 /**
- * Returns a first configuration that a server can grow from. The descriptions of the options are its
- * comments; options that are not in force yet are commented out. It passes `config check --strict`. The file
- * holds secrets: write it with private permissions.
+ * Returns the first configuration of a new server as YAML, with the descriptions of the options as comments. Options
+ * that are not in force yet, because no test proves their effect, are commented out. The configuration passes
+ * `config check --strict`. It holds secrets, so its file needs private permissions.
  */
 export function sampleConfiguration(choices: SampleChoices): string {
   const descriptions = new Map(
@@ -55,7 +59,7 @@ export function sampleConfiguration(choices: SampleChoices): string {
     const isComment = commented || !isInForce(yaml);
     return `${comment(note ?? descriptions.get(option) ?? '')}${isComment ? yaml.replace(/^(?=.)/gm, '# ') : yaml}`;
   });
-  return [introduction, ...parts].join('\n');
+  return [introduction(choices.command), ...parts].join('\n');
 }
 
 const proven: ReadonlySet<string> = new Set(provenOptions);

@@ -1,17 +1,18 @@
 import { type JsonObject, parseJsonObject } from '../protocol/index.ts';
 import type { DelayedEventTables } from './tables.ts';
 
-export type Outcome = 'send' | 'cancel' | 'error';
+/** The end of a delayed event: sent, cancelled, or refused with an error. */
+export type DelayedEventOutcome = 'send' | 'cancel' | 'error';
 
-/** Cause of the end: a request, or the end of the delay. */
-export type Reason = 'action' | 'delay';
+/** The cause of the end: a request, or the end of the delay. */
+export type EndReason = 'action' | 'delay';
 
 /** How a delayed event ended. */
 export interface Finalised {
   /** Milliseconds since the epoch. */
   readonly ts: number;
-  readonly outcome: Outcome;
-  readonly reason: Reason;
+  readonly outcome: DelayedEventOutcome;
+  readonly reason: EndReason;
   /** Set when it was sent. */
   readonly eventId: string | undefined;
   /** The error that prevented it from being sent. */
@@ -49,8 +50,8 @@ export function toDelayedEvent(row: DelayedEventTables['delayed_events']): Delay
         ? undefined
         : {
             ts: row.finalised_ts,
-            outcome: row.outcome as Outcome,
-            reason: row.reason as Reason,
+            outcome: row.outcome as DelayedEventOutcome,
+            reason: row.reason as EndReason,
             eventId: row.event_id ?? undefined,
             error: row.error === null ? undefined : parseJsonObject(row.error),
           },

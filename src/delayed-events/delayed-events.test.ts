@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -10,6 +10,8 @@ import {
   type TestUser,
 } from '../../test/support/servers/server.ts';
 import { idsOf, TestRoom } from '../../test/support/users/test-room.ts';
+import { openDatabase } from '../kernel/database/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
 
 interface Answer {
   readonly status: number;
@@ -43,7 +45,7 @@ const delays = (max_event_delay_duration: number | null): ConfigurationOverrides
   rooms: { max_event_delay_duration },
 });
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('delayed events', () => {
     const clock = manualClock();
     let server: TestServer;
@@ -222,7 +224,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await call(server, alice, 'PUT', `${path('v3')}3`, { content: hello })).status, 400);
     });
 
-    it('rejects malformed requests', async () => {
+    it('rejects malformed requests for delayed events', async () => {
       for (const delay of [0, -1, 'soon']) {
         assert.equal((await call(server, alice, 'PUT', delayed(delay, 'send/m/x'), {})).status, 400);
       }
@@ -246,13 +248,35 @@ forServerDatabases(import.meta.url, (open) => {
       await act(delayId, 'cancel');
     });
 
-    it('limits the scheduled events per user', async () => {
-      const ids = [];
+    it('limits and lists the scheduled events of a user, also after a thousand events that have ended', async () => {
+      const database = await openDatabase(server.databaseOptions, { log: silentLogger });
+      const columns =
+        'delay_id, user_id, room_id, type, content, delay, since_ts, finalised_ts, outcome, reason';
+      const ended = Array.from({ length: 1_000 }, (_, index) => [
+        `ended${index}`,
+        alice!.userId,
+        clock.now(),
+      ]);
+      await database.batch([
+        {
+          sql: `insert into delayed_events (${columns}) values (?, ?, '!room', 'm.x', '{}', 1, 0, ?, 'cancel', 'action')`,
+          rows: ended,
+        },
+      ]);
+      await database.close();
+      const ids: string[] = [];
       for (let count = 0; count < 100; count++) ids.push(await schedule(3_600_000));
       const refused = await call(server, alice, 'PUT', delayed(1_000, 'send/m.room.message/more'), hello);
       assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
       assert.equal(refused.body['retry_after_ms'], 3_600_000);
       assert.equal(refused.retryAfter, '3600');
+      const list = await call(server, alice, 'GET', `${unstable}/delayed_events`);
+      const listed = new Set(
+        [list.body['scheduled'], list.body['delayed_events']]
+          .flatMap((some) => (some ?? []) as { delay_id: string }[])
+          .map(({ delay_id }) => delay_id),
+      );
+      assert.ok(ids.every((id) => listed.has(id)));
       await act(ids[0]!, 'cancel');
       await schedule(1_000);
     });

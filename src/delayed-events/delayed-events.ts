@@ -26,6 +26,8 @@ export interface DelayedEventsDeps {
   readonly rooms: Pick<Rooms, 'sending' | 'throttle'>;
   /** Whether an account is suspended or shadow-banned; without it, no account is. */
   readonly restrictions?: (userId: string) => Promise<Pick<Sender, 'isSuspended' | 'isShadowBanned'>>;
+  /** Checks again, when a delayed event is sent, whether its user may send events. Absent: all users may. @throws MatrixError */
+  readonly checkSender?: ((userId: string) => Promise<void>) | undefined;
   /** `max_event_delay_duration` in milliseconds; null: delayed events are disabled. */
   readonly maxDelay: number | null;
 }
@@ -71,7 +73,7 @@ export class DelayedEvents implements DelayedSending {
   }
 
   /** Handles requests in the accepted form, which has other errors for rejected delays. */
-  async scheduleByItsOwnPath(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+  async scheduleByOwnEndpoint(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
     return this.#schedule(sender, event, delay);
   }
@@ -122,9 +124,13 @@ export class DelayedEvents implements DelayedSending {
     return event;
   }
 
-  /** Returns the delayed events of the user, scheduled and ended ones. */
-  all(userId: string): Promise<DelayedEvent[]> {
-    return store.readDelayedEventsOf(this.#reader, userId, maxListed);
+  /** Returns the scheduled events of the user and those that ended last, in the order of their sending times. */
+  async all(userId: string): Promise<DelayedEvent[]> {
+    const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxListed);
+    const ended = await store.readEndedEventsOf(this.#reader, userId, maxListed - scheduled.length);
+    return [...scheduled, ...ended].sort(
+      (a, b) => a.since + a.delay - (b.since + b.delay) || (a.delayId < b.delayId ? -1 : 1),
+    );
   }
 
   /**
@@ -135,8 +141,12 @@ export class DelayedEvents implements DelayedSending {
     const event = await this.#get(delayId);
     if (event.finalised) return checkRepeated(event.finalised, action);
     if (action === 'restart') await this.#restart(event);
-    else if (action === 'cancel') await this.#finalise(event, { outcome: 'cancel', reason: 'action' });
-    else await this.#send(event, 'action');
+    else if (action === 'send') await this.#send(event, 'action');
+    else if (!(await this.#finalise(event, { outcome: 'cancel', reason: 'action' }))) {
+      // The event was sent at the same time.
+      const { finalised } = await this.#get(delayId);
+      if (finalised) checkRepeated(finalised, action);
+    }
   }
 
   async #restart({ delayId, delay }: DelayedEvent): Promise<void> {
@@ -144,8 +154,8 @@ export class DelayedEvents implements DelayedSending {
     const since = clock.now();
     await this.#write(async (writer) => {
       if (!(await store.restartDelayedEvent(writer, delayId, since))) return;
-      const order = { kind: job, key: delayId, payload: delayId, runAt: since + delay };
-      await jobs.schedule(writer, { ...order, replace: true });
+      const delayedJob = { kind: job, key: delayId, payload: delayId, runAt: since + delay };
+      await jobs.schedule(writer, { ...delayedJob, replace: true });
     });
   }
 
@@ -162,9 +172,10 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #send(event: DelayedEvent, reason: Finalised['reason']): Promise<void> {
-    const { restrictions, rooms } = this.#deps;
+    const { restrictions, rooms, checkSender } = this.#deps;
     const { sending } = rooms;
     const { delayId, userId, roomId, type, stateKey, content } = event;
+    await checkSender?.(userId);
     const sender = {
       userId,
       deviceId: delayedEventsDevice,
@@ -177,15 +188,17 @@ export class DelayedEvents implements DelayedSending {
     await this.#finalise(event, { outcome: 'send', reason, eventId });
   }
 
+  /** @returns whether the event was still scheduled */
   async #finalise(
     { delayId }: DelayedEvent,
     result: Pick<Finalised, 'outcome' | 'reason'> & Partial<Finalised>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { clock, jobs } = this.#deps;
     const finalised = { eventId: undefined, error: undefined, ...result, ts: clock.now() };
-    await this.#write(async (writer) => {
-      await store.finaliseDelayedEvent(writer, delayId, finalised);
-      await jobs.cancel(writer, job, delayId);
+    return this.#write(async (writer) => {
+      const wasScheduled = await store.finaliseDelayedEvent(writer, delayId, finalised);
+      if (wasScheduled) await jobs.cancel(writer, job, delayId);
+      return wasScheduled;
     });
   }
 
@@ -207,9 +220,9 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #checkCount(userId: string): Promise<void> {
-    const waiting = (await this.all(userId)).filter(({ finalised }) => !finalised);
-    const [next] = waiting;
-    if (!next || waiting.length < maxScheduled) return;
+    const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxScheduled);
+    const [next] = scheduled;
+    if (!next || scheduled.length < maxScheduled) return;
     throw limitExceeded(Math.max(0, next.since + next.delay - this.#deps.clock.now()));
   }
 

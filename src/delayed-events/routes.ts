@@ -17,6 +17,7 @@ export function delayedEventRoutes(events: DelayedEvents, limit: ActionLimit): R
 function schedulingRoute(events: DelayedEvents): Route {
   return route(
     {
+      actsAs: 'sendMessage',
       method: 'PUT',
       path: paths('v3', '/rooms/:roomId/delayed_event/:eventType/:txnId'),
       auth: 'guest',
@@ -35,7 +36,7 @@ function schedulingRoute(events: DelayedEvents): Route {
       if (delay === undefined) throw missingParam('delay is missing');
       if (content === undefined) throw badJson('content is missing');
       const event = { roomId, type, stateKey, content, txnId };
-      return { delay_id: await events.scheduleByItsOwnPath(requester, event, delay) };
+      return { delay_id: await events.scheduleByOwnEndpoint(requester, event, delay) };
     },
   );
 }

@@ -2,7 +2,10 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import { type DelayedEvent, type Finalised, toDelayedEvent } from './delayed-event.ts';
 import type { DelayedEventTables } from './tables.ts';
 
-export type NewDelayedEvent = Omit<DelayedEvent, 'finalised'> & { readonly request: string | undefined };
+export type NewDelayedEvent = Omit<DelayedEvent, 'finalised'> & {
+  /** Identifies the request that schedules it, to deduplicate repeated ones. */
+  readonly request: string | undefined;
+};
 
 export async function insertDelayedEvent(
   writer: Writer<DelayedEventTables>,
@@ -41,17 +44,33 @@ export async function readDelayedEvent(
   return row && toDelayedEvent(row);
 }
 
-/** Reads the delayed events of a user, in the order of their sending times. */
-export async function readDelayedEventsOf(
+const eventsOf = (reader: Reader<DelayedEventTables>, userId: string) =>
+  reader.selectFrom('delayed_events').selectAll().where('user_id', '=', userId);
+
+/** Reads the scheduled events of a user, in the order of their sending times. */
+export async function readScheduledEventsOf(
   reader: Reader<DelayedEventTables>,
   userId: string,
   limit: number,
 ): Promise<DelayedEvent[]> {
-  const rows = await reader
-    .selectFrom('delayed_events')
-    .selectAll()
-    .where('user_id', '=', userId)
+  const rows = await eventsOf(reader, userId)
+    .where('finalised_ts', 'is', null)
     .orderBy((eb) => eb('since_ts', '+', eb.ref('delay')))
+    .orderBy('delay_id')
+    .limit(limit)
+    .execute();
+  return rows.map(toDelayedEvent);
+}
+
+/** Reads the delayed events of a user that were sent, cancelled or refused, the latest first. */
+export async function readEndedEventsOf(
+  reader: Reader<DelayedEventTables>,
+  userId: string,
+  limit: number,
+): Promise<DelayedEvent[]> {
+  const rows = await eventsOf(reader, userId)
+    .where('finalised_ts', 'is not', null)
+    .orderBy('finalised_ts', 'desc')
     .orderBy('delay_id')
     .limit(limit)
     .execute();

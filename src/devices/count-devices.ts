@@ -10,3 +10,14 @@ export async function countDevices(database: Database): Promise<number> {
     .executeTakeFirstOrThrow();
   return count;
 }
+
+/** Counts the users who were active since a time. */
+export async function countActiveUsers(database: Database, since: number): Promise<number> {
+  const { count } = await database
+    .scanner<DeviceTables>()
+    .selectFrom('user_ips')
+    .select(({ fn }) => fn.count<number>('user_id').distinct().as('count'))
+    .where('last_seen_at', '>=', since)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -10,7 +10,7 @@ import {
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -18,8 +18,8 @@ forEachDatabase((open) => {
   };
   const whoami = (token: string) => server.call('GET', '/account/whoami', { token });
 
-  describe('devices', () => {
-    it('can be renamed by their user, with a valid name', async () => {
+  describe('devices of a user', () => {
+    it('lets users rename their own devices, and rejects invalid names', async () => {
       await start();
       const { token } = await server.register('alice', {
         device_id: 'A',
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
       assert.equal((await server.call('GET', '/devices/A', { token: bob.token })).status, 404);
     });
 
-    it('have null for a name, address and time that are unknown', async () => {
+    it('returns null for the name, address and time of a device that are unknown', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await server.login('alice', { device_id: 'B' });
@@ -59,7 +59,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('have last_seen_ts, which is written at most once a minute and before a read', async () => {
+    it('returns last_seen_ts of a device, which is written at most once a minute and before a read', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await whoami(token);
@@ -94,7 +94,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await whois((await server.registerAdmin()).token)).body, expected);
     });
 
-    it('are deleted with their sessions after the user has confirmed the deletion', async () => {
+    it('deletes devices and their sessions after the user has confirmed the deletion', async () => {
       await start();
       const phone = await server.register('alice', { device_id: 'PHONE' });
       const old = [
@@ -113,7 +113,7 @@ forEachDatabase((open) => {
       assert.deepEqual((body['devices'] as unknown[]).length, 1);
     });
 
-    it('are deleted once by a confirmation; a repeated request is answered as the first time', async () => {
+    it('deletes a device once for each confirmation, and answers a repeated request like the first one', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });
       await server.login('alice', { device_id: 'A' });
@@ -126,7 +126,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(again.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('deletions of devices of other users are challenged like those of unknown ones, and 403 after the confirmation', async () => {
+    it('challenges the deletion of a device of another user like that of an unknown one, and answers 403 M_FORBIDDEN after the confirmation', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });
@@ -152,7 +152,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(bob.token)).status, 200);
     });
 
-    it('cannot be deleted with the password of another user', async () => {
+    it('rejects the deletion of a device with the password of another user with 403 M_FORBIDDEN', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       await server.register('bob');
@@ -170,7 +170,7 @@ forEachDatabase((open) => {
       assert.equal((await confirm('alice')).status, 200);
     });
 
-    it('cannot be deleted with a confirmation for another device', async () => {
+    it('rejects the deletion of a device with a confirmation for another device with 403 M_FORBIDDEN', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });
       const asked = await server.call('DELETE', '/devices/A', { token });
@@ -179,7 +179,7 @@ forEachDatabase((open) => {
       assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('are deleted without a confirmation within ui_auth.session_timeout of the last one', async () => {
+    it('deletes a device without a confirmation within ui_auth.session_timeout of the last one', async () => {
       await start({ options: { ui_auth: { session_timeout: 10 * minute } } });
       const alice = await server.register('alice');
       const remove = () => server.call('DELETE', '/devices/X', { token: alice.token });
@@ -195,7 +195,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('are published on the stream of device lists when they are added or deleted', async () => {
+    it('publishes added and deleted devices on the stream of device lists', async () => {
       await start();
       const users: string[] = [];
       server.slice.devices.deviceListStream.subscribe(({ userId }) => users.push(userId));
@@ -212,7 +212,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
     });
 
-    it('are deleted when they were not used for long, also across restarts [option: delete_stale_devices_after]', async () => {
+    it('deletes devices that were not used for long, also across restarts [option: delete_stale_devices_after]', async () => {
       const hour = 60 * minute;
       await start({ options: { delete_stale_devices_after: 36 * hour }, migrations: jobMigrations });
       const { database, clock, slice } = server;

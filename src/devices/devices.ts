@@ -1,9 +1,9 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/index.ts';
-import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
+import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
 import { type Randomness, randomLetters } from '../kernel/randomness.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { forbidden, invalidParam, notFound, tooLarge } from '../protocol/index.ts';
+import type { LastSeen } from './last-seen.ts';
 import {
   type Connection,
   changedLists,
@@ -13,6 +13,7 @@ import {
   deleteListChange,
   deleteUserIps,
   deviceNames,
+  eraseActivity,
   haveOnlyOtherOwners,
   insertDevice,
   listConnections,
@@ -37,7 +38,7 @@ export interface DeviceListChange {
   readonly userId: string;
 }
 
-/** What has changed in the device list of a local user, for the updates that are sent to other servers. */
+/** The changes of a local user's device list, for the updates that are sent to other servers. */
 export interface ChangedDevices {
   /** Devices that were added or deleted, or whose keys, signatures or names have changed. */
   readonly deviceIds?: readonly string[];
@@ -73,7 +74,7 @@ export interface DevicesDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   /** Flushed before devices are read, so that their last activity is current. */
-  readonly lastSeen?: { flush(): Promise<void> };
+  readonly lastSeen?: Pick<LastSeen, 'flush' | 'forget'>;
 }
 
 /** Maximum characters of a device name, and of a device id chosen by a client. */
@@ -219,9 +220,14 @@ export class Devices {
     return listConnections(this.#deps.database.reader<DeviceTables>(), userId, maxConnections);
   }
 
-  /** Deletes the addresses that a user was active from, inside the caller's transaction. */
-  forgetAddresses(writer: AnyWriter, userId: string): Promise<void> {
-    return deleteUserIps(writerFor<DeviceTables>(writer), userId);
+  /**
+   * Deletes the addresses that a user was active from, inside the caller's transaction, also those that are not on disk yet.
+   * @param isErased whether the time of the last activity is deleted as well
+   */
+  async forgetAddresses(writer: AnyWriter, userId: string, isErased: boolean): Promise<void> {
+    afterCommit(writer, () => this.#deps.lastSeen?.forget(userId, isErased));
+    await deleteUserIps(writerFor<DeviceTables>(writer), userId);
+    if (isErased) await eraseActivity(writerFor<DeviceTables>(writer), userId);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Devices of local users: their names, their last activity, and changes of device lists. */
-export { countDevices } from './count-devices.ts';
+export { beginActivity } from './begin-activity.ts';
+export { countActiveUsers, countDevices } from './count-devices.ts';
 export {
   type ChangedDevices,
   type DeviceCleanup,
@@ -8,7 +9,7 @@ export {
   Devices,
   type DevicesDeps,
 } from './devices.ts';
-export { type DeviceActivity, LastSeen } from './last-seen.ts';
+export { type ActivityListener, type DeviceActivity, LastSeen } from './last-seen.ts';
 export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';

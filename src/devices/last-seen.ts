@@ -10,6 +10,9 @@ export interface DeviceActivity {
   readonly userAgent: string | undefined;
 }
 
+/** Receives activities of users; must be quick and must not throw. */
+export type ActivityListener = (activity: DeviceActivity) => void;
+
 /** Milliseconds between two writes. */
 const flushInterval = 60_000;
 
@@ -28,6 +31,13 @@ const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last
 const updateDevice = `UPDATE devices SET last_seen_at = ?, last_seen_ip = ?, last_seen_user_agent = ?
   WHERE user_id = ? AND device_id = ?`;
 
+/** Each account has a row from its creation on, so that no row is made for a user without an account. */
+const updateActivity = `UPDATE user_activity SET last_seen_at = ? WHERE user_id = ?`;
+
+const deleteIps = 'DELETE FROM user_ips WHERE user_id = ?';
+
+const eraseActivity = 'UPDATE user_activity SET last_seen_at = 0 WHERE user_id = ?';
+
 /** The last activity of a device at an address. */
 interface PendingActivity extends DeviceActivity {
   userAgent: string | undefined;
@@ -43,11 +53,14 @@ export class LastSeen {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #maxAge: number;
+  readonly #listeners: ActivityListener[] = [];
   /** By user, because few users have several devices or addresses within a minute. */
   #pending = new Map<string, PendingActivity[]>();
   #count = 0;
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
+  /** Writes that have begun and not ended. */
+  #writes = 0;
   #lastPurge = 0;
 
   /** @param options `user_ips_max_age`: milliseconds, null to keep addresses forever */
@@ -59,6 +72,11 @@ export class LastSeen {
     this.#clock = clock;
     this.#log = log;
     this.#maxAge = options.user_ips_max_age ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Calls `listener` at once for the first activity of a device at an address in each minute. */
+  subscribe(listener: ActivityListener): void {
+    this.#listeners.push(listener);
   }
 
   /** Records an activity without I/O, so that it can be called for every request. */
@@ -79,6 +97,7 @@ export class LastSeen {
     this.#count += 1;
     if (this.#count >= maxPending) void this.flush();
     else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
+    for (const listener of this.#listeners) listener(activity);
   }
 
   /**
@@ -91,11 +110,32 @@ export class LastSeen {
     const seen = [...this.#pending.values()].flat();
     this.#pending = new Map();
     this.#count = 0;
+    return this.#enqueue(() => this.#write(seen));
+  }
+
+  /**
+   * Drops the pending activities of a user whose account was deactivated, and deletes what a write that has begun still adds.
+   * @param isErased whether the time of the last activity is deleted as well
+   */
+  forget(userId: string, isErased: boolean): void {
+    this.#count -= this.#pending.get(userId)?.length ?? 0;
+    this.#pending.delete(userId);
+    if (this.#writes === 0) return;
+    const rows = [[userId]];
+    const statements = [{ sql: deleteIps, rows }, ...(isErased ? [{ sql: eraseActivity, rows }] : [])];
+    void this.#enqueue(() => this.#database.batch(statements));
+  }
+
+  #enqueue(write: () => Promise<void>): Promise<void> {
+    this.#writes += 1;
     this.#flushing = this.#flushing
-      .then(() => this.#write(seen))
+      .then(write)
       .catch((error: unknown) =>
         this.#log.warn({ err: error }, 'Failed to write the last activity of devices'),
-      );
+      )
+      .finally(() => {
+        this.#writes -= 1;
+      });
     return this.#flushing;
   }
 
@@ -107,7 +147,16 @@ export class LastSeen {
       .filter((s) => s.deviceId !== undefined)
       .map((s) => [s.at, s.ip, agentOf(s), s.userId, s.deviceId!]);
     const statements = [{ sql: upsertIp, rows: ipRows }];
-    if (deviceRows.length > 0) statements.push({ sql: updateDevice, rows: deviceRows });
+    if (deviceRows.length > 0) {
+      const latest = new Map<string, number>();
+      for (const { userId, deviceId, at } of seen) {
+        if (deviceId !== undefined) latest.set(userId, Math.max(at, latest.get(userId) ?? 0));
+      }
+      statements.push(
+        { sql: updateDevice, rows: deviceRows },
+        { sql: updateActivity, rows: [...latest].map(([userId, at]) => [at, userId]) },
+      );
+    }
     const now = this.#clock.now();
     if (this.#maxAge < now && now - this.#lastPurge > purgeInterval) {
       this.#lastPurge = now;

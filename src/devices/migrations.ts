@@ -78,4 +78,33 @@ export const deviceMigrations: readonly Migration[] = [
       await db.schema.createIndex('devices_by_id').on('devices').column('device_id').execute();
     },
   },
+  {
+    name: 'devices/0005-devices-by-last-activity',
+    async up({ run }) {
+      await run(
+        'CREATE INDEX devices_by_last_seen ON devices (last_seen_at, user_id) WHERE last_seen_at IS NOT NULL',
+      );
+    },
+  },
+  {
+    name: 'devices/0006-user-activity',
+    async up({ db, run, clustered }) {
+      await clustered(
+        db.schema
+          .createTable('user_activity')
+          .addColumn('user_id', 'text', (column) => column.primaryKey())
+          .addColumn('last_seen_at', 'bigint', (column) => column.notNull()),
+      ).execute();
+      await run(
+        `INSERT INTO user_activity (user_id, last_seen_at) SELECT user_id, max(last_seen_at) FROM devices
+         WHERE last_seen_at IS NOT NULL GROUP BY user_id`,
+      );
+      await db.schema
+        .createIndex('user_activity_by_time')
+        .on('user_activity')
+        .columns(['last_seen_at', 'user_id'])
+        .execute();
+      await db.schema.dropIndex('devices_by_last_seen').execute();
+    },
+  },
 ];

@@ -196,6 +196,11 @@ export async function deleteUserIps(writer: Writer<DeviceTables>, userId: string
   await writer.deleteFrom('user_ips').where('user_id', '=', userId).execute();
 }
 
+/** Deletes the time at which a user last used a device; the row stays, because the admin API lists users by it. */
+export async function eraseActivity(writer: Writer<DeviceTables>, userId: string): Promise<void> {
+  await writer.updateTable('user_activity').set({ last_seen_at: 0 }).where('user_id', '=', userId).execute();
+}
+
 export async function recordListChange(
   writer: Writer<DeviceTables>,
   userId: string,

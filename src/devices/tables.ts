@@ -20,6 +20,11 @@ export interface DeviceTables {
     user_agent: string;
     last_seen_at: number;
   };
+  /**
+   * When each user last used a device, including deleted devices; 0 for users who never used one, and for erased users. The
+   * admin API lists users in this order.
+   */
+  user_activity: { user_id: string; last_seen_at: number };
   /** Stream positions of the last change of each user's device list; one row per user bounds the table. */
   device_list_changes: { user_id: string; position: number };
   /** Changes of the devices of local users that are pending for other servers. */

@@ -8,5 +8,6 @@ export { directoryRules } from './rules.ts';
 export type { SpaceHierarchy } from './spaces/hierarchy.ts';
 export type { RemoteHierarchies } from './spaces/remote-rooms.ts';
 export type { DirectoryTables } from './tables.ts';
+export type { MayShowUser } from './users/user-directory.ts';
 export type { DirectoryAccount, DirectoryUsers } from './users/user-index.ts';
 export { UserIndexJobs } from './users/user-index-jobs.ts';

@@ -47,4 +47,13 @@ export const directoryMigrations: readonly Migration[] = [
       await fullText(userTexts);
     },
   },
+  {
+    name: 'directory/0003-rooms-by-name',
+    async up({ run }) {
+      // PostgreSQL limits the length of values in an index.
+      await run(
+        `CREATE INDEX room_stats_by_name ON room_stats ((substr(coalesce(name, ''), 1, 200)), room_id)`,
+      );
+    },
+  },
 ];

@@ -18,7 +18,7 @@ import { spaceRoutes } from './spaces/routes.ts';
 import { mutualRoomRoutes } from './users/mutual-rooms.ts';
 import { RemoteUsers } from './users/remote-users.ts';
 import { userDirectoryRoutes } from './users/routes.ts';
-import { UserDirectory } from './users/user-directory.ts';
+import { type MayShowUser, UserDirectory } from './users/user-directory.ts';
 import { type DirectoryUsers, UserIndex } from './users/user-index.ts';
 
 export interface DirectoryDeps {
@@ -34,6 +34,8 @@ export interface DirectoryDeps {
   readonly remoteRoomLists?: RemoteRoomLists | undefined;
   readonly remoteHierarchies?: RemoteHierarchies | undefined;
   readonly options: DirectoryConfig;
+  /** Whether a search may show a user; absent: it may show all. */
+  readonly mayShow?: MayShowUser | undefined;
 }
 
 /** The room directory and the user directory. */
@@ -44,6 +46,7 @@ export interface Directory {
   readonly summaries: RoomSummaries;
   readonly hierarchy: SpaceHierarchy;
   readonly remoteUsers: RemoteUsers;
+  readonly userIndex: UserIndex;
   readonly users: UserDirectory;
 }
 
@@ -54,6 +57,7 @@ export async function openDirectory(deps: DirectoryDeps) {
   const stats = new RoomStats({ ...deps, engine });
   const remote = new RemoteRooms(deps.remoteHierarchies, deps.clock, deps.caches);
   const remoteUsers = new RemoteUsers({ ...deps, engine });
+  const userIndex = new UserIndex(deps);
   const directory: Directory = {
     stats,
     publicRooms: new PublicRooms({ ...deps, published, stats, remote: deps.remoteRoomLists }, options),
@@ -61,8 +65,9 @@ export async function openDirectory(deps: DirectoryDeps) {
     summaries: new RoomSummaries({ ...rooms, ...deps, remote }),
     hierarchy: new SpaceHierarchy({ ...rooms, ...deps, remote }),
     remoteUsers,
+    userIndex,
     users: new UserDirectory(
-      { ...deps, engine, indexes: [stats, remoteUsers, new UserIndex(deps)] },
+      { ...deps, engine, indexes: [stats, remoteUsers, userIndex] },
       options.user_directory,
     ),
   };

@@ -17,6 +17,10 @@ const ofDevice = (table: string): DeviceTable => ({
 
 export const e2eeManifest = {
   name: 'e2ee',
+  numbers: [
+    { bound: 'positions', table: 'user_signatures', column: 'position' },
+    { bound: 'one_time_keys', table: 'one_time_keys', column: 'id' },
+  ],
   migrations: e2eeMigrations,
   accountRows: {
     tables: [

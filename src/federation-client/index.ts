@@ -16,6 +16,8 @@ export { type FederationClientConfig, federationClientSection } from './config.t
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';
 export type { DestinationTables } from './destinations/tables.ts';
+export { Discovery } from './discovery/discovery.ts';
+export type { Endpoint } from './discovery/endpoint.ts';
 export type { KeyPurpose } from './keys/key-fetcher.ts';
 export { KeyRing } from './keys/key-ring.ts';
 export { OwnKeys } from './keys/own-keys.ts';

@@ -14,7 +14,7 @@ import { WellKnown } from './discovery/well-known.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import { OwnKeys } from './keys/own-keys.ts';
 import { DomainWhitelist } from './requests/domain-whitelist.ts';
-import { FederationClient } from './requests/federation-client.ts';
+import { FederationClient, type OutboundTracing } from './requests/federation-client.ts';
 import { authorize, type SignedParts } from './requests/request-signature.ts';
 import { federationTls } from './tls.ts';
 
@@ -30,6 +30,8 @@ export interface FederationClientSliceDeps {
   /** Current keys, at least one; the first one signs. */
   readonly signingKeys: readonly SigningKey[];
   readonly options: FederationClientConfig;
+  /** Absent where tracing is disabled. */
+  readonly tracing?: OutboundTracing | undefined;
 }
 
 /** Requests to other servers, facts about them, and the keys of all servers. */

@@ -1,15 +1,18 @@
 import { toDocumentsSpelling, toEcosystemSpelling } from '../kernel/http/index.ts';
 
-/** Which of the two namespaces a server answers in. Paths in the code are in that of the documents. */
+/**
+ * The namespace of the paths that a server answers: `documents` for `/_proto`, as in the requirement
+ * documents and in the code, `ecosystem` for `/_matrix`.
+ */
 export type Spelling = 'documents' | 'ecosystem';
 
-/** Returns a path and query in the given namespace. */
+/** Returns a path and query in a namespace. */
 export const spell = (path: string, spelling: Spelling) =>
   spelling === 'ecosystem' ? toEcosystemSpelling(path) : toDocumentsSpelling(path);
 
 /**
- * Returns the namespaces to try, in order. The ecosystem's comes first when nothing is known. A server that
- * used the documents' namespace may have been replaced by different software, so both are tried for it.
+ * Returns the namespaces to try, in order: `/_matrix` first when nothing is known. A server that used
+ * `/_proto` may have been replaced by different software, so both are tried for it.
  */
 export function spellingsToTry(known: Spelling | undefined): readonly Spelling[] {
   if (known === 'ecosystem') return ['ecosystem'];

@@ -1,6 +1,6 @@
 import { boolean, integer, list, option, section, string } from '../kernel/config/index.ts';
 
-/** What other servers may request from this one, and what this server sends to them. */
+/** Options about requests of other servers, and about EDUs that this server sends to them. */
 export const federationSection = section({
   title: 'Federation with other servers',
   options: {

@@ -4,6 +4,7 @@ import { federationMigrations } from './migrations.ts';
 
 export const federationManifest = {
   name: 'federation',
+  numbers: [{ bound: 'federation_outbox', table: 'federation_outbox', column: 'id' }],
   options: { federation: federationSection },
   migrations: federationMigrations,
   // Other servers ignore updates of device lists with ids below the last one.

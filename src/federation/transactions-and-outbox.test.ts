@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { DatabaseOverloaded } from '../kernel/database/index.ts';
 import { Jobs } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
@@ -17,7 +17,7 @@ import { Transactions } from './transactions/transactions.ts';
 
 const day = 24 * 3_600_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const start = async () => {
     const database = await open([...streamMigrations, ...transactionMigrations, ...senderMigrations]);
     const clock = manualClock();

@@ -10,7 +10,7 @@ import { anyPattern } from './text-list.ts';
 const event = (type: string, sender = '@a:test', content: JsonObject = {}) => ({ type, sender, content });
 
 describe('a filter', () => {
-  it('passes everything when it is empty', () => {
+  it('passes all events when the filter is empty', () => {
     const filter = compileFilter({});
     assert.equal(filter.format, 'client');
     assert.equal(filter.selectFields, undefined);
@@ -86,7 +86,7 @@ describe('a filter', () => {
     assert.throws(() => compileRoomEventFilter({ rel_types: 'm.thread' }), { errcode: 'M_BAD_JSON' });
   });
 
-  it('exposes the members that are applied elsewhere', () => {
+  it('exposes the members of a filter that its callers apply', () => {
     const { room, format } = compileFilter({
       event_format: 'federation',
       room: {
@@ -106,7 +106,7 @@ describe('a filter', () => {
     assert.deepEqual(room.timeline.relatedBy, { senders: ['@a:test'], relTypes: ['m.thread'] });
   });
 
-  it('detects that no event can pass', () => {
+  it('detects a filter that no event can pass', () => {
     for (const json of [{ types: [] }, { senders: [] }, { limit: 0 }]) {
       assert.equal(compileRoomEventFilter(json).passesNothing, true);
     }
@@ -142,7 +142,7 @@ describe('a filter', () => {
 });
 
 describe('type patterns', () => {
-  it('match the same types as the equivalent regular expression', () => {
+  it('matches the same types by a pattern as by the equivalent regular expression', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*', '.', '?'), maxLength: 8 });
     const plain = fc.string({ unit: fc.constantFrom('a', 'b', '.', '?'), maxLength: 12 });
     fc.assert(
@@ -166,7 +166,7 @@ describe('event_fields', () => {
   };
   const select = (...paths: string[]) => JSON.parse(JSON.stringify(compileFields(paths)(whole))) as unknown;
 
-  it('keep only the fields that they name', () => {
+  it('keeps only the fields that event_fields names', () => {
     assert.deepEqual(select('type', 'content.body'), { type: whole.type, content: { body: 'hi' } });
     assert.deepEqual(select('content.m\\.relates_to.rel_type'), {
       content: { 'm.relates_to': { rel_type: 'm.thread' } },
@@ -178,14 +178,14 @@ describe('event_fields', () => {
     assert.deepEqual(select(), {});
   });
 
-  it('cannot change prototypes, and treat __proto__ as an ordinary field', () => {
+  it('treats __proto__ in event_fields as an ordinary field, which changes no prototype', () => {
     const hostile = JSON.parse('{"content":{"__proto__":{"x":1}},"type":"m"}') as JsonObject;
     const selected = compileFields(['content.__proto__', '__proto__', 'constructor', 'type'])(hostile);
     assert.equal(JSON.stringify(selected), '{"content":{"__proto__":{"x":1}},"type":"m"}');
     assert.equal(({} as Record<string, unknown>)['x'], undefined);
   });
 
-  it('are split at dots that are not escaped', () => {
+  it('splits the paths of event_fields at dots that are not escaped', () => {
     const escaped = (name: string) => name.replace(/[.\\]/g, '\\$&');
     fc.assert(
       fc.property(fc.array(fc.string(), { minLength: 1 }), (names) => {
@@ -195,7 +195,7 @@ describe('event_fields', () => {
     assert.deepEqual(splitPath('a\\x.b'), ['a\\x', 'b']);
   });
 
-  it('keep only fields of the event, with their values', () => {
+  it('keeps only fields of the event, with their values', () => {
     fc.assert(
       fc.property(fc.object({ maxDepth: 2 }), fc.array(fc.string(), { maxLength: 3 }), (object, extra) => {
         const json = JSON.parse(JSON.stringify(object)) as JsonObject;

@@ -86,8 +86,8 @@ export class RoomEventFilter extends EventFilter {
   }
 
   /**
-   * Whether an event of a room that passes passes. Callers that know the relations apply `relatedBy`.
-   * `contains_url` tests for the key `url` in the content, whatever its value.
+   * Whether an event passes, provided that its room passes. Callers that know the relations apply
+   * `relatedBy`. `contains_url` tests for the key `url` in the content, whatever its value.
    */
   override passes(event: FilteredEvent): boolean {
     if (!super.passes(event)) return false;

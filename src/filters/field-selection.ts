@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/index
 /** Returns an event with only some of its fields, without changing the original. */
 export type FieldSelection = (event: JsonObject) => JsonObject;
 
-/** Field names to what is kept of each field: all of it, or some of its members. */
+/** Maps the names of fields to the selected part of each field: all of it, or some of its members. */
 type Tree = Map<string, Tree | 'all'>;
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { Filters } from './filters.ts';
@@ -8,7 +8,7 @@ import { filtersManifest } from './manifest.ts';
 import { filterMigrations } from './migrations.ts';
 import { filterRoutes } from './routes.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   let filters: Filters;
   let token: string;
@@ -34,7 +34,7 @@ forEachDatabase((open) => {
   ];
 
   describe('stored filters', () => {
-    it('are returned as they were sent, under the same id for the same content', async () => {
+    it('returns a filter as it was sent, and the same id for the same content', async () => {
       await start();
       const filter = { room: { timeline: { limit: 10, types: ['m.*'] } }, 'org.example.unknown': { x: 1.5 } };
       const { body } = await define(filter);
@@ -45,7 +45,7 @@ forEachDatabase((open) => {
       assert.notDeepEqual((await define({})).body, body);
     });
 
-    it('can be created and read by their user only', async () => {
+    it('lets only the user create and read their filters', async () => {
       await start();
       assert.deepEqual(codeOf(await define({}, '@bob:test')), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await get('x', '@bob:test')), [403, 'M_FORBIDDEN']);
@@ -56,7 +56,7 @@ forEachDatabase((open) => {
       await assert.rejects(filters.resolve('@bob:test', id), { errcode: 'M_INVALID_PARAM' });
     });
 
-    it('are resolved from a stored id or inline JSON in the query parameter filter', async () => {
+    it('resolves the query parameter filter from a stored id or inline JSON', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       assert.equal((await filters.resolve('@alice:test', id)).room.timeline.limit, 3);
@@ -73,7 +73,7 @@ forEachDatabase((open) => {
       await assert.rejects(filters.resolve('@alice:test', deep), { errcode: 'M_BAD_JSON' });
     });
 
-    it('are compiled and cached once for all users when inline, except long ones', async () => {
+    it('compiles and caches an inline filter once for all users, unless it is long', async () => {
       await start();
       const short = '{"room":{"timeline":{"limit":4}}}';
       assert.equal(filters.peek('@alice:test', short), undefined);
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       assert.equal(filters.peek('@alice:test', long), undefined);
     });
 
-    it('a filter of one user cannot be used by another user with any query parameter', async () => {
+    it('refuses the filter of another user, with any query parameter', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       await filters.resolve('@alice:test', id);
@@ -96,14 +96,14 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are bounded in number per user, and deleted with the account', async () => {
+    it('bounds the number of filters per user, and deletes them with the account', async () => {
       await start();
       const first = await filters.define('@alice:test', { event_fields: ['first'] });
       server.clock.advance(1);
       for (let i = 0; i < 500; i++) await filters.define('@alice:test', { event_fields: [`${i}`] });
       await assert.rejects(filters.get('@alice:test', first), { errcode: 'M_NOT_FOUND' });
       const last = await filters.define('@alice:test', { event_fields: ['499'] });
-      await server.slice.accounts.deactivate('@alice:test', false);
+      await server.slice.accounts.deactivate('@alice:test', { erase: false, byAdmin: false });
       await assert.rejects(filters.get('@alice:test', last), { errcode: 'M_NOT_FOUND' });
     });
   });

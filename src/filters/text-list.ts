@@ -30,8 +30,8 @@ export function anyPattern(list: readonly string[]): TextMatcher {
 }
 
 /**
- * Searches each part once, from left to right: if the leftmost occurrence does not lead to a match, no other
- * one does.
+ * Compiles a pattern to a matcher that searches each part once, from left to right: if the leftmost
+ * occurrence does not lead to a match, no other one does.
  */
 function compilePattern(pattern: string): TextMatcher {
   const parts = pattern.split('*');

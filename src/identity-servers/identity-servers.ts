@@ -127,10 +127,11 @@ export class IdentityServers {
   }
 
   /**
-   * Asks an identity server to forget the address of a user, in the name of this homeserver.
+   * Asks an identity server to remove the association of an address with a user, in the name of this
+   * homeserver.
    * Source: identity service API, `POST /3pid/unbind`.
    * @param sign makes the `Authorization` header
-   * @returns whether it has; false also when it cannot be reached
+   * @returns whether the identity server has removed it; false also when it cannot be reached
    */
   async unbind(
     { server, userId, medium, address }: PublishedAddress,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { codePoint } from '../../test/support/inputs/code-point.ts';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import { IdentityServers } from './identity-servers.ts';
 import { readInviteKeys, readStoredInvite } from './stored-invite.ts';
@@ -69,7 +70,7 @@ describe('readThirdPartyId', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('email', 'msisdn', 'x', ''),
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: codePoint }),
         (medium, text) => {
           try {
             assert.doesNotMatch(read(medium, text), /\s/u);

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { BriefMap } from './brief-map.ts';
 
 describe('BriefMap', () => {
-  it('returns what was set last, until it is deleted', () => {
+  it('returns the value that was set last for a key, until the key is deleted', () => {
     const map = new BriefMap<string, number>();
     map.set('one', 1);
     map.set('two', 2);
@@ -41,7 +41,7 @@ describe('BriefMap', () => {
     for (let key = 0; key < 211; key++) assert.equal(map.get(key), expected.get(key));
   });
 
-  it('leaves no deleted entries for the collections of the old generation', () => {
+  it('lets a garbage collection of the young generation free deleted entries', () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
     /** Bytes that stay after 20,000 short-lived entries of about 1 kB, without a collection of the old generation. */

@@ -2,12 +2,12 @@
 export class CountByKey<K> {
   readonly #counts = new Map<K, number>();
 
-  /** Returns the number of running works of a key. */
+  /** Returns how many calls of `during` are running for a key. */
   of(key: K): number {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** Counts work from its call until its promise settles. @throws errors of the work */
+  /** Runs `work`, and counts it until its promise settles. @throws errors of the work */
   async during<T>(key: K, work: () => Promise<T>): Promise<T> {
     this.#counts.set(key, this.of(key) + 1);
     try {

@@ -61,7 +61,7 @@ describe('LoadOnce', () => {
     assert.equal(await once.run('a', async () => 'found'), 'found');
   });
 
-  it('keeps the result once, before any caller gets it', async () => {
+  it('calls `keep` with the result once, before any caller receives it', async () => {
     const once = new LoadOnce<string, string>();
     const { loads, load } = openSource();
     const order: string[] = [];

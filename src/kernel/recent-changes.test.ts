@@ -107,7 +107,7 @@ describe('RecentChangesByKey', () => {
     assert.deepEqual(recent.between('unknown', 20_000, 30_000), []);
   });
 
-  it('does not reach back to before its floor', () => {
+  it('returns undefined for a range that begins before its floor', () => {
     const recent = new RecentChangesByKey<number>(10, plainCaches(manualClock()), bounds(100, 500));
     assert.equal(recent.between('key', 9, 10), undefined);
     assert.deepEqual(recent.between('key', 10, 10), []);

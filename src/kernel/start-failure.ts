@@ -8,7 +8,8 @@ export class StartFailure extends Error {
 
 /**
  * Runs one step of the start.
- * @throws StartFailure when the step fails: with `what` before the reason, unless the step has thrown one itself
+ * @throws StartFailure when the step fails, with the message `what: reason`, or the StartFailure that the
+ * step has thrown itself
  */
 export async function startStep<T>(what: string, step: () => Promise<T>): Promise<T> {
   try {

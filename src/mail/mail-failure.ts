@@ -1,6 +1,6 @@
 import type { EmailOptions } from './config.ts';
 
-/** The attempt to send a mail that failed, as the explanation needs it. */
+/** The mail server and the options of a failed attempt to send a mail. */
 interface FailedDelivery {
   readonly host: string;
   readonly port: number;

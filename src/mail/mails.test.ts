@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { MailServer } from '../../test/support/network/mail-server.ts';
 import type { Database } from '../kernel/database/index.ts';
@@ -18,14 +18,14 @@ import { type Mail, Mails, mailTemplateFolders, mailTemplates } from './index.ts
 interface Fixture {
   readonly database: Database;
   readonly clock: ManualClock;
-  /** Of the mail server. */
+  /** Port of the mail server. */
   readonly port: number;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-mails-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: MailServer | undefined;
   const running: Jobs[] = [];
   afterEach(async () => {
@@ -123,13 +123,15 @@ forEachDatabase((open) => {
     server!.afterData = 'accept';
     const second = await startMails(at);
     await second.jobs.settled();
+    at.clock.advance(1_000);
+    await second.jobs.settled();
     assert.equal(server!.received.length, 1);
     const third = await startMails(at);
     await third.jobs.settled();
     assert.deepEqual([server!.attempts, server!.received.length], [2, 1]);
   });
 
-  it('drops a mail that could not be sent before it became useless', async () => {
+  it('drops a mail that could not be sent before it expired', async () => {
     const { clock, jobs, schedule } = await setUp();
     server!.afterData = 'reject';
     await schedule({ expiresAt: clock.now() + 5_000 });
@@ -141,7 +143,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await jobs.list({ kind: 'mail/send' }), []);
   });
 
-  it('schedules a job and sends nothing for a decoy', async () => {
+  it('schedules a job for a decoy, which sends nothing', async () => {
     const { jobs, schedule } = await setUp();
     await schedule({ isDecoy: true });
     await jobs.settled();

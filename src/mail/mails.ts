@@ -12,7 +12,7 @@ import { Smtp, type SmtpDeps } from './smtp.ts';
 
 /** An image that the HTML part of a mail shows. */
 export interface MailImage extends JsonObject {
-  /** Its name in the HTML part: `cid:…`. */
+  /** The name of the image in the HTML part: `cid:…`. */
   readonly cid: string;
   readonly contentType: string;
   readonly base64: string;
@@ -21,7 +21,7 @@ export interface MailImage extends JsonObject {
 /** A mail to send. */
 export interface Mail {
   readonly to: string;
-  /** Files of the templates of both parts. */
+  /** File names of the templates of the HTML part and of the text part. */
   readonly html: string;
   readonly text: string;
   /** Template of the subject, for example `[%(app)s] Password reset`. */
@@ -34,7 +34,7 @@ export interface Mail {
   readonly images?: readonly MailImage[];
   /** Further headers of the mail. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** When the mail has become useless, in milliseconds since the epoch. */
+  /** When the mail expires, because it is of no use any more, in milliseconds since the epoch. */
   readonly expiresAt?: number;
   /** Schedules a job that sends nothing, so that a request takes as long as one that sends a mail. */
   readonly isDecoy?: boolean;
@@ -63,10 +63,13 @@ export interface MailsDeps extends SmtpDeps {
   readonly log: Logger;
 }
 
-/** Mails that are sent at the same time. */
+/** Maximum number of mails that are sent at the same time. */
 const parallel = 2;
 
-/** Mails whose success is remembered, in case the job runs again because its outcome could not be stored. */
+/**
+ * Maximum number of sent mails whose message ids are remembered, in case a job runs again because its outcome
+ * could not be stored.
+ */
 const rememberedMails = 1_000;
 
 /**

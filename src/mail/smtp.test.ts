@@ -118,7 +118,7 @@ describe('Smtp', () => {
     assert.equal(server.attempts, 1);
   });
 
-  it('explains that nothing accepts connections', async () => {
+  it('explains that no mail server accepts connections at the host and port', async () => {
     await start();
     const sender = smtp();
     await server.stop();
@@ -131,7 +131,7 @@ describe('Smtp', () => {
     assert.match(message, /mail.invalid cannot be found in the DNS. Check email.smtp_host/);
   });
 
-  it('gives up a mail server that says nothing', async () => {
+  it('gives up when the mail server sends nothing until the timeout', async () => {
     await start();
     const silent = await startSilentServer();
     try {
@@ -140,6 +140,18 @@ describe('Smtp', () => {
     } finally {
       await silent.stop();
     }
+  });
+
+  it('sends a mail to a mail server that answers slowly, and gives up one that stops answering after it has the mail', async () => {
+    await start();
+    server.replyDelay = 100;
+    await smtp().send(mail);
+    assert.equal(server.received.length, 1);
+    server.replyDelay = 0;
+    server.afterData = 'never answer';
+    const error = await failure(smtp({}, 200).send(mail));
+    assert.match(error.message, /did not answer in time/);
+    assert.equal(error.isPermanent, false);
   });
 
   it('reports rejected recipients and rejected mails as permanent, and other refusals as temporary', async () => {

@@ -4,7 +4,7 @@ import type { MediaDescription } from './media-file.ts';
 /** Content type of files whose type is unknown. */
 export const unknownType = 'application/octet-stream';
 
-/** Bytes of a file name: eight times the limit of file systems, and small for a header. */
+/** Maximum number of bytes of a file name: eight times the limit of file systems, and small for a header. */
 const maxNameBytes = 2_048;
 
 const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[\x20-\x7e\t]*)?$/;

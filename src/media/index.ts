@@ -1,8 +1,11 @@
 /** The media repository: uploads, downloads, and copies of remote media. */
 
-export { reportMedia } from './metrics.ts';
+export { previewImageShare } from './local/preview-images.ts';
+export type { MediaRepositoryRules } from './media-rules.ts';
+export { reportMedia, storedMediaBytes } from './metrics.ts';
 export { mediaMigrations } from './migrations.ts';
-export type { MediaDetails, MediaModeration } from './moderation/media-moderation.ts';
+export type { MediaDetails } from './moderation/media-details.ts';
+export type { MediaModeration } from './moderation/media-moderation.ts';
 export { type MediaSlice, type MediaSliceDeps, openMediaRepository } from './open.ts';
 export { type MoveProgress, moveMedia } from './providers/move-media.ts';
 export { openProviders } from './providers/open-providers.ts';

@@ -1,6 +1,6 @@
 import { isServerName, notFound, parseMxcUri } from '../protocol/index.ts';
 
-/** `mxc://serverName/mediaId`. */
+/** The parts of an `mxc://serverName/mediaId` URI. */
 export interface MediaAddress {
   readonly serverName: string;
   readonly mediaId: string;

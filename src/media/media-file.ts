@@ -3,7 +3,7 @@
  */
 export type MediaArea = 'local' | 'remote';
 
-/** Description of a file by its uploader or by the remote server; unverified. */
+/** The content type and file name that the uploader or the remote server claimed; unverified. */
 export interface MediaDescription {
   readonly contentType: string;
   readonly fileName: string | undefined;

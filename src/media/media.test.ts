@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
-import { serverDatabases } from '../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../test/support/databases/databases.ts';
+import { filesBelow } from '../../test/support/files/stored-files.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -17,7 +18,7 @@ import { systemClock } from '../kernel/clock.ts';
 const html = '<script>alert(1)</script>';
 type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`media repository on ${database}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
     const running: TestServer[] = [];
@@ -57,8 +58,6 @@ for (const database of serverDatabases(import.meta.url)) {
       get(server, `/_matrix/client/v1/media/download/${media}`, user);
     const codeOf = async (response: Response) =>
       `${response.status} ${((await response.json()) as { errcode: string }).errcode}`;
-    const filesIn = (store: string) =>
-      readdirSync(store, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
 
     describe('uploads and downloads', () => {
       let server: TestServer;
@@ -89,7 +88,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(renamed.headers.get('content-disposition'), 'inline; filename="other/name.png"');
         const head = await get(server, `/_matrix/client/v1/media/download/${media}`, anna, 'HEAD');
         assert.deepEqual([head.status, head.headers.get('content-length')], [200, '300000']);
-        assert.equal(filesIn(store), 1);
+        assert.equal(filesBelow(store).length, 1);
       });
 
       it('requires an access token for uploads and downloads', async () => {
@@ -126,18 +125,18 @@ for (const database of serverDatabases(import.meta.url)) {
       });
 
       it('deletes the file of an aborted upload', async () => {
-        const before = filesIn(store);
+        const before = filesBelow(store).length;
         const url = new URL(`${server.baseUrl}/_matrix/media/v3/upload`);
         const headers = { authorization: `Bearer ${anna.token}`, 'content-length': 1_000_000 };
         const broken = request(url, { method: 'POST', headers });
         broken.on('error', () => undefined);
         broken.write(Buffer.alloc(200_000));
-        await eventually('the upload to begin', async () => filesIn(store) === before + 1);
+        await eventually('the upload to begin', async () => filesBelow(store).length === before + 1);
         broken.destroy();
-        await eventually('the upload to be forgotten', async () => filesIn(store) === before);
+        await eventually('the upload to be forgotten', async () => filesBelow(store).length === before);
       });
 
-      it('rejects invalid file names', async () => {
+      it('rejects an upload with an invalid file name with 400 M_INVALID_PARAM', async () => {
         const { status, body } = await upload(server, anna, 'x', { name: 'x'.repeat(3_000) });
         assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
       });
@@ -222,7 +221,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
       });
 
-      it('limits pending uploads per user [option: max_pending_media_uploads]', async () => {
+      it('answers 429 M_LIMIT_EXCEEDED when a user has too many pending uploads [option: max_pending_media_uploads]', async () => {
         const {
           server,
           clock,
@@ -244,7 +243,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await create(server, anna)).status, 200);
       });
 
-      it('limits the rate of new media ids [option: rc_media_create]', async () => {
+      it('answers 429 M_LIMIT_EXCEEDED when media ids are created too fast [option: rc_media_create]', async () => {
         const {
           server,
           clock,
@@ -260,7 +259,7 @@ for (const database of serverDatabases(import.meta.url)) {
     describe('limits of uploads', () => {
       afterEach(stopAll);
 
-      it('rejects uploads that are too large [option: max_upload_size]', async () => {
+      it('rejects uploads that are too large with 413 M_TOO_LARGE [option: max_upload_size]', async () => {
         const { server, store, user: anna } = await start({ max_upload_size: 1_000 });
         for (const path of ['/_matrix/media/v3/config', '/_matrix/client/v1/media/config']) {
           const { body } = await server.api('GET', path, { token: anna.token });
@@ -277,10 +276,10 @@ for (const database of serverDatabases(import.meta.url)) {
           duplex: 'half',
         } as RequestInit);
         assert.equal(await codeOf(response), '413 M_TOO_LARGE');
-        assert.equal(filesIn(store), 1);
+        assert.equal(filesBelow(store).length, 1);
       });
 
-      it('rejects uploads beyond the quota [option: media_upload_limits[].time_period] [option: media_upload_limits[].max_size]', async () => {
+      it('rejects uploads beyond the quota with 403 M_FORBIDDEN [option: media_upload_limits[].time_period] [option: media_upload_limits[].max_size]', async () => {
         const {
           server,
           clock,
@@ -304,10 +303,10 @@ for (const database of serverDatabases(import.meta.url)) {
         clock.advance(60_000);
         assert.equal(await codes(90), 'taken');
         clock.advance(60_000);
-        assert.equal(await codes(1), '403 M_FORBIDDEN', 'the longer span counts both');
+        assert.equal(await codes(1), '403 M_FORBIDDEN', 'the longer period counts both uploads');
         clock.advance(480_000);
         assert.equal(await codes(60), 'taken');
-        assert.equal(filesIn(store), 4);
+        assert.equal(filesBelow(store).length, 4);
       });
     });
 
@@ -316,7 +315,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const openly = (server: TestServer, media: string, version = 'v3') =>
         get(server, `/_matrix/media/${version}/download/${media}`);
 
-      it('serve media stored before authentication was required [option: enable_authenticated_media]', async () => {
+      it('unauthenticated endpoints serve media that was stored before authentication was required [option: enable_authenticated_media]', async () => {
         const media_store_path = mkdtempSync(join(folder, 'store-'));
         const { server, user: anna } = await start({ enable_authenticated_media: false, media_store_path });
         const media = await uploaded(server, anna, 'old');
@@ -331,12 +330,12 @@ for (const database of serverDatabases(import.meta.url)) {
         );
       });
 
-      it('do not serve media stored since authentication is required', async () => {
+      it('unauthenticated endpoints answer 404 M_NOT_FOUND for media that was stored since authentication is required', async () => {
         const { server, user: anna } = await start();
         const media = await uploaded(server, anna, 'new');
         assert.equal(await codeOf(await openly(server, media)), '404 M_NOT_FOUND');
         assert.equal(await codeOf(await openly(server, 'test/unknown')), '404 M_NOT_FOUND');
-        // Nothing waits for an upload that these endpoints will not serve.
+        // These endpoints do not wait for a pending upload, because they will not serve it.
         const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
         const pending = String(body['content_uri']).slice('mxc://'.length);
         const answer = await openly(server, `${pending}?timeout_ms=60000`);
@@ -359,7 +358,7 @@ for (const database of serverDatabases(import.meta.url)) {
     describe('avatars', () => {
       afterEach(stopAll);
 
-      it('checks size and type of avatars', async () => {
+      it('rejects avatars that are too large, of another type, or of another server with 403', async () => {
         const { server, user: anna } = await start(
           {},
           { profiles: { max_avatar_size: 10, allowed_avatar_mimetypes: ['image/png'] } },

@@ -38,6 +38,11 @@ export function reportMedia(
   });
 }
 
+/** Returns the bytes of stored media, without thumbnails. Reads whole tables. */
+export async function storedMediaBytes(database: Database): Promise<number> {
+  return (await sumOf(database, 'local_media')).bytes + (await sumOf(database, 'remote_media')).bytes;
+}
+
 async function sumOf(database: Database, table: 'local_media' | 'remote_media') {
   const { count, bytes } = await database
     .scanner<MediaTables>()

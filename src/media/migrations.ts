@@ -60,4 +60,35 @@ export const mediaMigrations: readonly Migration[] = [
       );
     },
   },
+  {
+    name: 'media/0005-quarantine-changes',
+    async up({ db }) {
+      await db.schema
+        .createTable('quarantine_changes')
+        .addColumn('id', 'bigint', (column) => column.primaryKey().generatedByDefaultAsIdentity())
+        .addColumn('server_name', 'text', (column) => column.notNull())
+        .addColumn('media_id', 'text', (column) => column.notNull())
+        .addColumn('is_quarantined', 'integer', (column) => column.notNull())
+        .execute();
+    },
+  },
+  {
+    name: 'media/0006-last-quarantine-change',
+    async up({ run }) {
+      await run('CREATE INDEX quarantine_changes_by_file ON quarantine_changes (media_id, server_name)');
+      await run(
+        'DELETE FROM quarantine_changes WHERE EXISTS (SELECT 1 FROM quarantine_changes later WHERE later.media_id = quarantine_changes.media_id AND later.server_name = quarantine_changes.server_name AND later.id > quarantine_changes.id)',
+      );
+    },
+  },
+  {
+    name: 'media/0007-quarantined-hashes',
+    async up({ run }) {
+      // Finds a quarantined hash at once, however many files have the same content.
+      for (const table of ['local_media', 'remote_media'])
+        await run(
+          `CREATE INDEX ${table}_by_quarantined_hash ON ${table} (sha256) WHERE quarantined_by IS NOT NULL`,
+        );
+    },
+  },
 ];

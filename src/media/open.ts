@@ -16,13 +16,14 @@ import { MediaStore } from './disk/media-store.ts';
 import { ThumbnailStore } from './disk/thumbnail-store.ts';
 import { LocalMedia } from './local/local-media.ts';
 import { PreviewImages } from './local/preview-images.ts';
+import type { MediaRepositoryRules } from './media-rules.ts';
 import { MediaAccess } from './moderation/media-access.ts';
 import { MediaModeration } from './moderation/media-moderation.ts';
 import { openProviders } from './providers/open-providers.ts';
 import { ProviderStorage } from './providers/provider-storage.ts';
 import type { MediaServers } from './remote/media-servers.ts';
 import { RemoteMedia } from './remote/remote-media.ts';
-import { MediaRetention } from './retention/media-retention.ts';
+import { type DeletedMedia, MediaRetention } from './retention/media-retention.ts';
 import { downloadRoutes } from './routes/download-routes.ts';
 import { MediaFinder } from './routes/finder.ts';
 import { mediaServerRoutes } from './routes/server-routes.ts';
@@ -49,10 +50,14 @@ export interface MediaSliceDeps {
   readonly limits: {
     /** Limits `POST /media/v1/create` per user. */
     readonly create: RateLimiter;
-    /** Bytes from remote servers, per client address. */
+    /** Limits the bytes from remote servers, per client address. */
     readonly remote: RateLimiter;
+    /** Limits the bytes of images of URL previews, per user: `previewImageShare`. */
+    readonly previewImages: RateLimiter;
   };
   readonly options: MediaConfig;
+  /** Rules of modules. */
+  readonly rules?: MediaRepositoryRules | undefined;
 }
 
 /** The media repository. */
@@ -107,13 +112,22 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
   const remote = new RemoteMedia({ ...deps, files, elsewhere, access, limit: limits.remote });
   const finder = new MediaFinder({ serverName, files, local, remote, options });
   const moderation = new MediaModeration({ ...deps, disk, access, elsewhere });
-  const previewImages = new PreviewImages({ ...deps, disk, thumbnails, moderation });
+  const previewImages = new PreviewImages({
+    ...deps,
+    limit: limits.previewImages,
+    disk,
+    thumbnails,
+    moderation,
+  });
   deps.jobs.every('media/delete-preview-images', hour, { run: () => previewImages.deleteOld() });
   const retention = new MediaRetention({ ...deps, moderation });
-  deps.jobs.every('media/retention', hour, { run: ({ signal }) => retention.apply(signal) });
+  deps.jobs.every<DeletedMedia>('media/retention', hour, {
+    run: ({ signal, progress }) => retention.apply(signal, progress),
+    progressOf: (deleted) => ({ done: deleted === null ? 0 : deleted.uploads + deleted.copies, total: null }),
+  });
   return {
     routes: [
-      ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),
+      ...uploadRoutes({ local, serverName, createLimit: limits.create, options, config: deps.rules?.config }),
       ...downloadRoutes(finder),
       ...thumbnailRoutes(finder, thumbnails),
       ...mediaServerRoutes({ serverName, files, local, thumbnails, randomness }),

@@ -142,6 +142,32 @@ export async function insertPreviewImage(
     .execute();
 }
 
+/** Returns the bytes of all stored images of URL previews. */
+export async function sizeOfPreviewImages(reader: Reader<Tables>): Promise<number> {
+  const { total } = await reader
+    .selectFrom('local_media')
+    .select(({ fn }) => fn.sum<number | null>('size').as('total'))
+    .where('preview_until', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return Number(total ?? 0);
+}
+
+/** Returns the images of URL previews that were stored first, with their bytes, except quarantined ones. */
+export async function readOldestPreviewImages(
+  reader: Reader<Tables>,
+  limit: number,
+): Promise<{ readonly mediaId: string; readonly size: number }[]> {
+  const rows = await reader
+    .selectFrom('local_media')
+    .select(['media_id', 'size'])
+    .where('preview_until', 'is not', null)
+    .where('quarantined_by', 'is', null)
+    .orderBy('preview_until')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ mediaId: row.media_id, size: row.size ?? 0 }));
+}
+
 export async function setContentType(
   writer: Writer<Tables>,
   mediaId: string,

@@ -11,7 +11,8 @@ export function streamOfPieces(pieces: AsyncGenerator<Uint8Array>, source: Reada
     source.destroy();
     destroy.call(stream, error, callback);
   };
-  // The generator receives errors of the source when it reads; one before the first read must not end the process.
+  // The generator receives errors of the source when it reads. An error before the first read must not end
+  // the process.
   source.on('error', () => undefined);
   return stream;
 }

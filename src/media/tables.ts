@@ -42,4 +42,12 @@ export interface MediaTables {
     last_access_at: Generated<number | null>;
     quarantined_by: Generated<string | null>;
   };
+  /** The last change of each file that administrators have quarantined or released, in the order of the changes. */
+  quarantine_changes: {
+    id: Generated<number>;
+    server_name: string;
+    media_id: string;
+    /** 1 for a quarantine, 0 for a release. */
+    is_quarantined: number;
+  };
 }

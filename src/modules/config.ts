@@ -1,4 +1,5 @@
 import { freeObject, list, object, option, section, string } from '../kernel/config/index.ts';
+import { foreignModuleRemark } from './foreign-modules.ts';
 
 /** Third-party code that extends the server. */
 export const modulesSection = section({
@@ -22,4 +23,12 @@ export const modulesSection = section({
       { description: 'Modules to load. The server does not start when one cannot be loaded.', default: [] },
     ),
   },
+  rules: [
+    ({ modules }, view) => {
+      for (const [index, { module }] of modules.entries()) {
+        const remark = foreignModuleRemark(module);
+        if (remark !== undefined) view.notice(`modules[${index}].module`, remark);
+      }
+    },
+  ],
 });

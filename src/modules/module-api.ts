@@ -2,15 +2,22 @@ import { toDocumentsSpelling } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { ModuleApi, ModuleLog } from './api/index.ts';
+import type { ModuleCalls } from './calls/module-calls.ts';
 import type { RegisteredCallbacks } from './registered-callbacks.ts';
 import { outboundAccess, roomAccess, type Services, userAccess } from './server-services.ts';
+import type { ModuleStores } from './storage/module-store.ts';
+import { storeAccess } from './storage/store-access.ts';
+import { jobAccess, type ModuleJobsDeps } from './work/module-jobs.ts';
+import { mailAccess } from './work/module-mail.ts';
 
-export interface ModuleApiDeps {
+export interface ModuleApiDeps extends ModuleJobsDeps {
   readonly serverName: string;
   readonly log: Logger;
   readonly http: Pick<OutboundHttp, 'fetch'>;
   readonly callbacks: RegisteredCallbacks;
   readonly services: Services;
+  readonly calls: ModuleCalls;
+  readonly stores: ModuleStores;
 }
 
 /** The paths below which modules may serve resources on every listener of clients. */
@@ -19,14 +26,25 @@ const resourcePath = /^\/_server\/client(\/[^/:*?#]+)+$/;
 /** Returns the API for one module. @param module its name in the configuration */
 export function moduleApi(module: string, deps: ModuleApiDeps): ModuleApi {
   const { callbacks, http, serverName, services } = deps;
+  const { context } = deps.calls;
   return {
     serverName,
     log: moduleLog(deps.log.child({ module })),
-    users: userAccess(services),
-    rooms: roomAccess(services),
-    http: outboundAccess(http),
-    registerSpamChecker: (checker) => void callbacks.spamCheckers.push({ module, callbacks: checker }),
-    registerEventRules: (rules) => void callbacks.eventRules.push({ module, callbacks: rules }),
+    users: userAccess(services, context),
+    rooms: roomAccess(services, context),
+    http: outboundAccess(http, context),
+    stores: storeAccess(module, deps.stores, context),
+    jobs: jobAccess(module, deps, deps.calls),
+    mail: mailAccess(deps.database, () => services().mails, context),
+    registerSpamChecker: (checker) => callbacks.add('spamChecker', module, checker),
+    registerEventRules: (rules) => callbacks.add('eventRules', module, rules),
+    registerAccountRules: (rules) => callbacks.add('accountRules', module, rules),
+    registerAccountObserver: (observer) => callbacks.add('accountObserver', module, observer),
+    registerMediaRules: (rules) => callbacks.add('mediaRules', module, rules),
+    registerRateLimits: (rules) => callbacks.add('rateLimits', module, rules),
+    registerEventAdditions: (additions) => callbacks.add('eventAdditions', module, additions),
+    registerPresenceRouter: (router) => callbacks.add('presenceRouter', module, router),
+    registerBackgroundUpdateRules: (rules) => callbacks.add('backgroundUpdates', module, rules),
     registerPasswordProvider: (provider) =>
       void callbacks.passwordProviders.push({ module, callbacks: provider }),
     registerWebResource(path, handler) {

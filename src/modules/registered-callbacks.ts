@@ -1,4 +1,16 @@
-import type { EventRules, PasswordProvider, SpamChecker, WebHandler } from './api/index.ts';
+import type {
+  AccountObserver,
+  AccountRules,
+  BackgroundUpdateRules,
+  EventAdditions,
+  EventRules,
+  MediaRules,
+  PasswordProvider,
+  PresenceRouter,
+  RateLimitRules,
+  SpamChecker,
+  WebHandler,
+} from './api/index.ts';
 
 /** A set of callbacks with the name of its module. */
 export interface Registered<T> {
@@ -7,32 +19,50 @@ export interface Registered<T> {
   readonly callbacks: T;
 }
 
+/** The families of callbacks that consist of optional members. */
+export interface CallbackFamilies {
+  readonly spamChecker: SpamChecker;
+  readonly eventRules: EventRules;
+  readonly accountRules: AccountRules;
+  readonly accountObserver: AccountObserver;
+  readonly mediaRules: MediaRules;
+  readonly rateLimits: RateLimitRules;
+  readonly eventAdditions: EventAdditions;
+  readonly presenceRouter: PresenceRouter;
+  readonly backgroundUpdates: BackgroundUpdateRules;
+}
+
 /** The callbacks of all modules, in the order in which they were registered. */
 export class RegisteredCallbacks {
-  readonly spamCheckers: Registered<SpamChecker>[] = [];
-  readonly eventRules: Registered<EventRules>[] = [];
   readonly passwordProviders: Registered<PasswordProvider>[] = [];
   readonly webResources: Registered<{ readonly path: string; readonly handler: WebHandler }>[] = [];
   readonly stops: Registered<() => void | Promise<void>>[] = [];
+  readonly #families: { readonly [F in keyof CallbackFamilies]: Registered<CallbackFamilies[F]>[] } = {
+    spamChecker: [],
+    eventRules: [],
+    accountRules: [],
+    accountObserver: [],
+    mediaRules: [],
+    rateLimits: [],
+    eventAdditions: [],
+    presenceRouter: [],
+    backgroundUpdates: [],
+  };
 
-  /** Returns the modules that have a callback of the spam checker with this name. */
-  checkersWith<N extends keyof SpamChecker>(name: N): Registered<NonNullable<SpamChecker[N]>>[] {
-    return withCallback(this.spamCheckers, name);
+  /** Adds the callbacks of a module. */
+  add<F extends keyof CallbackFamilies>(family: F, module: string, callbacks: CallbackFamilies[F]): void {
+    this.#families[family].push({ module, callbacks });
   }
 
-  /** Returns the modules that have a callback of the event rules with this name. */
-  rulesWith<N extends keyof EventRules>(name: N): Registered<NonNullable<EventRules[N]>>[] {
-    return withCallback(this.eventRules, name);
+  /** Returns the callbacks with a name, each bound to the object that it was registered with. */
+  with<F extends keyof CallbackFamilies, N extends keyof CallbackFamilies[F]>(
+    family: F,
+    name: N,
+  ): Registered<NonNullable<CallbackFamilies[F][N]>>[] {
+    const sets: readonly Registered<CallbackFamilies[F]>[] = this.#families[family];
+    return sets.flatMap(({ module, callbacks }) => {
+      const callback = callbacks[name];
+      return typeof callback === 'function' ? [{ module, callbacks: callback.bind(callbacks) }] : [];
+    });
   }
-}
-
-/** Returns the callbacks with a name, each bound to the object that it was registered with. */
-function withCallback<T extends object, N extends keyof T>(
-  sets: readonly Registered<T>[],
-  name: N,
-): Registered<NonNullable<T[N]>>[] {
-  return sets.flatMap(({ module, callbacks }) => {
-    const callback = callbacks[name];
-    return typeof callback === 'function' ? [{ module, callbacks: callback.bind(callbacks) }] : [];
-  });
 }

@@ -1,70 +1,150 @@
+import type { AccountData } from '../account-data/index.ts';
 import type { AccountReader, Registration } from '../accounts/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
-import { invalidParam } from '../protocol/index.ts';
+import type { Mails } from '../mail/index.ts';
+import type { Profiles } from '../profiles/index.ts';
+import { invalidParam, notFound } from '../protocol/index.ts';
 import type { Rooms } from '../rooms/index.ts';
-import type { OutboundAccess, RoomAccess, UserAccess } from './api/index.ts';
+import type { ObservedServices } from './accounts/account-changes.ts';
+import type { NewRoom, OutboundAccess, RoomAccess, UserAccess } from './api/index.ts';
+import type { ModuleContext } from './calls/module-context.ts';
 import { roomStateOf } from './rooms/room-state.ts';
 
 /** The services that modules use through their API. */
-export interface ServerServices {
-  readonly accounts: AccountReader;
+export interface ServerServices extends ObservedServices {
+  readonly accounts: AccountReader & ObservedServices['accounts'];
   readonly registration: Pick<Registration, 'create' | 'userIdFor'>;
-  readonly rooms: Pick<Rooms, 'engine' | 'sending'>;
+  readonly rooms: Pick<Rooms, 'engine' | 'sending' | 'creation' | 'memberships' | 'aliases'>;
+  readonly profiles: ObservedServices['profiles'] & Pick<Profiles, 'get' | 'setForUser'>;
+  readonly accountData: ObservedServices['accountData'] & Pick<AccountData, 'setByClient'>;
+  /** Absent where the server sends no mail. */
+  readonly mails: Mails | undefined;
 }
 
 /** Returns the services. @throws Error before the server has started */
 export type Services = () => ServerServices;
 
 /** Returns the accounts as modules use them. */
-export const userAccess = (services: Services): UserAccess => ({
-  async get(userId) {
-    const user = await services().accounts.getUser(userId);
-    if (user === undefined) return undefined;
-    const { isAdmin, isDeactivated, isGuest, isLocked, isSuspended } = user;
-    return { userId: user.userId, isAdmin, isDeactivated, isGuest, isLocked, isSuspended };
-  },
-  async register(localpart, { displayName } = {}) {
-    const { registration } = services();
-    const userId = registration.userIdFor(localpart);
-    await registration.create({ userId, displayName });
-    return userId;
-  },
+export const userAccess = (services: Services, context: ModuleContext): UserAccess => ({
+  get: (userId) =>
+    context.leave(async () => {
+      const user = await services().accounts.getUser(userId);
+      if (user === undefined) return undefined;
+      const { isAdmin, isDeactivated, isGuest, isLocked, isSuspended } = user;
+      return { userId: user.userId, isAdmin, isDeactivated, isGuest, isLocked, isSuspended };
+    }),
+  register: (localpart, { displayName } = {}) =>
+    context.leave(async () => {
+      const { registration } = services();
+      const userId = registration.userIdFor(localpart);
+      await registration.create({ userId, displayName });
+      return userId;
+    }),
+  profile: (userId) => context.leave(() => services().profiles.get(userId)),
+  setProfile: (userId, field, value) =>
+    context.leave(async () => {
+      await requireAccount(services, userId);
+      await services().profiles.setForUser(userId, field, value);
+    }),
+  accountData: (userId, type, roomId) =>
+    context.leave(() => services().accountData.find({ userId, roomId, type })),
+  setAccountData: (userId, type, content, roomId) =>
+    context.leave(async () => {
+      await requireAccount(services, userId);
+      await services().accountData.setByClient({ userId, roomId, type }, content);
+    }),
 });
+
+/** @throws MatrixError M_NOT_FOUND where this server has no such account */
+async function requireAccount(services: Services, userId: string): Promise<void> {
+  if (!(await services().accounts.getUser(userId))) throw notFound(`${userId} has no account on this server`);
+}
 
 /** Returns the rooms as modules use them. */
-export const roomAccess = (services: Services): RoomAccess => ({
-  state: (roomId) => roomStateOf(services().rooms.engine, roomId),
-  async send({ roomId, sender: userId, type, stateKey, content, redacts }) {
-    const { sending } = services().rooms;
-    const sender = { userId, deviceId: undefined, isUnlimited: true };
-    if (stateKey !== undefined) return sending.state(sender, roomId, { type, stateKey }, content);
-    if (type === 'm.room.member') throw invalidParam('m.room.member needs a stateKey');
-    return sending.message(sender, roomId, {
-      type,
-      content: redacts === undefined ? content : { ...content, redacts },
-    });
-  },
+export const roomAccess = (services: Services, context: ModuleContext): RoomAccess => ({
+  state: (roomId) => roomStateOf(() => services().rooms.engine, roomId, context),
+  send: ({ roomId, sender: userId, type, stateKey, content: given, redacts }) =>
+    context.leave(async () => {
+      const { sending } = services().rooms;
+      // The event is signed and stored later, when the module may have changed its object.
+      const content = structuredClone(given);
+      const sender = { userId, deviceId: undefined, isUnlimited: true };
+      if (stateKey !== undefined) return sending.state(sender, roomId, { type, stateKey }, content);
+      if (type === 'm.room.member') throw invalidParam('m.room.member needs a stateKey');
+      return sending.message(sender, roomId, {
+        type,
+        content: redacts === undefined ? content : { ...content, redacts },
+      });
+    }),
+  create: (creator, room = {}) =>
+    context.leave(async () => {
+      await requireAccount(services, creator);
+      return services().rooms.creation.create(creator, roomRequestOf(room));
+    }),
+  join: (userId, room, via = []) =>
+    context.leave(async () => {
+      await requireAccount(services, userId);
+      const { aliases, memberships } = services().rooms;
+      const { roomId, servers } = room.startsWith('#')
+        ? await aliases.locate(room)
+        : { roomId: room, servers: [] };
+      await memberships.join(userId, roomId, { via: [...via, ...servers] });
+      return roomId;
+    }),
+  resolve: (alias) => context.leave(() => services().rooms.aliases.resolve(alias)),
 });
 
-/** Milliseconds. */
-const [usualTimeout, maxTimeout] = [10_000, 60_000];
+const roomRequestOf = ({
+  name,
+  topic,
+  preset,
+  alias,
+  isPublished = false,
+  invite = [],
+  isDirect = false,
+  initialState = [],
+  version,
+}: NewRoom) => ({
+  ...(name !== undefined && { name }),
+  ...(topic !== undefined && { topic }),
+  ...(preset !== undefined && { preset }),
+  ...(alias !== undefined && { room_alias_name: alias }),
+  ...(version !== undefined && { room_version: version }),
+  visibility: isPublished ? ('public' as const) : ('private' as const),
+  invite,
+  is_direct: isDirect,
+  initial_state: initialState.map(({ type, stateKey, content }) => ({ type, state_key: stateKey, content })),
+});
 
-/** Bytes. */
-const [usualBody, maxBody] = [1024 * 1024, 50 * 1024 * 1024];
+/** Default and maximum timeout of a request, in milliseconds. */
+const [defaultTimeout, maxTimeout] = [10_000, 60_000];
+
+/** Default and largest bound of a response, in bytes. */
+const [defaultMaxBody, maxBody] = [1024 * 1024, 50 * 1024 * 1024];
 
 /** Returns requests to other hosts as modules send them. */
-export const outboundAccess = (http: Pick<OutboundHttp, 'fetch'>): OutboundAccess => ({
-  async fetch(
+export const outboundAccess = (
+  http: Pick<OutboundHttp, 'fetch'>,
+  context: ModuleContext,
+): OutboundAccess => ({
+  fetch: (
     url,
-    { method = 'GET', headers = {}, body: sent, timeout = usualTimeout, maxBody: limit = usualBody } = {},
-  ) {
-    const answer = await http.fetch(new URL(url), {
-      method,
-      headers,
-      ...(sent !== undefined && { body: sent }),
-      timeout: Math.min(timeout, maxTimeout),
-      maxBody: Math.min(limit, maxBody),
-    });
-    return { status: answer.status, headers: answer.headers, body: answer.body };
-  },
+    {
+      method = 'GET',
+      headers = {},
+      body: sent,
+      timeout = defaultTimeout,
+      maxBody: limit = defaultMaxBody,
+    } = {},
+  ) =>
+    context.leave(async () => {
+      const answer = await http.fetch(new URL(url), {
+        method,
+        headers,
+        ...(sent !== undefined && { body: sent }),
+        timeout: Math.min(timeout, maxTimeout),
+        maxBody: Math.min(limit, maxBody),
+      });
+      return { status: answer.status, headers: answer.headers, body: answer.body };
+    }),
 });

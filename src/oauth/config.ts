@@ -10,7 +10,7 @@ export const oauthSection = section({
       object({
         enabled: option(boolean(), {
           description:
-            'Serves the OAuth 2.0 API, which clients discover and prefer. Needs `public_baseurl`, unless clients reach the server at `https://` and the server name.',
+            'Serves the OAuth 2.0 API, which clients discover and prefer. Needs `public_baseurl`, unless clients reach the server at `https://` followed by the server name.',
           default: false,
         }),
       }),

@@ -15,7 +15,7 @@ export interface ConfirmationOnPageDeps {
 }
 
 /** The only operation with interactive authentication that sessions of OAuth 2.0 can carry out. */
-const crossSigningUpload = 'POST /keys/device_signing/upload';
+export const crossSigningUpload = 'POST /keys/device_signing/upload';
 
 /** The stage of the specification, and its name in MSC4312. */
 const stages = ['m.oauth', 'org.matrix.cross_signing_reset'] as const;
@@ -42,10 +42,9 @@ export class ConfirmationOnPage implements ConfirmationElsewhere {
     if (operation !== crossSigningUpload) {
       throw unrecognized('Sessions of OAuth 2.0 cannot do this: use the account page of the server');
     }
-    if (!(await resets.isAllowed(userId))) throw await this.#challenge();
-    const result = await action();
-    await resets.end(userId);
-    return { result };
+    const done = await resets.use(userId, action);
+    if (done === undefined) throw await this.#challenge();
+    return done;
   }
 
   async #challenge(): Promise<Challenge> {

@@ -7,10 +7,13 @@ export interface CrossSigningResetsDeps {
   readonly clock: Clock;
 }
 
-/** Milliseconds for which a user's confirmation is valid. */
+/** Milliseconds for which a permission is valid. */
 const lifetime = 600_000;
 
-/** Stores which users have confirmed on a page that an app may replace their cross-signing keys once. */
+/**
+ * Stores which users may replace their cross-signing keys once: they have confirmed it on a page, or an administrator has
+ * allowed it.
+ */
 export class CrossSigningResets {
   readonly #deps: CrossSigningResetsDeps;
 
@@ -18,32 +21,62 @@ export class CrossSigningResets {
     this.#deps = deps;
   }
 
-  async allow(userId: string): Promise<void> {
-    const expires_at = this.#deps.clock.now() + lifetime;
+  /**
+   * Allows a user to replace the keys within 10 minutes.
+   * @returns when the permission ends, in milliseconds since the epoch
+   */
+  async allow(userId: string): Promise<number> {
+    const expiresAt = this.#deps.clock.now() + lifetime;
+    await this.#allowUntil(userId, expiresAt);
+    return expiresAt;
+  }
+
+  /**
+   * Replaces the keys if the user is allowed to, which ends the permission: of concurrent requests one succeeds. A request
+   * that fails, for instance because of an invalid signature, does not use the permission up.
+   * @returns `undefined` when it is not allowed
+   */
+  async use<T>(userId: string, replace: () => Promise<T>): Promise<{ readonly result: T } | undefined> {
+    const expiresAt = await this.#take(userId);
+    if (expiresAt === undefined) return undefined;
+    try {
+      return { result: await replace() };
+    } catch (error) {
+      await this.#allowUntil(userId, expiresAt);
+      throw error;
+    }
+  }
+
+  /** Deletes a permission. @returns when it would have ended; `undefined` without a valid one */
+  async #take(userId: string): Promise<number | undefined> {
+    const { clock, database } = this.#deps;
+    const validityOf = (row: { expires_at: number } | undefined) =>
+      row !== undefined && row.expires_at > clock.now() ? row.expires_at : undefined;
+    const present = await database
+      .reader<OAuthTables>()
+      .selectFrom('cross_signing_resets')
+      .select('expires_at')
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+    if (validityOf(present) === undefined) return undefined;
+    return database.transaction<OAuthTables, number | undefined>(async (writer) =>
+      validityOf(
+        await writer
+          .deleteFrom('cross_signing_resets')
+          .where('user_id', '=', userId)
+          .returning('expires_at')
+          .executeTakeFirst(),
+      ),
+    );
+  }
+
+  async #allowUntil(userId: string, expires_at: number): Promise<void> {
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
       await writer
         .insertInto('cross_signing_resets')
         .values({ user_id: userId, expires_at })
         .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ expires_at }))
         .execute();
-    });
-  }
-
-  async isAllowed(userId: string): Promise<boolean> {
-    const row = await this.#deps.database
-      .reader<OAuthTables>()
-      .selectFrom('cross_signing_resets')
-      .select('user_id')
-      .where('user_id', '=', userId)
-      .where('expires_at', '>', this.#deps.clock.now())
-      .executeTakeFirst();
-    return row !== undefined;
-  }
-
-  /** Ends a confirmation, after the keys have been replaced. */
-  async end(userId: string): Promise<void> {
-    await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
-      await writer.deleteFrom('cross_signing_resets').where('user_id', '=', userId).execute();
     });
   }
 }

@@ -1,4 +1,7 @@
 import { type Route, redirect, route } from '../kernel/http/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import type { Endpoints } from './endpoints.ts';
+import { authMetadata } from './metadata.ts';
 
 /**
  * Redirects clients that do not know the stage `m.oauth` to the account page. Source: client-server API,
@@ -26,4 +29,13 @@ export function issuerRoute(issuer: () => Promise<string>): Route {
     { method: 'GET', path: '/_proto/client/unstable/org.matrix.msc2965/auth_issuer', auth: 'none' },
     async () => ({ issuer: await issuer() }),
   );
+}
+
+/**
+ * Returns the metadata to OAuth clients that know only the issuer: clients other than of Matrix, and clients of an earlier
+ * version of MSC2965. Source: RFC 8414, sections 3 and 5.
+ */
+export function issuerMetadataRoute(endpoints: Endpoints, canRegister: boolean): Route {
+  const path = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
+  return route({ method: 'GET', path, auth: 'none' }, (): JsonObject => authMetadata(endpoints, canRegister));
 }

@@ -21,7 +21,7 @@ export class Endpoints {
   readonly issuer: string;
 
   /**
-   * @param publicBaseUrl URL at which clients reach this server; null means `https://` and the server name
+   * @param publicBaseUrl URL at which clients reach this server; null means `https://` followed by the server name
    */
   constructor(publicBaseUrl: string | null, serverName: string) {
     this.issuer = (publicBaseUrl ?? `https://${serverName}`).replace(/\/*$/, '/');

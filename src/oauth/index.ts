@@ -12,6 +12,8 @@ export { openDelegatedAuthentication } from './delegated/open-delegated.ts';
 export { Endpoints, pagePaths } from './endpoints.ts';
 export { authMetadata } from './metadata.ts';
 export { type AuthorizationServerDeps, openAuthorizationServer } from './open.ts';
+export { ReplacementWithoutConfirmation } from './replacement-without-confirmation.ts';
+export { forgetOAuthSession } from './tokens/forgotten-session.ts';
 export { checkNotOAuth } from './tokens/refresh-check.ts';
 
 /** Folder of the pages for users. */

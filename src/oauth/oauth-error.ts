@@ -12,6 +12,7 @@ export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_scope'
   | 'slow_down'
+  | 'unauthorized_client'
   | 'unsupported_grant_type'
   | 'unsupported_response_type';
 
@@ -26,7 +27,7 @@ export class OAuthError extends Error {
 }
 
 /**
- * Headers that forbid caches to store responses with tokens and errors about them. Source: RFC 6749, section
+ * Headers that forbid caches to store responses with tokens, and the errors of the same endpoints. Source: RFC 6749, section
  * 5.1.
  */
 export const notCached = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };

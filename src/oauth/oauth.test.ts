@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
-import type { RefreshCheck } from '../accounts/index.ts';
 import { createLogger } from '../kernel/observability/index.ts';
-import { Clients } from './clients/clients.ts';
-import { oauthMigrations } from './migrations.ts';
-import type { OAuthTables } from './tables.ts';
 import {
   answerIn,
   challengeOf,
@@ -15,10 +11,9 @@ import {
   fieldsOf,
   locationOf,
   OAuthClient,
-  postJson,
   TestBrowser,
+  type WebAnswer,
 } from './test/oauth-client.ts';
-import { OAuthSessions } from './tokens/oauth-sessions.ts';
 
 const minute = 60_000;
 
@@ -26,7 +21,7 @@ const minute = 60_000;
 const lines: string[] = [];
 const authorizePath = '/_synapse/client/oauth2/authorize';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('the authorization server', () => {
     let server: TestServer;
     let clock: ManualClock;
@@ -46,13 +41,21 @@ forServerDatabases(import.meta.url, (open) => {
       client = await OAuthClient.register(server);
     });
     after(() => server.stop());
+    /** Returns the parameters of the link to the client on the page about an invalid request. */
+    const linkOf = ({ status, headers, text }: WebAnswer) => {
+      assert.deepEqual([status, headers.get('location')], [400, null]);
+      const link = /href="(io\.element\.android:[^"]+)"/.exec(text)![1]!;
+      return answerIn(link.replaceAll('&amp;', '&'), 'io.element.android:/');
+    };
 
     it('logs in by the requests of Element X in their order [option: oauth2.enabled]', async () => {
       const versions = await server.api('GET', '/_matrix/client/versions');
       assert.ok((versions.body['versions'] as string[]).includes('v1.15'));
+      const prefix = 'urn:matrix:org.matrix.msc2967.client';
+      const scope = `${prefix}:api:* ${prefix}:device:ELEMENTX`;
       const browser = new TestBrowser(server);
       const consent = await browser.open(
-        client.authorizationUrl('ELEMENTX', { login_hint: 'mxid:@alice:test' }),
+        client.authorizationUrl('ELEMENTX', { scope, login_hint: 'mxid:@alice:test' }),
       );
       assert.match(consent.text, /name="username" value="@alice:test"/);
       const back = await browser.signIn(consent, 'alice');
@@ -69,7 +72,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(rest, {
         token_type: 'Bearer',
         expires_in: 300,
-        scope: 'openid urn:matrix:client:api:* urn:matrix:client:device:ELEMENTX',
+        scope,
       });
       assert.deepEqual(await client.whoami(token), ['@alice:test', 'ELEMENTX']);
       const devices = await server.api('GET', '/_matrix/client/v3/devices/ELEMENTX', {
@@ -86,9 +89,26 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(alice.token), ['@alice:test', alice.deviceId]);
     });
 
-    it('serves the metadata of the authorization server at the paths of the specification and of MSC2965', async () => {
+    it('revokes both tokens of a session by its refresh token, also without client_id or for another client, as tools that find leaked tokens send it', async () => {
+      const browser = new TestBrowser(server);
+      for (const more of [{}, { client_id: 'unknown', token_type_hint: 'access_token' }]) {
+        const tokens = await client.logIn(browser, { deviceId: 'LEAKED' });
+        const fields = { token: tokens['refresh_token']!, ...more };
+        assert.equal((await browser.post(client.metadata['revocation_endpoint']!, fields)).status, 200);
+        assert.deepEqual(await client.whoami(tokens['access_token']), [401, 'M_UNKNOWN_TOKEN']);
+        assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
+      }
+      const empty = await browser.post(client.metadata['revocation_endpoint']!, {});
+      assert.deepEqual([empty.status, empty.json['error']], [400, 'invalid_request']);
+    });
+
+    it('serves the metadata of the authorization server at the paths of the specification, of MSC2965 and of RFC 8414', async () => {
       const unstable = await server.api('GET', '/_matrix/client/unstable/org.matrix.msc2965/auth_metadata');
       assert.deepEqual(unstable.body, client.metadata);
+      for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+        const { json, headers } = await new TestBrowser(server).get(`/.well-known/${name}`);
+        assert.deepEqual([json, headers.get('access-control-allow-origin')], [client.metadata, '*'], name);
+      }
       assert.equal(client.metadata['account_management_uri'], 'https://test/_synapse/client/account');
     });
 
@@ -106,11 +126,10 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(json['access_token']), ['@alice:test', 'OLD']);
     });
 
-    it('redirects to the client with errors of the request, and with access_denied when the user cancels', async () => {
+    it('shows errors of an authorization request on a page with a link to the client, so that no link to the server redirects to a website of an attacker, and redirects with access_denied when the user cancels', async () => {
       const browser = new TestBrowser(server);
       const refused = async (more: Record<string, string>) => {
-        const answer = await browser.get(client.authorizationUrl('D', more));
-        const parameters = answerIn(locationOf(answer), 'io.element.android:/');
+        const parameters = linkOf(await browser.get(client.authorizationUrl('D', more)));
         assert.equal(parameters.get('state'), 'the state');
         return parameters.get('error');
       };
@@ -127,7 +146,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(answerIn(locationOf(denied), 'io.element.android:/').get('error'), 'access_denied');
     });
 
-    it('refuses authorization requests without PKCE by S256, and codes without their verifier', async () => {
+    it('refuses authorization requests without PKCE by S256, and authorization codes without their verifier', async () => {
       const browser = new TestBrowser(server);
       for (const more of [
         { code_challenge: '' },
@@ -135,7 +154,7 @@ forServerDatabases(import.meta.url, (open) => {
         { code_challenge_method: 'plain' },
       ]) {
         const answer = await browser.get(client.authorizationUrl('D', more));
-        assert.equal(answerIn(locationOf(answer), 'io.element.android:/').get('error'), 'invalid_request');
+        assert.equal(linkOf(answer).get('error'), 'invalid_request');
       }
       const code = (await client.authorize(browser)).get('code')!;
       for (const code_verifier of ['', 'x'.repeat(43), challengeOf('other')]) {
@@ -150,6 +169,8 @@ forServerDatabases(import.meta.url, (open) => {
         { client_id: 'unknown' },
         { redirect_uri: 'https://attacker.example/' },
         { redirect_uri: 'io.element.android:/more' },
+        { redirect_uri: 'IO.ELEMENT.ANDROID:/' },
+        { redirect_uri: 'io.element.android:/?more' },
         { redirect_uri: '' },
       ]) {
         const answer = await browser.get(client.authorizationUrl('D', more));
@@ -157,12 +178,19 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal(answer.headers.get('location'), null);
         assert.match(answer.text, /role="alert"/);
       }
+      const attacker = `redirect_uri=${encodeURIComponent('https://attacker.example/')}`;
+      const repeated = client.authorizationUrl('D').replace('redirect_uri=', `${attacker}&redirect_uri=`);
+      assert.equal(
+        (await browser.get(repeated)).status,
+        400,
+        'the first value is checked, and no other is used',
+      );
       const code = (await client.authorize(browser)).get('code')!;
       const other = await client.exchange(code, { redirect_uri: 'io.element.android:/other' });
       assert.equal(other.json['error'], 'invalid_grant');
     });
 
-    it('accepts a code once, within five minutes, from its client, and ends the session when it is replayed', async () => {
+    it('accepts an authorization code once, within five minutes, from its client, and ends the session when the code is replayed', async () => {
       const browser = new TestBrowser(server);
       const code = (await client.authorize(browser, { deviceId: 'ONCE' })).get('code')!;
       const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
@@ -204,11 +232,32 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(renewed.json['access_token']), ['@alice:test', 'BESIDE']);
     });
 
-    it('refuses unknown grant types and clients in the form of OAuth 2.0', async () => {
+    it('refuses unknown grant types and clients with error responses of OAuth 2.0', async () => {
       assert.equal((await client.token({ grant_type: 'password' })).json['error'], 'unsupported_grant_type');
       const unknown = await client.token({ grant_type: 'refresh_token', client_id: 'unknown' });
       assert.deepEqual([unknown.status, unknown.json['error']], [401, 'invalid_client']);
       assert.equal((await client.token({})).json['error'], 'unsupported_grant_type');
+      for (const grant_type of elementX.grant_types) {
+        const { status, json } = await client.token({ grant_type });
+        assert.deepEqual([status, json['error']], [400, 'invalid_request'], grant_type);
+      }
+    });
+
+    it('fills in the user name or mail address of login_hint, and lets a signed-in user sign in again for prompt=login', async () => {
+      const hinted = async (login_hint: string) => {
+        const { text } = await new TestBrowser(server).open(client.authorizationUrl('D', { login_hint }));
+        return /name="username" value="([^"]*)"/.exec(text)?.[1];
+      };
+      assert.deepEqual(
+        [await hinted('mxid:@bob:test'), await hinted('bob@example.org'), await hinted('tel:123')],
+        ['@bob:test', 'bob@example.org', ''],
+      );
+      const browser = new TestBrowser(server);
+      await client.authorize(browser);
+      const asked = await browser.open(client.authorizationUrl('AGAIN', { prompt: 'login' }));
+      assert.match(asked.text, /name="username" value="@alice:test"/);
+      const consent = await browser.open(locationOf(await browser.signIn(asked, 'alice')));
+      assert.match(consent.text, /AGAIN/);
     });
 
     it('refuses logins of users who are locked or deactivated at any step', async () => {
@@ -231,7 +280,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(refused.text, /deactivated/);
     });
 
-    it('refuses forms to sign in or to allow a login that another site has made or that are for another browser', async () => {
+    it('refuses sign-in forms and consent forms that another site has made or that belong to another browser', async () => {
       const [attacker, victim] = [new TestBrowser(server), new TestBrowser(server)];
       const form = fieldsOf((await attacker.open(client.authorizationUrl('D'))).text);
       const login = { ...form, username: 'bob', password: 'correct horse' };
@@ -259,6 +308,7 @@ forServerDatabases(import.meta.url, (open) => {
         page.headers.get('content-security-policy')!,
         /default-src 'none'.*frame-ancestors 'none'/,
       );
+      assert.doesNotMatch(page.text, /Forgot your password/);
       assert.equal(page.headers.get('x-frame-options'), 'DENY');
       assert.equal(page.headers.get('cache-control'), 'no-store');
       assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
@@ -300,7 +350,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match((await other.open(url)).text, /name="password"/);
     });
 
-    it('logs neither codes nor tokens, passwords or cookies, also at the level debug', async () => {
+    it('logs neither authorization codes nor tokens, passwords or cookies, also at the level debug', async () => {
       const browser = new TestBrowser(server);
       const code = (await client.authorize(browser, { deviceId: 'LOGS' })).get('code')!;
       const { json } = await client.exchange(code);
@@ -335,154 +385,5 @@ forServerDatabases(import.meta.url, (open) => {
       const answer = await server.api('POST', '/_matrix/client/v3/login', { body });
       return { token: String(answer.body['access_token']), deviceId: String(answer.body['device_id']) };
     }
-  });
-
-  describe('registrations of clients', () => {
-    let server: TestServer;
-    before(async () => {
-      server = await startTestServer({
-        database: open.kind,
-        config: { oauth: { oauth2: { enabled: true } } },
-      });
-    });
-    after(() => server.stop());
-    const register = (more: Record<string, unknown>) =>
-      postJson(server, '/_synapse/client/oauth2/registration', { ...elementX, ...more });
-
-    it('returns the registered metadata, and the same client id for the same metadata', async () => {
-      const first = await register({
-        'client_name#fr': 'Élément',
-        grant_types: [...elementX.grant_types, 'x'],
-      });
-      assert.equal(first.status, 201);
-      const { client_id: id, ...rest } = first.json;
-      assert.deepEqual(rest, elementX);
-      assert.equal((await register({})).json['client_id'], id);
-      assert.notEqual((await register({ client_name: 'Other' })).json['client_id'], id);
-    });
-
-    it('refuses redirect URIs and links that do not belong to the client', async () => {
-      const refused = async (more: Record<string, unknown>) => (await register(more)).json['error'];
-      for (const uri of [
-        'example:/callback',
-        'io.element.android://callback',
-        'io.elementary:/',
-        'https://localhost/callback',
-        'http://localhost:1234/callback',
-        'http://element.io/',
-        'https://element.io.attacker.example/',
-        'https://notelement.io/',
-        'https://element.io/#fragment',
-        'https://user@element.io/',
-        'javascript:alert(1)',
-        'data:text/html,x',
-        'https://a;sandbox.element.io/',
-        'https://*.element.io/',
-        'io.element:/ x',
-      ]) {
-        assert.equal(await refused({ redirect_uris: [uri] }), 'invalid_redirect_uri', uri);
-      }
-      for (const uri of [
-        'io.element:/callback',
-        'io.element.android:callback',
-        'http://127.0.0.1/callback',
-        'http://[::1]/callback',
-        'http://localhost',
-        'https://app.element.io:5173/?query=value',
-      ]) {
-        assert.equal(await refused({ redirect_uris: [uri] }), undefined, uri);
-      }
-      assert.equal(
-        await refused({ application_type: 'web', redirect_uris: ['http://localhost/'] }),
-        'invalid_redirect_uri',
-      );
-      for (const more of [
-        { client_uri: undefined },
-        { client_uri: 'http://element.io' },
-        { client_uri: 'https://com/' },
-        { policy_uri: 'https://attacker.example/' },
-        { client_uri: 'https://element;sandbox.io/', redirect_uris: [] },
-        { logo_uri: 'data:image/png;base64,' },
-        { token_endpoint_auth_method: 'client_secret_basic' },
-        { client_name: 5 },
-        { application_type: 'x' },
-      ]) {
-        assert.equal(await refused(more), 'invalid_client_metadata', JSON.stringify(more));
-      }
-      assert.equal(await refused({ redirect_uris: [] }), 'invalid_redirect_uri');
-    });
-
-    it('keeps the registration of a client for a year after the last login or refresh', async () => {
-      const database = await open(oauthMigrations);
-      const clock = manualClock();
-      const clients = new Clients({ database, clock });
-      const owner = { userId: '@alice:test', deviceId: 'PHONE', tokenId: undefined };
-      const granted = { ...owner, scope: '', providerSession: undefined };
-      const tokens = { accessToken: 'a', refreshToken: 'b', expiresInMs: undefined };
-      const sessions = new OAuthSessions({
-        database,
-        clock,
-        clients,
-        providerSessions: undefined,
-        devices: { remove: async () => undefined } as never,
-        login: {
-          open: async (_user, _device, before) => {
-            await database.transaction(async (writer) => before?.(writer));
-            return { ...tokens, deviceId: 'PHONE' };
-          },
-        },
-        sessions: {
-          refresh: async (_token: string, _ip: string, also: RefreshCheck) => {
-            await database.transaction((writer) => also(writer, owner));
-            return tokens;
-          },
-        } as never,
-      });
-      const { clientId } = await clients.register(elementX);
-      const daysLater = async (days: number) => {
-        await clock.advance(days * 24 * 60 * minute);
-        return clients.get(clientId);
-      };
-      const redeem = async () => undefined;
-      await sessions.open(await daysLater(300), granted, redeem);
-      await sessions.refresh(await daysLater(300), 'token', '::1');
-      await database.transaction<OAuthTables, unknown>((writer) =>
-        writer.deleteFrom('oauth_sessions').execute(),
-      );
-      await daysLater(300);
-      await clients.deleteUnused();
-      assert.equal((await clients.find(clientId))?.clientId, clientId);
-      await daysLater(66);
-      await clients.deleteUnused();
-      assert.equal(await clients.find(clientId), undefined);
-    });
-
-    it('removes invisible characters from the name of a client', async () => {
-      const { json } = await register({ client_name: '\u202eElement\u0000\u200b X' });
-      assert.equal(json['client_name'], 'Element X');
-    });
-
-    it('accepts any port in a registered redirect URI to the same machine', async () => {
-      const client = await OAuthClient.register(server, {
-        ...elementX,
-        redirect_uris: ['http://127.0.0.1/back'],
-      });
-      const browser = new TestBrowser(server);
-      const ask = (uri: string) => browser.get(client.authorizationUrl('D', { redirect_uri: uri }));
-      assert.equal((await ask('http://127.0.0.1:41234/back')).status, 303);
-      assert.equal((await ask('http://127.0.0.1:41234/other')).status, 400);
-      assert.equal((await ask('http://127.0.0.1:1@attacker.example/back')).status, 400);
-    });
-  });
-
-  describe('OAuth 2.0 on a server that has not enabled it', () => {
-    it('answers 404 M_UNRECOGNIZED to requests of OAuth 2.0 [option: oauth2.enabled]', async () => {
-      const server = await startTestServer({ database: open.kind });
-      const found = await server.api('GET', '/_matrix/client/v1/auth_metadata');
-      assert.deepEqual([found.status, found.body['errcode']], [404, 'M_UNRECOGNIZED']);
-      const { status } = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
-      assert.equal(status, 404);
-      await server.stop();
-    });
   });
 });

@@ -1,4 +1,4 @@
-import type { AccountsSlice } from '../accounts/index.ts';
+import { type AccountsSlice, passwordResetPageOf } from '../accounts/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
@@ -19,7 +19,7 @@ import { clientRegistrationRoute } from './clients/registration-route.ts';
 import type { CrossSigningResets } from './cross-signing-resets.ts';
 import { deviceAuthorizationRoute, linkRoutes } from './device-grant/device-grant-routes.ts';
 import { DeviceGrants } from './device-grant/device-grants.ts';
-import { issuerRoute, resetFallbackRoute } from './discovery-routes.ts';
+import { issuerMetadataRoute, issuerRoute, resetFallbackRoute } from './discovery-routes.ts';
 import { type Endpoints, pagePaths } from './endpoints.ts';
 import { Rendezvous } from './rendezvous/rendezvous.ts';
 import { rendezvousRoutes } from './rendezvous/rendezvous-routes.ts';
@@ -106,6 +106,7 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
   const routes: Route[] = [
     resetFallbackRoute(async () => accountUrl),
     issuerRoute(async () => endpoints.issuer),
+    issuerMetadataRoute(endpoints, canRegister),
     clientRegistrationRoute(clients, limiter(addressRate)),
     ...authorizationRoutes({ ...pageDeps, codes }),
     ...tokenRoutes({ clients, codes, deviceGrants: grants, sessions: oauthSessions, accounts }),
@@ -116,6 +117,7 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
       login,
       logins: deps.sso?.logins,
       marks: new SignInMarks(deps.randomness),
+      resetPage: passwordResetPageOf(slice.passwordChange),
     }),
     ...accountPageRoutes({
       ...deps,

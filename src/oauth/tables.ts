@@ -5,7 +5,7 @@ export interface OAuthTables {
     /** JSON object: the registered metadata. */
     metadata: string;
     created_at: number;
-    /** When it last registered, or opened or refreshed a session, up to a day too early. */
+    /** When the client last registered, or opened or refreshed a session, up to a day too early. */
     last_used_at: number;
   };
   /** Sessions that were opened by OAuth 2.0: each is one device. */
@@ -16,8 +16,8 @@ export interface OAuthTables {
     scope: string;
   };
   /**
-   * Refresh tokens that were exchanged. One that is sent again, after its successor was used, is a sign of
-   * theft.
+   * Refresh tokens that were exchanged. A token that is sent again, after its successor was used, is a sign
+   * of theft.
    */
   oauth_exchanged_tokens: {
     /** SHA-256 of the token, base64url. */
@@ -37,7 +37,7 @@ export interface OAuthTables {
     /** SHA-256 of the code verifier, base64url. */
     code_challenge: string;
     expires_at: number;
-    /** Whether it has been exchanged for tokens: 0 or 1. */
+    /** Whether the code has been exchanged for tokens: 0 or 1. */
     redeemed: number;
     /** JSON of the session at the identity provider that has authenticated the user; null for a password. */
     provider_session: string | null;
@@ -45,16 +45,16 @@ export interface OAuthTables {
   oauth_device_grants: {
     /** SHA-256 of the device code, base64url. */
     hash: string;
-    /** What the user enters, without the hyphen. */
+    /** The code that the user enters, without its hyphen. */
     user_code: string;
     client_id: string;
     device_id: string;
     scope: string;
     expires_at: number;
-    /** When the client last asked for its tokens; 0 before. */
+    /** When the client last polled for its tokens; 0 before the first poll. */
     polled_at: number;
     decision: 'pending' | 'approved' | 'denied' | 'redeemed';
-    /** The user who has decided. */
+    /** The user who has allowed or refused the login; null until then. */
     user_id: string | null;
     /** JSON of the session at the identity provider that has authenticated the user; null for a password. */
     provider_session: string | null;
@@ -64,7 +64,7 @@ export interface OAuthTables {
     /** SHA-256 of the value of the cookie, base64url. */
     hash: string;
     user_id: string;
-    /** When the user last entered a password, or came from an identity provider. */
+    /** When the user last entered a password, here or at an identity provider that had to ask for it; else 0. */
     authenticated_at: number;
     expires_at: number;
     /** JSON of the session at the identity provider that has authenticated the user; null for a password. */

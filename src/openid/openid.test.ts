@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
@@ -18,9 +18,9 @@ async function openTokens(open: OpenDatabase) {
   return { clock, database, jobs, tokens };
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('OpenID tokens', () => {
-    it('identify the user who requested them for an hour, and cannot be requested for other users', async () => {
+    it('issues a token that identifies its user for an hour, and refuses tokens for other users with 403', async () => {
       const { clock, tokens } = await openTokens(open);
       const http = await RoutesUnderTest.start(openIdRoutes(tokens, 'test'), clock);
       try {
@@ -39,7 +39,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are stored as hashes only, and deleted after they have expired', async () => {
+    it('stores tokens as hashes only, and deletes them after they have expired', async () => {
       const { clock, database, jobs, tokens } = await openTokens(open);
       await jobs.start();
       const rows = () => database.reader<OpenIdTables>().selectFrom('openid_tokens').selectAll().execute();

@@ -3,6 +3,7 @@ import type { Logger } from '../kernel/observability/index.ts';
 import { Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import { presenceFacts } from './presence-fact.ts';
+import type { PresenceRouting } from './presence-routing.ts';
 import type { PresenceStatus } from './presence-status.ts';
 
 export interface AnnouncementsDeps {
@@ -10,6 +11,8 @@ export interface AnnouncementsDeps {
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Absent: only users who share a room are notified. */
+  readonly routing?: PresenceRouting | undefined;
 }
 
 interface Pending {
@@ -104,7 +107,8 @@ export class Announcements {
     }
     const { streams, clock } = this.#deps;
     this.#notBefore = clock.monotonic() + Math.min(maxPause, (notified * 1_000) / maxNotifiedPerSecond);
-    if (!this.#closed) streams.announce(this.stream, { changes, rooms });
+    const routed = await this.#deps.routing?.receiversOf(changes);
+    if (!this.#closed) streams.announce(this.stream, { changes, rooms, ...(routed && { routed }) });
   }
 
   #roomsOf(userId: string): Promise<string[]> {

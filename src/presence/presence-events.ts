@@ -78,6 +78,10 @@ export class PresenceEvents implements PresenceSection {
     for (const fact of facts) {
       const own = fact.changes.get(userId);
       if (own) found.set(userId, own);
+      for (const user of fact.routed?.get(userId) ?? []) {
+        const status = this.#deps.presence.peek(user) ?? fact.changes.get(user);
+        if (status) found.set(user, status);
+      }
       for (const [roomId, users] of fact.rooms) {
         if (rooms.get(roomId)?.membership !== 'join') continue;
         for (const user of users) {
@@ -86,12 +90,15 @@ export class PresenceEvents implements PresenceSection {
         }
       }
     }
-    await this.#addOffline(found, await this.#met(userId, rooms, newRooms, { after, upTo }));
+    await this.#addOffline(found, await this.#newlySharing(userId, rooms, newRooms, { after, upTo }));
     return found;
   }
 
-  /** The users whom a user has met since the last sync: the members of new rooms, and new members. */
-  async #met(
+  /**
+   * Returns the users who have begun to share a room with a user since the last sync: the members of new
+   * rooms, and new members.
+   */
+  async #newlySharing(
     userId: string,
     rooms: ReadonlyMap<string, UserRoom>,
     newRooms: readonly UserRoom[],
@@ -107,7 +114,10 @@ export class PresenceEvents implements PresenceSection {
     for (const { roomId, users } of this.#joins.between(after, upTo) ?? []) {
       if (rooms.get(roomId)?.membership !== 'join') continue;
       const head = await this.#head(roomId);
-      for (const user of users) if (user !== userId && head?.membership(user) === 'join') met.add(user);
+      for (const user of users) {
+        if (user !== userId && head?.membership(user) === 'join') met.add(user);
+        if (met.size >= maxUsers) return met;
+      }
     }
     return met;
   }
@@ -126,6 +136,7 @@ export class PresenceEvents implements PresenceSection {
   async #all(userId: string): Promise<Map<string, PresenceStatus>> {
     const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
     const found = await this.#present(rooms);
+    for (const [user, status] of await this.#deps.presence.routedTo(userId)) found.set(user, status);
     const own = this.#deps.presence.peek(userId);
     if (own) found.set(userId, own);
     if (!this.#includeOffline) return found;
@@ -147,7 +158,8 @@ export class PresenceEvents implements PresenceSection {
     for (const { roomId } of rooms) {
       const head = await this.#head(roomId);
       if (!head) continue;
-      const candidates = presence.present.size < head.members.size ? presence.present : head.members;
+      const candidates =
+        presence.presentUsers.size < head.members.size ? presence.presentUsers : head.members;
       for (const user of candidates.keys()) {
         if (found.has(user) || head.membership(user) !== 'join') continue;
         const status = presence.peek(user);

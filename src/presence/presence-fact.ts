@@ -6,21 +6,25 @@ export interface PresenceFact {
   readonly changes: ReadonlyMap<string, PresenceStatus>;
   /** Room id to the users whose new presence is sent to the members of that room. */
   readonly rooms: ReadonlyMap<string, readonly string[]>;
+  /** Further users who receive changes: the users whose presence they receive. */
+  readonly routed?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** The maps as lists of their entries. */
 type Encoded = readonly [
   changes: readonly (readonly [userId: string, Omit<PresenceStatus, 'statusMsg'> & { statusMsg?: string }])[],
   rooms: readonly (readonly [roomId: string, userIds: readonly string[]])[],
+  routed: readonly (readonly [receiver: string, userIds: readonly string[]])[],
 ];
 
 export const presenceFacts: FactCodec<PresenceFact> = {
-  encode: ({ changes, rooms }) => [[...changes], [...rooms]] as Encoded,
+  encode: ({ changes, rooms, routed = [] }) => [[...changes], [...rooms], [...routed]] as Encoded,
   decode: (json) => {
-    const [changes, rooms] = json as Encoded;
+    const [changes, rooms, routed] = json as Encoded;
     return {
       changes: new Map(changes.map(([userId, status]) => [userId, { statusMsg: undefined, ...status }])),
       rooms: new Map(rooms),
+      ...(routed.length > 0 && { routed: new Map(routed) }),
     };
   },
 };

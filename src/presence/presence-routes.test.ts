@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../test/support/databases/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -12,7 +12,7 @@ const v3 = '/_matrix/client/v3';
 
 type SyncBody = { next_batch: string; presence?: { events: { sender: string; content: object }[] } };
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`presence over HTTP on ${database}`, () => {
     let server: TestServer;
     let alice: TestUser;
@@ -59,7 +59,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(third.presence, undefined);
     });
 
-    it('is set by a sync and sent to users sharing a room in their next sync', async () => {
+    it('sets the presence of a user by a sync, and sends it to users who share a room in their next sync', async () => {
       const first = await sync(bob, { set_presence: 'offline' });
       assert.deepEqual(senders(first), []);
       const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 10_000 });
@@ -76,7 +76,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(senders(await sync(bob, { set_presence: 'offline', filter })), []);
     });
 
-    it('is set by its user, with a status message', async () => {
+    it('sets presence and status message by PUT /presence/{userId}/status', async () => {
       const { next_batch: since } = await sync(bob, { set_presence: 'offline' });
       assert.equal((await set(alice, alice, { presence: 'unavailable', status_msg: 'Tea' })).status, 200);
       const answer = await sync(bob, { set_presence: 'offline', since, timeout: 10_000 });
@@ -101,7 +101,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('rejects a malformed presence with 400', async () => {
+    it('rejects a malformed PUT /presence/{userId}/status with 400', async () => {
       for (const body of [{}, { presence: 'asleep' }, { presence: 'online', status_msg: 5 }, []]) {
         assert.equal((await set(alice, alice, body)).status, 400, JSON.stringify(body));
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
-import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { compileFilter } from '../filters/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
@@ -80,9 +80,9 @@ class PresenceUnderTest {
 const second = 1_000;
 const minute = 60 * second;
 
-forEachDatabase((open) => {
-  describe('presence', () => {
-    it('is sent to users sharing a room, and to the user themself', async () => {
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('Presence and PresenceEvents', () => {
+    it('sends the presence of a user to the user and to users who share a room', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       await under.rooms.room(carol);
@@ -100,7 +100,7 @@ forEachDatabase((open) => {
       assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
     });
 
-    it('shows offline members once to a user who joins their room, and that user to them', async () => {
+    it('sends the presence of offline members once to a user who joins their room, and the presence of that user to them', async () => {
       const under = await PresenceUnderTest.open(open);
       const room = await under.rooms.room(alice, bob);
       const before = under.now;
@@ -113,7 +113,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await under.presenceEvents(carol, under.now), {});
     });
 
-    it('becomes offline 30 seconds after the last sync', async () => {
+    it('makes a user offline 30 seconds after the last sync', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       const end = under.sync(alice);
@@ -125,13 +125,13 @@ forEachDatabase((open) => {
       await under.pass(second);
       await under.pass(30 * second);
       assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'offline' });
-      assert.equal(under.presence.present.size, 0);
+      assert.equal(under.presence.presentUsers.size, 0);
       await under.presence.stop();
       const status = await under.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.lastActive > 0], ['offline', true]);
     });
 
-    it('becomes unavailable without activity, and online again with a message', async () => {
+    it('makes a syncing user unavailable without activity, and online again with a message', async () => {
       const under = await PresenceUnderTest.open(open);
       const roomId = await under.rooms.room(alice, bob);
       under.sync(alice);
@@ -145,7 +145,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await under.presenceEvents(bob, idle), { [alice]: 'online' });
     });
 
-    it('is set by the user, with a status message that survives restarts', async () => {
+    it('stores a presence that the user sets, with a status message that survives restarts', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       const device = { userId: alice, deviceId: 'D' };
@@ -170,7 +170,7 @@ forEachDatabase((open) => {
       await third.presence.stop();
     });
 
-    it('is exchanged between a joining user and the members of the room', async () => {
+    it('exchanges the presence of a joining user and of the members of the room', async () => {
       const under = await PresenceUnderTest.open(open);
       const roomId = await under.rooms.room(alice);
       under.sync(alice);
@@ -188,7 +188,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await under.presenceEvents(carol, left), {});
     });
 
-    it('costs neither queries nor writes while users sync', async () => {
+    it('makes neither queries nor writes while users sync', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       const { reads } = under.rooms.database.statistics;
@@ -209,7 +209,7 @@ forEachDatabase((open) => {
       assert.equal(JSON.stringify(under.rooms.database.statistics), before);
     });
 
-    it('announces changes together, and less often the more is announced', async () => {
+    it('announces changes together, and less often the more users receive them', async () => {
       const under = await PresenceUnderTest.open(open);
       const users = Array.from({ length: 50 }, (_, index) => `@user${index}:test`);
       await under.rooms.room(alice, ...users);
@@ -240,7 +240,42 @@ forEachDatabase((open) => {
       assert.deepEqual(await untracked.presenceEvents(alice, undefined), {});
     });
 
-    it('is not sent for ignored users', async () => {
+    it('stores the presence of remote users only once they share a room with a local user', async () => {
+      const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
+      const [dora, eve] = ['@dora:far', '@eve:far'];
+      const under = await PresenceUnderTest.open(open);
+      under.presence.report(dora, status, false);
+      under.presence.report(eve, status, false);
+      assert.deepEqual(
+        [dora, eve].map((userId) => under.presence.peek(userId)?.presence),
+        ['online', 'online'],
+      );
+      under.presence.report(eve, { ...status, statusMsg: 'near' }, true);
+      await under.pass(minute);
+      await under.presence.stop();
+      assert.deepEqual([...(await under.presence.lastKnown([dora, eve])).keys()], [eve]);
+    });
+
+    it('keeps the presence of at most 10,000 remote users of a server who share no room', async () => {
+      const status = {
+        presence: 'online',
+        statusMsg: undefined,
+        lastActive: 5,
+        currentlyActive: true,
+      } as const;
+      const under = await PresenceUnderTest.open(open);
+      for (let n = 0; n < 10_010; n++) under.presence.report(`@u${n}:evil`, status, false);
+      assert.equal(under.presence.presentUsers.size, 10_000);
+      under.presence.report('@shared:evil', status, true);
+      assert.equal(under.presence.presentUsers.size, 10_001);
+      await under.pass(30 * minute);
+      assert.equal(under.presence.presentUsers.size, 0);
+      under.presence.report('@u0:evil', status, false);
+      assert.equal(under.presence.presentUsers.size, 1);
+      await under.presence.stop();
+    });
+
+    it('does not send the presence of ignored users', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob, carol);
       const before = under.now;
@@ -271,7 +306,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('is not sent in rooms with more than 1,000 joined members', async () => {
+    it('does not send presence in rooms with more than 1,000 joined members', async () => {
       const under = await PresenceUnderTest.open(open);
       const roomId = await under.rooms.room(alice, bob);
       const join = (index: number) => under.rooms.join(`@user${index}:test`, roomId);

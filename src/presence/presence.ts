@@ -7,6 +7,7 @@ import { forbidden } from '../protocol/index.ts';
 import type { RoomFact, RoomReader } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
 import type { PresenceConfig } from './config.ts';
+import type { PresenceRouting } from './presence-routing.ts';
 import {
   mustBeSent,
   offline,
@@ -18,6 +19,7 @@ import { PresenceWriter } from './presence-writer.ts';
 import { ReportedPresence } from './reported-presence.ts';
 import { readPresence, readPresent } from './store.ts';
 import type { PresenceTables } from './tables.ts';
+import { UnsharedUsers } from './unshared-users.ts';
 import { UserActivity } from './user-activity.ts';
 
 export interface PresenceDeps {
@@ -28,6 +30,8 @@ export interface PresenceDeps {
   readonly log: Logger;
   /** `rc_presence.per_user` */
   readonly limiter: Pick<RateLimiter, 'take' | 'tryTake'>;
+  /** Sends presence to further users; absent: there are none. */
+  readonly routing?: PresenceRouting | undefined;
 }
 
 /** The device of a user. */
@@ -39,7 +43,7 @@ export interface PresentDevice {
 }
 
 /** A user who is not offline, or became offline recently. */
-interface Present {
+interface PresentUser {
   readonly userId: string;
   source: PresenceSource;
   /** The presence that was announced last. */
@@ -60,7 +64,8 @@ export class Presence {
   readonly announcements: Announcements;
   readonly #deps: PresenceDeps;
   readonly #enabled: PresenceConfig['presence']['enabled'];
-  readonly #users = new Map<string, Present>();
+  readonly #users = new Map<string, PresentUser>();
+  readonly #unshared = new UnsharedUsers();
   readonly #writer: PresenceWriter;
 
   constructor(deps: PresenceDeps, enabled: PresenceConfig['presence']['enabled']) {
@@ -80,6 +85,11 @@ export class Presence {
     return this.#enabled !== false;
   }
 
+  /** Whether modules route presence, so that local users may see users with whom they share no room. */
+  get isRouted(): boolean {
+    return this.#deps.routing !== undefined;
+  }
+
   /** Restores the stored presence after a restart; users who do not sync again soon become offline. */
   async start(): Promise<void> {
     if (!this.isEnabled) return;
@@ -89,7 +99,7 @@ export class Presence {
       const activity = new UserActivity(lastActive);
       activity.statusMsg = statusMsg;
       activity.restore(presence, now);
-      const user: Present = { userId, source: activity, announced: activity.at(now), timer: undefined };
+      const user: PresentUser = { userId, source: activity, announced: activity.at(now), timer: undefined };
       this.#users.set(userId, user);
       this.#arm(user);
     }
@@ -142,16 +152,22 @@ export class Presence {
   }
 
   /** Records an activity of a local user. */
-  act(userId: string): void {
+  recordActivity(userId: string): void {
     const user = this.#users.get(userId);
     if (!(user?.source instanceof UserActivity)) return;
-    user.source.act(this.#deps.clock.now());
+    user.source.recordActivity(this.#deps.clock.now());
     this.#update(user);
   }
 
-  /** Takes the presence of a remote user from its server. */
-  report(userId: string, status: PresenceStatus): void {
-    if (this.#enabled === true) this.#report(userId, status, this.#deps.clock.now() + reportLifetime);
+  /**
+   * Takes the presence of a remote user from its server.
+   * @param sharesRoom whether the user shares a room with a local user; other users are bounded in number, and not stored
+   */
+  report(userId: string, status: PresenceStatus, sharesRoom = true): void {
+    if (this.#enabled !== true) return;
+    if (sharesRoom) this.#unshared.delete(userId);
+    else if (!this.#users.has(userId) && !this.#unshared.add(userId)) return;
+    this.#report(userId, status, this.#deps.clock.now() + reportLifetime);
   }
 
   /** Takes the presence of a user from a module; it holds until the module reports another. */
@@ -168,10 +184,21 @@ export class Presence {
   /** @throws MatrixError M_FORBIDDEN for users who share no room with the viewer */
   async get(viewer: string, userId: string): Promise<PresenceStatus> {
     if (!this.isEnabled) return offline;
-    if (viewer !== userId && !(await this.#deps.engine.shareRoom(viewer, userId))) {
+    if (viewer !== userId && !(await this.#maySee(viewer, userId))) {
       throw forbidden('You do not share a room with this user');
     }
     return this.peek(userId) ?? (await this.lastKnown([userId])).get(userId) ?? offline;
+  }
+
+  /** Returns the users of other rooms who are present and whom a user may see. */
+  async routedTo(viewer: string): Promise<Map<string, PresenceStatus>> {
+    const interests = await this.#deps.routing?.interestsOf(viewer);
+    const found = new Map<string, PresenceStatus>();
+    for (const userId of interests === 'all' ? this.#users.keys() : (interests ?? [])) {
+      const status = this.peek(userId);
+      if (status && status.presence !== 'offline') found.set(userId, status);
+    }
+    return found;
   }
 
   /**
@@ -196,19 +223,26 @@ export class Presence {
   }
 
   /** All users who are not offline, and some who became offline recently. */
-  get present(): ReadonlyMap<string, unknown> {
+  get presentUsers(): ReadonlyMap<string, unknown> {
     return this.#users;
   }
 
+  async #maySee(viewer: string, userId: string): Promise<boolean> {
+    const { engine, routing } = this.#deps;
+    if (await engine.shareRoom(viewer, userId)) return true;
+    const interests = await routing?.interestsOf(viewer);
+    return interests === 'all' || interests?.has(userId) === true;
+  }
+
   #roomFact({ stored, onTimeline, membershipChanges, roomId }: RoomFact): void {
-    if (onTimeline) this.act(stored.event.sender);
+    if (onTimeline) this.recordActivity(stored.event.sender);
     for (const { userId, from, to } of membershipChanges) {
       const user = to === 'join' && from !== 'join' ? this.#users.get(userId) : undefined;
       if (user) this.announcements.add(userId, user.announced, roomId);
     }
   }
 
-  #local(userId: string): { user: Present; activity: UserActivity } {
+  #local(userId: string): { user: PresentUser; activity: UserActivity } {
     const known = this.#users.get(userId);
     if (known?.source instanceof UserActivity) return { user: known, activity: known.source };
     const unwritten = this.#writer.get(userId);
@@ -222,7 +256,7 @@ export class Presence {
   }
 
   /** Restores the stored status message of a user who comes back. */
-  async #restoreStatusMessage(user: Present, activity: UserActivity): Promise<void> {
+  async #restoreStatusMessage(user: PresentUser, activity: UserActivity): Promise<void> {
     const { database, log } = this.#deps;
     try {
       const stored = await readPresence(database.reader<PresenceTables>(), [user.userId]);
@@ -245,22 +279,25 @@ export class Presence {
     this.#update(user);
   }
 
-  /** Tells others if there is something to tell, and looks again when there may be. */
-  #update(user: Present): void {
+  /** Announces and stores the presence of a user if it has changed, and sets the timer of its next change. */
+  #update(user: PresentUser): void {
     const status = user.source.at(this.#deps.clock.now());
     if (mustBeSent(user.announced, status)) {
       user.announced = status;
       this.announcements.add(user.userId, status);
-      this.#writer.put(user.userId, status);
+      if (!this.#unshared.has(user.userId)) this.#writer.put(user.userId, status);
     }
     if (status.presence === 'offline' && user.source.nextChange(this.#deps.clock.now()) === undefined) {
       user.timer?.timer.cancel();
-      if (this.#users.get(user.userId) === user) this.#users.delete(user.userId);
+      if (this.#users.get(user.userId) === user) {
+        this.#users.delete(user.userId);
+        this.#unshared.delete(user.userId);
+      }
     } else this.#arm(user);
   }
 
   /** Sets the timer of the next change, unless one is due earlier: that costs less than a new timer for every sync. */
-  #arm(user: Present): void {
+  #arm(user: PresentUser): void {
     const { clock } = this.#deps;
     const now = clock.now();
     const next = user.source.nextChange(now);

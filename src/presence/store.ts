@@ -2,7 +2,7 @@ import type { Database, Reader } from '../kernel/database/index.ts';
 import type { PresenceState, PresenceStatus } from './presence-status.ts';
 import type { PresenceTables } from './tables.ts';
 
-/** Bounds the users in one query. */
+/** Maximum number of users in one query. */
 const chunk = 500;
 
 /** Reads the stored presence of these users; users without a row are absent. */

@@ -14,9 +14,11 @@ export const presenceSyncSource = (
   name: 'presence',
   follow(feeds) {
     feeds.followMembers(presenceStream, ({ rooms }) => rooms.keys());
-    feeds.followUsers(presenceStream, ({ changes }) => changes.keys());
+    feeds.followUsers(presenceStream, ({ changes, routed }) =>
+      routed ? [...changes.keys(), ...routed.keys()] : changes.keys(),
+    );
     if (!isEnabled) return;
-    // The members of a room meet a user who joins it.
+    // A user who joins a room and its members receive each other's presence.
     feeds.followMembers(engine.stream, ({ roomId, membershipChanges }) =>
       hasJoin(membershipChanges) ? [roomId] : noRooms,
     );

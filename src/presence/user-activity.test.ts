@@ -54,19 +54,19 @@ test('a user has the highest presence of their devices', () => {
   assert.equal(activity.presenceOf('B'), undefined);
 });
 
-test('activity ends unavailability, but not a presence that was set to offline', () => {
+test('an activity makes an unavailable user online, but not a user who has set the presence to offline', () => {
   const activity = new UserActivity();
   activity.set('A', 'unavailable', start);
   activity.beginSync('A', start);
   assert.deepEqual(states(activity, 10), ['unavailable']);
-  activity.act(start + 20);
+  activity.recordActivity(start + 20);
   assert.deepEqual(states(activity, 20), ['online, active']);
   activity.set('A', 'offline', start + 30);
-  activity.act(start + 40);
+  activity.recordActivity(start + 40);
   assert.deepEqual(states(activity, 40), ['offline'], 'as the client asked for');
 });
 
-test('the devices of a user are bounded', () => {
+test('UserActivity distinguishes a bounded number of devices of a user', () => {
   const activity = new UserActivity();
   for (let device = 0; device < 200; device++) activity.set(`${device}`, 'online', start + device);
   assert.equal(activity.presenceOf('0'), undefined);

@@ -71,7 +71,7 @@ export class UserActivity implements PresenceSource {
   }
 
   /** Records an activity of the user: all unavailable devices become online. */
-  act(now: number): void {
+  recordActivity(now: number): void {
     for (const [deviceId, device] of this.#devices) {
       if (device.presence === 'offline') continue;
       device.presence = 'online';

@@ -32,6 +32,9 @@ export function checkValue(field: string, value: JsonValue): void {
   if (field === 'm.tz') checkText(field, value, maxNameLength);
 }
 
+/** Cuts a display name to its maximum length: names that identity providers and modules give to new users are not checked. */
+export const boundedName = (name: string) => name.slice(0, maxNameLength).toWellFormed();
+
 function checkText(field: string, value: JsonValue, maxLength: number): void {
   if (typeof value !== 'string') throw invalidParam(`'${field}' must be a string`);
   if (value.length > maxLength) throw invalidParam(`'${field}' has at most ${maxLength} characters`);

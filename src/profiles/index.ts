@@ -1,6 +1,7 @@
 /** Profiles: display names, avatars and other fields that users set for themselves. */
 
 export { fieldOf } from './fields.ts';
+export { listedProfile, readListedFields } from './listed-profiles.ts';
 export { profileMigrations } from './migrations.ts';
 export { openProfileRequests, openProfiles } from './open.ts';
 export {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { AccountsServer, type AccountsServerOptions } from '../../test/support/servers/accounts-server.ts';
 import { AccountReader } from '../accounts/index.ts';
+import { migrate } from '../kernel/database/index.ts';
 import { profileMigrations } from './migrations.ts';
 import {
   type AvatarFiles,
@@ -13,6 +15,7 @@ import {
   type RemoteProfiles,
 } from './profiles.ts';
 import { type ProfileAccessOptions, profileRoutes } from './routes.ts';
+import type { ProfileTables } from './tables.ts';
 
 interface Setup extends AccountsServerOptions {
   readonly profile?: Partial<ProfileOptions & ProfileAccessOptions>;
@@ -31,7 +34,7 @@ const defaults = {
   limit_profile_requests_to_users_who_share_rooms: false,
 };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   let profiles: Profiles;
   afterEach(() => server.stop());
@@ -68,6 +71,31 @@ forEachDatabase((open) => {
       assert.deepEqual((await get('@alice:test')).body, { displayname: 'alice' });
       assert.deepEqual(codeOf(await get('@bob:test')), [404, 'M_NOT_FOUND']);
       assert.deepEqual(codeOf(await get('bob')), [400, 'M_INVALID_PARAM']);
+    });
+
+    it('have the first 256 characters of a display name that was not checked before the registration, or before names had a bound', async () => {
+      // PostgreSQL cannot compress this text so that it fits into an index.
+      const long = Array.from({ length: 100 }, (_, n) => hash('sha256', `${n}`, 'base64')).join('');
+      const database = await open(profileMigrations.filter(({ name }) => name < 'profiles/0003'));
+      const names = { '@ann:test': long, '@ben:test': `${'x'.repeat(255)}🦊🦊`, '@eva:test': 'Eva' };
+      await database.transaction<ProfileTables, void>(async (writer) => {
+        for (const [user_id, name] of Object.entries(names)) {
+          const row = { user_id, field: 'displayname', value: JSON.stringify(name) };
+          await writer.insertInto('profile_fields').values(row).execute();
+        }
+      });
+      await migrate(database, profileMigrations);
+      const rows = await database.reader<ProfileTables>().selectFrom('profile_fields').selectAll().execute();
+      const found = rows.map(({ user_id: userId, value }) => [userId, JSON.parse(value)]);
+      assert.deepEqual(Object.fromEntries(found), {
+        '@ann:test': long.slice(0, 256),
+        '@ben:test': `${'x'.repeat(255)}\ufffd`,
+        '@eva:test': 'Eva',
+      });
+      await start();
+      const account = { userId: '@ann:test', isGuest: false, displayName: long };
+      await server.streams.write((writer, publish) => profiles.registered(writer, publish, account));
+      assert.deepEqual(await profiles.read('@ann:test'), { displayname: long.slice(0, 256) });
     });
 
     it('store display names, avatars and other fields of any JSON', async () => {
@@ -254,10 +282,10 @@ forEachDatabase((open) => {
     it('are deleted when the account is deactivated with erase: true only', async () => {
       await start();
       const { userId } = await server.register('alice');
-      await server.slice.accounts.deactivate(userId, false);
+      await server.slice.accounts.deactivate(userId, { erase: false, byAdmin: false });
       assert.deepEqual(codeOf(await get('@alice:test')), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await profiles.read(userId), { displayname: 'alice' });
-      await server.slice.accounts.deactivate(userId, true);
+      await server.slice.accounts.deactivate(userId, { erase: true, byAdmin: false });
       assert.deepEqual(await profiles.read(userId), {});
     });
   });

@@ -12,7 +12,8 @@ import {
   serverOfUser,
 } from '../protocol/index.ts';
 import type { ProfilesConfig } from './config.ts';
-import { checkField, checkProfileSize, checkValue, fieldOf, isRemoval } from './fields.ts';
+import { boundedName, checkField, checkProfileSize, checkValue, fieldOf, isRemoval } from './fields.ts';
+import { beginListedProfile } from './listed-profiles.ts';
 import { deleteField, deleteProfile, readProfile, writeField } from './store.ts';
 import type { ProfileTables } from './tables.ts';
 
@@ -104,6 +105,18 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
+   * Checks fields of a local user before they are set, also those that the options of avatars forbid.
+   * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
+   */
+  async checkAll(userId: string, fields: JsonObject): Promise<void> {
+    for (const [field, value = null] of Object.entries(fields)) {
+      this.check(field, value);
+      if (field === 'avatar_url' && !isRemoval(field, value)) await this.#checkAvatar(value as string);
+    }
+    if (Object.keys(fields).length > 0) checkProfileSize({ ...(await this.read(userId)), ...fields });
+  }
+
+  /**
    * Sets a field.
    * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
    */
@@ -143,8 +156,8 @@ export class Profiles implements AccountLifecycle {
   /** Sets the display name of a new user, by default to the localpart. */
   async registered(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void> {
     const { userId, isGuest } = account;
-    if (isGuest) return;
-    const name = account.displayName ?? localpartOf(userId);
+    if (isGuest) return beginListedProfile(writerFor<ProfileTables>(writer), userId);
+    const name = boundedName(account.displayName ?? localpartOf(userId));
     await writeField(writerFor<ProfileTables>(writer), userId, 'displayname', name);
     publish(this.profileStream, { userId, field: 'displayname' });
   }

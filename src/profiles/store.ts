@@ -1,5 +1,6 @@
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { JsonObject, JsonValue } from '../protocol/index.ts';
+import { listedProfile, updateListedProfile } from './listed-profiles.ts';
 import type { ProfileTables } from './tables.ts';
 
 /** Reads all fields of a user's profile. */
@@ -25,6 +26,7 @@ export async function writeField(
     .values({ user_id: userId, field, value: text })
     .onConflict((conflict) => conflict.columns(['user_id', 'field']).doUpdateSet({ value: text }))
     .execute();
+  await updateListedProfile(writer, userId, field, text);
 }
 
 /** @returns whether the field existed */
@@ -38,7 +40,9 @@ export async function deleteField(
     .where('user_id', '=', userId)
     .where('field', '=', field)
     .executeTakeFirst();
-  return result.numDeletedRows > 0n;
+  if (result.numDeletedRows === 0n) return false;
+  await updateListedProfile(writer, userId, field, undefined);
+  return true;
 }
 
 export async function deleteProfile(writer: Writer<ProfileTables>, userId: string): Promise<string[]> {
@@ -46,6 +50,11 @@ export async function deleteProfile(writer: Writer<ProfileTables>, userId: strin
     .deleteFrom('profile_fields')
     .where('user_id', '=', userId)
     .returning('field')
+    .execute();
+  await writer
+    .updateTable('listed_profiles')
+    .set(listedProfile(userId, {}))
+    .where('user_id', '=', userId)
     .execute();
   return rows.map((row) => row.field);
 }

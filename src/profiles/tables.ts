@@ -7,4 +7,14 @@ export interface ProfileTables {
     /** JSON. */
     value: string;
   };
+  /** What lists of users are searched for and sorted by: one row for each local account. */
+  listed_profiles: {
+    user_id: string;
+    /** JSON; empty for users without a name. */
+    displayname: string;
+    /** The first 200 characters of the JSON; empty for users without an avatar. */
+    avatar_url: string;
+    /** The localpart and the display name, on a line each, in lower case. */
+    search_text: string;
+  };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { alice, bob } from '../../test/support/rooms/rooms.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { setRuleEnabled } from '../protocol/index.ts';
@@ -8,7 +8,7 @@ import { pushManifest } from './manifest.ts';
 import type { PushTables } from './tables.ts';
 import { openUnread } from './test/unread-under-test.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('pushManifest.accountRows', () => {
     it('deletes the tallies of deactivated accounts, and the push rules of erased ones', async () => {
       const { under, roomId, unread, counts, rules } = await openUnread(open);

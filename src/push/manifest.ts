@@ -4,6 +4,7 @@ import { pushMigrations } from './migrations.ts';
 
 export const pushManifest = {
   name: 'push',
+  numbers: [{ bound: 'positions', table: 'push_rules', column: 'position' }],
   options: { push: pushSection },
   migrations: pushMigrations,
   accountRows: {

@@ -1,11 +1,13 @@
 import { writerFor } from '../kernel/database/index.ts';
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { pusherChecks } from './checks.ts';
 import { pusherMigrations } from './migrations.ts';
 import { deletePushers } from './store.ts';
 import type { PusherTables } from './tables.ts';
 
 export const pushersManifest = {
   name: 'pushers',
+  checks: pusherChecks,
   migrations: pusherMigrations,
   accountRows: {
     tables: [

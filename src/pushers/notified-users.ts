@@ -14,6 +14,8 @@ export interface NotifiedUsers {
    * @param userIds members of the room, or the user whom the event invites
    */
   of(stored: StoredEvent, userIds: readonly string[]): Promise<ReadonlyMap<string, EventNotification>>;
+  /** Returns how an event that has waited notifies a user; `undefined` when the user has read or answered it, for instance. */
+  ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined>;
 }
 
 /** Counts the unread notifications of users; declared here, supplied at composition. */

@@ -92,8 +92,8 @@ export async function openPushers(deps: PusherSliceDeps) {
   const queueing = new PushQueueing({
     ...deps,
     jitter: options.jitter_delay,
-    mailAdded: mailPushers && ((writer, push) => mailPushers.added(writer, push)),
-    pushAdded: ({ id }) => httpPushers.kick(id),
+    mailAdded: mailPushers && ((writer, pushes) => mailPushers.added(writer, pushes)),
+    pushAdded: ({ id }) => httpPushers.sendPending(id),
   });
   const routes = [
     ...pusherRoutes(pushers, deps.userLimiter(setRate), deps.allowsPlainHttp),
@@ -105,16 +105,20 @@ export async function openPushers(deps: PusherSliceDeps) {
     await forgetCursor(database, queueName);
     return { pushers, queueing, routes, stop: async () => undefined };
   }
-  const kickAll = async (userId: string, kick: (id: number) => void) => {
-    for (const { id, kind } of await pushers.list(userId)) if (kind === 'http') kick(id);
+  const forEachHttpPusher = async (userId: string, work: (id: number) => void) => {
+    for (const { id, kind } of await pushers.list(userId)) if (kind === 'http') work(id);
   };
   const report = (error: unknown) =>
     deps.log.error({ err: error }, 'The pushers of a user could not be read');
-  pushers.onSet((userId) => void kickAll(userId, (id) => httpPushers.kick(id)).catch(report));
+  pushers.onSet(
+    (userId) => void forEachHttpPusher(userId, (id) => httpPushers.sendPending(id)).catch(report),
+  );
   receipts.receiptStream.subscribe(({ userId }) => {
-    if (pushers.users.has(userId)) void kickAll(userId, (id) => httpPushers.updateBadge(id)).catch(report);
+    if (pushers.users.has(userId))
+      void forEachHttpPusher(userId, (id) => httpPushers.updateBadge(id)).catch(report);
   });
-  httpPushers.restore(await readHttpPushersWithPending(database.reader<PusherTables>()));
+  const waiting = await readHttpPushersWithPending(database.reader<PusherTables>());
+  const restoring = httpPushers.restore(waiting);
   await queueing.start();
   return {
     pushers,
@@ -123,6 +127,7 @@ export async function openPushers(deps: PusherSliceDeps) {
     async stop() {
       await queueing.stop();
       stopping.abort();
+      await restoring;
       await httpPushers.stop();
     },
   };

@@ -1,5 +1,5 @@
 import { invalidParam, isJsonObject, type JsonObject, missingParam } from '../protocol/index.ts';
-import type { PusherKind, PusherSettings } from './pusher.ts';
+import { mailAppId, type PusherKind, type PusherSettings } from './pusher.ts';
 
 /** The body of `POST /pushers/set`. */
 export interface PusherRequest {
@@ -25,7 +25,8 @@ const gatewayPath = '/_matrix/push/v1/notify';
  * Returns the settings of a pusher that a client sets.
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  * @throws MatrixError M_MISSING_PARAM for missing members and, as the reference server does, for URLs with another
- * path than that of push gateways; M_INVALID_PARAM for unknown kinds, and for URLs that are invalid or not https
+ * path than that of push gateways; M_INVALID_PARAM for unknown kinds, for another app_id than `m.email` with the kind
+ * `email`, and for URLs that are invalid or not https
  */
 export function settingsIn(
   request: PusherRequest,
@@ -36,6 +37,9 @@ export function settingsIn(
   const { app_display_name = '', device_display_name = '', lang = '', data = {} } = request;
   const kind = kindOf(request.kind);
   if (kind === 'http') checkGateway(data['url'], allowsPlainHttp);
+  // With other app_ids a user could have several pushers for one address, each of which sends every mail.
+  if (kind === 'email' && request.app_id !== mailAppId)
+    throw invalidParam(`Pushers of the kind 'email' have the app_id '${mailAppId}'`);
   return {
     kind,
     appId: request.app_id,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase, serverDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases, selectedDatabases } from '../../test/support/databases/databases.ts';
 import type { TestUser } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../test/support/users/test-client.ts';
@@ -13,7 +13,7 @@ import type { PusherTables } from './tables.ts';
 import { clientPath } from './test/clients.ts';
 import { ServerWithPushers } from './test/server-with-pushers.ts';
 
-for (const database of serverDatabases(import.meta.filename)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`POST /pushers/set and GET /pushers (${database})`, () => {
     let under: ServerWithPushers;
     let anna: TestUser;
@@ -34,9 +34,9 @@ for (const database of serverDatabases(import.meta.filename)) {
       const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/pushers`;
       return (await under.server.api('GET', path, { token: admin.token })).body['pushers'];
     };
-    const login = async (user: string): Promise<TestUser> => {
+    const login = async (user: string, password = 'correct horse'): Promise<TestUser> => {
       const identifier = { type: 'm.id.user', user };
-      const body = { type: 'm.login.password', identifier, password: 'correct horse' };
+      const body = { type: 'm.login.password', identifier, password };
       const { body: session } = await under.server.api('POST', clientPath('/login'), { body });
       return {
         userId: String(session['user_id']),
@@ -45,7 +45,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       };
     };
 
-    it('lists what a client has set, and replaces and deletes it by app_id and pushkey', async () => {
+    it('lists the pushers that a client has set, and replaces and deletes them by app_id and pushkey', async () => {
       const pusher = under.pusher('key', { profile_tag: 'tag' });
       assert.equal((await set(anna, pusher)).status, 200);
       const { body } = await under.get('/pushers', anna);
@@ -68,7 +68,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.equal((await set(anna, unknown)).status, 200);
     });
 
-    it('rejects missing members and invalid URLs of gateways', async () => {
+    it('rejects missing members and invalid URLs of gateways with 400 M_MISSING_PARAM or M_INVALID_PARAM', async () => {
       const pusher = under.pusher('refused');
       const withUrl = (url: unknown) => ({ ...pusher, data: { url } });
       for (const member of ['lang', 'data', 'app_display_name', 'device_display_name']) {
@@ -85,10 +85,12 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.deepEqual(await refusal(anna, { ...pusher, app_id: 'a'.repeat(65) }), [400, 'M_BAD_JSON']);
       const unknownAddress = { ...pusher, kind: 'email', app_id: 'm.email', pushkey: 'anna@example.org' };
       assert.deepEqual(await refusal(anna, unknownAddress), [400, 'M_THREEPID_NOT_FOUND']);
+      const ownApp = { ...unknownAddress, app_id: 'org.example.app' };
+      assert.deepEqual(await refusal(anna, ownApp), [400, 'M_INVALID_PARAM']);
       assert.deepEqual(await under.pushkeysOf(anna), []);
     });
 
-    it('requires https for gateways at addresses that ip_range_whitelist does not contain', async () => {
+    it('rejects http URLs of gateways, except at addresses that ip_range_whitelist contains, with 400 M_INVALID_PARAM', async () => {
       const at = (origin: string) => ({
         ...under.pusher('plain'),
         data: { url: `${origin}/_matrix/push/v1/notify` },
@@ -109,7 +111,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.deepEqual([await under.pushkeysOf(anna), await under.pushkeysOf(ben)], [[], ['shared']]);
     });
 
-    it('rejects more requests than a user has pushers with 429 M_LIMIT_EXCEEDED', async () => {
+    it('rejects the 101st request of a user in quick succession with 429 M_LIMIT_EXCEEDED', async () => {
       const eve = await under.server.register('eve');
       const removal = { kind: null, app_id: 'org.example.app', pushkey: 'none' };
       for (let count = 0; count < 100; count++) assert.equal((await set(eve, removal)).status, 200);
@@ -117,7 +119,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.equal((await set(anna, removal)).status, 200);
     });
 
-    it('deletes pushers with their session, and at a password change those of the other sessions', async () => {
+    it('deletes pushers with their session, which ends with a logout or with its device, and at a password change those of the other sessions', async () => {
       const cora = await under.server.register('cora');
       const [second, third] = [await login('cora'), await login('cora')];
       await under.addPusher(cora, 'first');
@@ -134,11 +136,18 @@ for (const database of serverDatabases(import.meta.filename)) {
       const changed = await under.post('/account/password', third, { new_password: 'battery staple', auth });
       assert.equal(changed.status, 200, changed.raw);
       assert.deepEqual(await under.pushkeysOf(third), ['third']);
+      const fourth = await login('cora', 'battery staple');
+      await under.addPusher(fourth, 'fourth');
+      const deletion = { auth: { ...auth, password: 'battery staple' } };
+      const path = clientPath(`/devices/${fourth.deviceId}`);
+      const deleted = await under.server.api('DELETE', path, { token: third.token, body: deletion });
+      assert.equal(deleted.status, 200, deleted.raw);
+      assert.deepEqual(await under.pushkeysOf(third), ['third']);
       await under.post('/logout/all', third, {});
       assert.deepEqual(await remaining(cora.userId), []);
     });
 
-    it('deletes the pushers of deactivated accounts, and shows administrators those of a user', async () => {
+    it('deletes the pushers of deactivated accounts, and lists the pushers of a user for administrators', async () => {
       const dora = await under.server.register('dora');
       await under.addPusher(dora, 'key of Dora');
       const path = `/_synapse/admin/v1/users/${encodeURIComponent(dora.userId)}/pushers`;
@@ -156,7 +165,7 @@ for (const database of serverDatabases(import.meta.filename)) {
 
 const [ann, bob] = ['@ann:test', '@bob:test'];
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const settings = (pushkey: string, kind: 'http' | 'email' = 'http') => ({
     kind,
     appId: 'm.email',
@@ -189,7 +198,18 @@ forEachDatabase((open) => {
       assert.deepEqual([...(await readPresentPushers(database.reader<PusherTables>(), ids))], [pusher!.id]);
     });
 
-    it('leaves pushers of another kind of other users, whose app_id and pushkey are the same', async () => {
+    it('forgets the last sent unread count when a pusher is set again', async () => {
+      const database = await open(pusherMigrations);
+      const pushers = openPushers(database);
+      await pushers.set(ownerOf(ann), settings('key'), false);
+      await database.transaction<PusherTables, void>(async (writer) => {
+        await writer.updateTable('pushers').set({ badge: 3 }).execute();
+      });
+      await pushers.set(ownerOf(ann), settings('key'), false);
+      assert.equal((await pushers.list(ann))[0]?.badge, undefined);
+    });
+
+    it('keeps the pushers of other users with the same app_id and pushkey and another kind', async () => {
       const pushers = openPushers(await open(pusherMigrations));
       await pushers.set(ownerOf(ann), settings('ann@example.org', 'email'), false);
       await pushers.set(ownerOf(bob), settings('ann@example.org'), false);
@@ -199,7 +219,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('still has a user whose pusher was set while the pushers were being read', async () => {
+    it('includes a user whose pusher was set while the pushers were being read', async () => {
       const database = await open(pusherMigrations);
       const read = Promise.withResolvers<void>();
       const isSet = Promise.withResolvers<void>();

@@ -68,11 +68,13 @@ export async function writePusher(
     failures: 0,
     failing_since: null,
     retry_at: null,
+    // An app that was installed again, or another gateway, has not received the unread count.
+    badge: null,
   };
   const { appId: app_id, pushkey } = settings;
   const key = { user_id: owner.userId, app_id, pushkey };
   // The database assigns the id.
-  const row = { ...key, ...changing, badge: null } as Insertable<PusherTables['pushers']>;
+  const row = { ...key, ...changing } as Insertable<PusherTables['pushers']>;
   await writer
     .insertInto('pushers')
     .values(row)

@@ -69,7 +69,8 @@ export class Receipts {
   constructor(deps: ReceiptsDeps) {
     this.#deps = deps;
     this.#recent = new RecentChangesByKey(deps.streams.current, deps.caches, recentReceipts);
-    const load = (userId: string, roomId: string) => readReceiptsOf(this.#reader, roomId, userId);
+    const load = (userId: string, roomIds: readonly string[]) =>
+      readReceiptsOf(this.#reader, roomIds, userId);
     this.#positions = new ReadPositions(load, deps.caches);
     this.receiptStream.subscribe((receipt, position) => {
       this.#recent.add(receipt.roomId, { ...receipt, position }, position);
@@ -176,7 +177,7 @@ export class Receipts {
   async #newest(roomId: string, viewer: string): Promise<PlacedReceipt[]> {
     const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: maxInContent };
     const newest = await readReceipts(this.#reader, roomId, viewer, range);
-    return [...newest, ...(await readReceiptsOf(this.#reader, roomId, viewer))];
+    return [...newest, ...(await readReceiptsOf(this.#reader, [roomId], viewer))];
   }
 
   /**

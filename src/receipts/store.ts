@@ -95,16 +95,16 @@ export async function readReceiptsIn(
   return rows.map(toReceipt);
 }
 
-/** Reads all receipts of one user in one room. */
+/** Reads all receipts of one user in some rooms. */
 export async function readReceiptsOf(
   reader: Reader<ReceiptTables>,
-  roomId: string,
+  roomIds: readonly string[],
   userId: string,
 ): Promise<PlacedReceipt[]> {
   const rows = await reader
     .selectFrom('receipts')
     .selectAll()
-    .where('room_id', '=', roomId)
+    .where('room_id', 'in', roomIds)
     .where('user_id', '=', userId)
     .execute();
   return rows.map(toReceipt);

@@ -54,7 +54,10 @@ async function extensionEvents(
   return events;
 }
 
-/** For a room that is new to the client: the receipts for the events of the response, and the user's own. */
+/**
+ * Returns the receipts for a room that is new to the client: those for the events of the response, and the
+ * user's own.
+ */
 function ofInterest(content: ReceiptContent, userId: string, eventIds: readonly string[]): ReceiptContent {
   const shown = new Set(eventIds);
   const entries = Object.entries(content).map(([eventId, types]): [string, ReceiptContent[string]] => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { belongsToThread, threadIdOf } from './threads.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('threads of receipts', () => {
     it('finds the thread of an event over at most three relations', async () => {
       const under = await RoomsUnderTest.open(open);

@@ -18,10 +18,14 @@ async function relationChain(engine: RoomReader, stored: StoredEvent): Promise<S
   return found;
 }
 
-/** Returns the thread of an event: the id of the thread's root, or `main`. */
-export async function threadIdOf(engine: RoomReader, stored: StoredEvent): Promise<string> {
-  if (relationOf(stored.event.content) === undefined) return MAIN_TIMELINE;
-  return threadOfLast(await relationChain(engine, stored));
+/**
+ * Returns the thread of an event: the id of the thread's root, or `main`. Returns at once for an event that names its
+ * thread itself, or has no relation.
+ */
+export function threadIdOf(engine: RoomReader, stored: StoredEvent): string | Promise<string> {
+  const relation = relationOf(stored.event.content);
+  if (relation === undefined || relation.relType === 'm.thread') return threadOfLast([stored]);
+  return relationChain(engine, stored).then(threadOfLast);
 }
 
 /**

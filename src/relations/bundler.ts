@@ -16,6 +16,7 @@ import type { ClientEvents, Viewer, VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
 import type { RelationIndex } from './relation-index.ts';
+import { countReplies, maxReadReplies } from './store.ts';
 
 export interface BundlerDeps {
   readonly engine: RoomReader;
@@ -24,10 +25,10 @@ export interface BundlerDeps {
   readonly ignored: IgnoredUserLists;
 }
 
-/** Relation types with aggregations. Annotations have none. */
-const aggregated = new Set(['m.thread', 'm.replace', 'm.reference']);
-
-/** Edits of an event that are searched for the latest valid one, and references that are listed. */
+/**
+ * Maximum number of edits of an event that are searched for the latest valid one, and of references that are
+ * listed.
+ */
 const [maxEdits, maxReferences] = [20, 500];
 
 /** Relations of an event, with child events that are not yet prepared for the client. */
@@ -106,23 +107,59 @@ export class Bundler {
       if (!head) continue;
       const view = views.get(roomId) ?? (await ChildrenInView.open(engine, head, userId));
       views.set(roomId, view);
-      const counted = (children.get(eventId) ?? []).filter(
-        (child) => isBundled(child, stored) && !ignoredUsers.has(child.sender),
-      );
+      const all = children.get(eventId) ?? [];
+      const counted = all.filter((child) => isBundled(child, stored) && !ignoredUsers.has(child.sender));
       const ofType = (relType: string) => counted.filter((child) => child.relType === relType);
       facts.push({
         parent: stored,
         replacement: await replacementOf(view, stored, ofType('m.replace')),
-        thread: await threadOf(view, stored, ofType('m.thread'), userId),
+        thread: await this.#threadOf(view, stored, ofType('m.thread'), {
+          userId,
+          hasMore: hasMoreReplies(all),
+        }),
         references: await referencesOf(view, ofType('m.reference')),
       });
     }
     return facts;
   }
+
+  async #threadOf(
+    view: ChildrenInView,
+    root: StoredEvent,
+    replies: readonly Child[],
+    { userId, hasMore }: { readonly userId: string; readonly hasMore: boolean },
+  ): Promise<ThreadSummary<VisibleEvent> | undefined> {
+    if (replies.length === 0 || !canBeThreadRoot(visibleContent(root))) return undefined;
+    const visible = await view.visible(replies);
+    const thread = summariseThread(root.event, visible, userId);
+    const [latestEvent] = thread ? await view.events([thread.latestEvent]) : [];
+    if (!thread || !latestEvent) return undefined;
+    const areAllVisible = visible === replies;
+    return {
+      ...(areAllVisible && hasMore ? await this.#counted(thread, root, userId) : thread),
+      latestEvent,
+    };
+  }
+
+  /** Replaces the count of the replies that were read by that of all replies. */
+  async #counted<T>(thread: ThreadSummary<T>, { event, roomNid }: StoredEvent, userId: string) {
+    const { index, ignored } = this.#deps;
+    const place = { parentId: event.eventId, roomNid };
+    const { all, own } = await countReplies(index.reader, place, userId, await ignored.of(userId));
+    return {
+      ...thread,
+      count: all,
+      currentUserParticipated: thread.currentUserParticipated || own > 0,
+    };
+  }
 }
 
-const isBundled = (child: Child, parent: StoredEvent) =>
-  aggregated.has(child.relType) && child.roomNid === parent.roomNid;
+/** Whether more replies of a thread may be stored than were read. */
+const hasMoreReplies = (children: readonly Child[]) =>
+  children.length >= maxReadReplies &&
+  children.filter(({ relType }) => relType === 'm.thread').length >= maxReadReplies;
+
+const isBundled = (child: Child, parent: StoredEvent) => child.roomNid === parent.roomNid;
 
 async function replacementOf(
   view: ChildrenInView,
@@ -142,18 +179,6 @@ async function replacementOf(
     visible.map(({ stored }) => stored.event),
   );
   return visible.find(({ stored }) => stored.event === latest);
-}
-
-async function threadOf(
-  view: ChildrenInView,
-  root: StoredEvent,
-  replies: readonly Child[],
-  userId: string,
-): Promise<ThreadSummary<VisibleEvent> | undefined> {
-  if (replies.length === 0 || !canBeThreadRoot(visibleContent(root))) return undefined;
-  const thread = summariseThread(root.event, await view.visible(replies), userId);
-  const [latestEvent] = thread ? await view.events([thread.latestEvent]) : [];
-  return thread && latestEvent && { ...thread, latestEvent };
 }
 
 async function referencesOf(view: ChildrenInView, references: readonly Child[]): Promise<string[]> {

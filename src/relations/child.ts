@@ -1,7 +1,7 @@
 import { relationOf } from '../protocol/index.ts';
 import { isHidden, type StoredEvent } from '../room-engine/index.ts';
 
-/** The indexed properties of an event that relates to another. */
+/** The indexed properties of an event that relates to another, without `key`, which may be as long as the event. */
 export interface Child {
   readonly nid: number;
   readonly roomNid: number;
@@ -9,8 +9,6 @@ export interface Child {
   readonly relType: string;
   readonly type: string;
   readonly sender: string;
-  /** Key of an annotation. */
-  readonly key: string | undefined;
   /** Milliseconds since the epoch. */
   readonly ts: number;
   /** Depth of the event, for the order of the room's history. */
@@ -30,12 +28,20 @@ export function childOf(stored: StoredEvent): Child | undefined {
     relType: relation.relType,
     type: event.type,
     sender: event.sender,
-    key: relation.key,
     ts: event.originServerTs,
     depth: event.depth,
     stream,
   };
 }
+
+/** Relation types with aggregations. Annotations have none. */
+export const aggregatedTypes: readonly string[] = ['m.thread', 'm.replace', 'm.reference'];
+
+export const isAggregated = ({ relType }: Pick<Child, 'relType'>): boolean =>
+  aggregatedTypes.includes(relType);
+
+/** Returns the key of an annotation as it is stored. Databases reject U+0000, which events may contain. */
+export const storableKey = (key: string): string => key.replaceAll('\0', '');
 
 /** Compares children by their order in the room's history, oldest first. */
 export const compareByHistory = (a: Child, b: Child) => a.depth - b.depth || a.stream - b.stream;

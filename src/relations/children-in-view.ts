@@ -3,12 +3,15 @@ import type { RoomHead, RoomReader } from '../room-engine/index.ts';
 import { RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 
-/** The latest children that are checked one by one when the user may not see the whole history. */
+/**
+ * Maximum number of children, the latest ones, that are checked one by one when the user may not see the
+ * whole history.
+ */
 const maxExamined = 500;
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** By head: whether members may see the whole history, up to an event of the history visibility. */
+/** Caches by head whether members may see the whole history, up to an event of the history visibility. */
 const openRooms = new WeakMap<RoomHead, { readonly nid: number | undefined; readonly isOpen: boolean }>();
 
 /** Whether the history visibility of the room never restricted its members. */
@@ -47,8 +50,10 @@ export class ChildrenInView {
 
   /** Returns the visible children, in the same order. */
   async visible(children: readonly Child[]): Promise<readonly Child[]> {
+    const expiredBefore = await this.#engine.retention.expiredBefore(this.#view.head);
     // Backfilled events may be older than the oldest known state of the room.
-    if (this.#seesAll && children.every(({ stream }) => stream > 0)) return children;
+    if (this.#seesAll && children.every(({ stream, ts }) => stream > 0 && ts >= expiredBefore))
+      return children;
     const examined = children.slice(-maxExamined);
     const seen = new Set((await this.events(examined)).map(({ stored }) => stored.nid));
     return examined.filter(({ nid }) => seen.has(nid));

@@ -37,4 +37,28 @@ export const relationMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    // A remote server may annotate an event many times; a new annotation is compared with those of its sender only.
+    name: 'relations/0002-annotations-by-sender',
+    async up({ db }) {
+      await db.schema
+        .createIndex('event_relations_annotations')
+        .on('event_relations')
+        .columns(['parent_id', 'sender'])
+        .where('rel_type' as never, '=', 'm.annotation' as never)
+        .execute();
+    },
+  },
+  {
+    // Has all columns that a count of the replies in a thread needs.
+    name: 'relations/0003-replies-by-sender',
+    async up({ db }) {
+      await db.schema
+        .createIndex('event_relations_replies')
+        .on('event_relations')
+        .columns(['parent_id', 'room_nid', 'sender'])
+        .where('rel_type' as never, '=', 'm.thread' as never)
+        .execute();
+    },
+  },
 ];

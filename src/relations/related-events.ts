@@ -45,10 +45,10 @@ export interface RelatedEventsPage {
   readonly recursion_depth?: number;
 }
 
-/** Maximum depth of recursion, and events per level. */
+/** Maximum depth of recursion, and maximum number of events per level. */
 const [maxDepth, maxPerLevel] = [3, 1_000];
 
-/** Events that one request may read to fill its page. */
+/** Maximum number of events that one request reads to fill its page. */
 const maxScanned = 1_000;
 
 /** Lists the events that relate to another. Source: client-server API, "Relationships API". */
@@ -60,6 +60,7 @@ export class RelatedEvents {
   }
 
   /**
+   * Returns a page of the events that relate to another.
    * @throws MatrixError M_NOT_FOUND when the user may not see the parent, M_INVALID_PARAM for invalid tokens
    */
   async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
@@ -161,8 +162,8 @@ async function viewOfParent(
   const head = await engine.heads.get(roomId);
   const view = await RoomView.forReading(engine, head, userId).catch(asNotFound);
   const stored = await engine.events.getById(eventId);
-  const isHere = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
-  if (!isHere || (await view.visible([stored])).length === 0) throw notFound('Event not found');
+  const isInTimeline = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
+  if (!isInTimeline || (await view.visible([stored])).length === 0) throw notFound('Event not found');
   return view;
 }
 

@@ -1,8 +1,11 @@
 import type { SqlValue, Statement } from '../kernel/database/index.ts';
+import { relationOf } from '../protocol/index.ts';
 import type { IndexBatch, StoredEvent } from '../room-engine/index.ts';
-import { type Child, childOf } from './child.ts';
+import { type Child, childOf, storableKey } from './child.ts';
 
-/** In the order of execution: a batch may remove what it has added. */
+/**
+ * The statement for each kind of row, in the order of execution: a batch may remove a row that it has added.
+ */
 const sqlText = {
   relation:
     'insert into event_relations (child_nid, room_nid, parent_id, rel_type, type, sender, key, ts, depth, stream) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -32,10 +35,10 @@ export class RelationBatch implements IndexBatch {
   }
 
   add(stored: StoredEvent, redacts: StoredEvent | undefined): void {
-    const added = childOf(stored);
+    const added = stored.redactedBy === undefined ? childOf(stored) : undefined;
     const removed = redacts && childOf(redacts);
     if (!added && !removed) return;
-    if (added) this.#add(added);
+    if (added) this.#add(added, relationOf(stored.event.content)?.key);
     if (removed) this.#remove(removed);
     this.#note(stored, { added, removed });
   }
@@ -46,9 +49,10 @@ export class RelationBatch implements IndexBatch {
       .map(([kind, rows]) => ({ sql: sqlText[kind as Kind], rows }));
   }
 
-  #add(child: Child): void {
-    const { nid, roomNid, parentId, relType, type, sender, key, ts, depth, stream } = child;
-    const row = [nid, roomNid, parentId, relType, type, sender, storable(key), ts, depth, stream];
+  #add(child: Child, key: string | undefined): void {
+    const { nid, roomNid, parentId, relType, type, sender, ts, depth, stream } = child;
+    const storedKey = key === undefined ? null : storableKey(key);
+    const row = [nid, roomNid, parentId, relType, type, sender, storedKey, ts, depth, stream];
     this.#rows.relation.push(row);
     if (relType === 'm.thread') this.#rows.reply.push([roomNid, parentId, stream]);
   }
@@ -58,6 +62,3 @@ export class RelationBatch implements IndexBatch {
     if (relType === 'm.thread') this.#rows.lostReply.push([parentId, roomNid]);
   }
 }
-
-/** Databases reject U+0000, which events may contain. */
-const storable = (key: string | undefined): string | null => key?.replaceAll('\0', '') ?? null;

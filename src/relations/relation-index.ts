@@ -2,20 +2,21 @@ import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { EventIndex, IndexBatch, RoomFact, RoomReader, StoredEvent } from '../room-engine/index.ts';
-import { type Child, childOf, compareByHistory } from './child.ts';
+import { type Child, childOf, compareByHistory, isAggregated } from './child.ts';
 import { RelationBatch, type RelationChange } from './relation-batch.ts';
-import { readChildren } from './store.ts';
+import { readAggregatedChildren } from './store.ts';
 import type { RelationTables } from './tables.ts';
 
-/** Maximum estimated bytes of the cached children of events, and estimated bytes of a child. */
-const [maxBytes, childBytes] = [10 * MiB, 300];
+/** Maximum estimated bytes of the cached children of events, and estimated bytes of a child besides its strings. */
+const [maxBytes, childBytes] = [10 * MiB, 200];
 
 const none: readonly Child[] = [];
 
 /**
- * Indexes which events relate to which. The rows are written in the transaction of the events, so that
- * readers of an event find its relation, too. Results are cached and follow the stream of rooms; new local
- * events are known to have no children without a query.
+ * Indexes the relations between events. A row is written in the transaction of its event, so that a reader who finds the
+ * event finds its relation, too. Results are cached, and changed by the facts of rooms. A new local event has no
+ * children, so an empty result is cached for it without a query. Only children with aggregations are cached, so that
+ * reactions, which are the most numerous, take no memory.
  */
 export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
@@ -29,7 +30,7 @@ export class RelationIndex implements EventIndex {
   constructor(database: Database, serverName: string, caches: CacheRegistry) {
     this.#children = caches.create('relations', {
       maxBytes,
-      sizeOf: (children) => childBytes * children.length,
+      sizeOf: (children) => children.reduce((bytes, child) => bytes + sizeOf(child), 0),
     });
     this.#reader = database.reader<RelationTables>();
     this.#serverName = serverName;
@@ -39,7 +40,7 @@ export class RelationIndex implements EventIndex {
     return this.#reader;
   }
 
-  /** Follows the events of rooms; to be called once, before reading. */
+  /** Follows the events of rooms. Must be called once, before reading. */
   follow({ stream }: RoomReader): void {
     stream.subscribe((fact) => this.#apply(fact));
   }
@@ -49,25 +50,28 @@ export class RelationIndex implements EventIndex {
     stream.subscribe((fact) => {
       const { stored, redacts } = fact;
       const target = redacts === undefined ? undefined : events.peek(redacts);
-      // The parent of an event that is not in memory is not known.
-      if (redacts !== undefined && !target) this.#children.clear();
-      const change = { added: childOf(stored), removed: target && childOf(target) };
-      if (change.added || change.removed) this.#changes.set(stored, change);
+      if (redacts !== undefined && !target) this.#forget(redacts);
+      // The writer stores no row for an event whose redaction arrived before it.
+      const added = stored.redactedBy === undefined ? childOf(stored) : undefined;
+      this.#note(stored, { added, removed: target && childOf(target) });
       this.#apply(fact);
     });
   }
 
-  /** Collects the rows of one transaction. */
+  /** Returns the batch that collects the rows of one transaction. */
   batch(): IndexBatch {
-    return new RelationBatch((stored, change) => this.#changes.set(stored, change));
+    return new RelationBatch((stored, change) => this.#note(stored, change));
   }
 
-  /** Returns the children of an event in the order of history, if they are cached. */
+  /** Returns the children of an event that have aggregations, in the order of history, if they are cached. */
   peek(eventId: string): readonly Child[] | undefined {
     return this.#children.get(eventId);
   }
 
-  /** Returns the children of events in the order of history; events without children are absent. */
+  /**
+   * Returns the children of events that have aggregations, in the order of history; events without such children are
+   * absent. Of an event with many thousands of children the newest ones are returned.
+   */
   async children(eventIds: readonly string[]): Promise<Map<string, readonly Child[]>> {
     const found = new Map<string, readonly Child[]>();
     const missing: string[] = [];
@@ -78,7 +82,7 @@ export class RelationIndex implements EventIndex {
     }
     if (missing.length === 0) return found;
     const generation = this.#generation;
-    const read = Map.groupBy(await readChildren(this.#reader, missing), ({ parentId }) => parentId);
+    const read = Map.groupBy(await readAggregatedChildren(this.#reader, missing), ({ parentId }) => parentId);
     for (const eventId of missing) {
       const children = read.get(eventId);
       if (children) found.set(eventId, children);
@@ -87,10 +91,25 @@ export class RelationIndex implements EventIndex {
     return found;
   }
 
+  /** Remembers the change of cached children that an event makes, until its fact is delivered. */
+  #note(stored: StoredEvent, { added, removed }: RelationChange): void {
+    const change = {
+      added: added && isAggregated(added) ? added : undefined,
+      removed: removed && isAggregated(removed) ? removed : undefined,
+    };
+    if (change.added || change.removed) this.#changes.set(stored, change);
+  }
+
+  /** Forgets the entries with a redacted child that is not in memory, so that its parent is unknown. */
+  #forget(childNid: number): void {
+    this.#generation += 1;
+    this.#children.deleteWhere((children) => children.some(({ nid }) => nid === childNid));
+  }
+
   #apply({ stored }: RoomFact): void {
     const { eventId, sender } = stored.event;
-    // No event can relate to a new local event before its id is known. Relations to remote events may arrive before
-    // them, and so may those to local events that were purged and received again.
+    // No event can relate to a new local event, because its id was not known before. Children of a remote event may arrive
+    // before it, and so may children of a local event that was purged and received again.
     const isNew = stored.stream === stored.nid && serverOfUser(sender) === this.#serverName;
     if (isNew && !this.#children.has(eventId)) {
       this.#children.set(eventId, none);
@@ -111,6 +130,10 @@ export class RelationIndex implements EventIndex {
     if (known) this.#children.set(parentId, change(known));
   }
 }
+
+/** Estimates the bytes of a child. */
+const sizeOf = ({ parentId, relType, type, sender }: Child): number =>
+  childBytes + parentId.length + relType.length + type.length + sender.length;
 
 /** Inserts a child at its position, unless it is present. */
 function insert(children: readonly Child[], child: Child): readonly Child[] {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
 import { chunkOf, idsOf, type SeenEvent, TestRoom } from '../../test/support/users/test-room.ts';
+import { openDatabase } from '../kernel/database/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
 
 const relationsOf = ({ unsigned }: SeenEvent) => unsigned?.['m.relations'] ?? {};
 
@@ -14,7 +16,7 @@ interface Bundle {
 
 const bundleOf = (event: SeenEvent | undefined) => (event ? relationsOf(event) : {}) as Bundle;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('relations', () => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];
@@ -114,6 +116,34 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal((await thread(bob!))?.current_user_participated, true);
         await talk.redact(bob!, last);
         assert.equal((await thread(bob!))?.count, 1);
+      });
+
+      it('counts the replies of a thread with more replies than are read', async () => {
+        const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
+        const root = await talk.say(alice!, 'a long thread');
+        const last = await talk.relate(bob!, 'm.thread', root, 'the last');
+        const database = await openDatabase(server.databaseOptions, { log: silentLogger });
+        try {
+          // All other replies are older: copies of its row.
+          const copies = `with recursive numbers(n) as (
+              select cast(? as bigint) union all select n + 1 from numbers where n < cast(? as bigint)
+            )
+            insert into event_relations (child_nid, room_nid, parent_id, rel_type, type, sender, ts, depth, stream)
+            select 1000000000 + n, room_nid, parent_id, rel_type, type, case when n < 2 then ? else sender end, ts, 0, n
+            from event_relations, numbers where parent_id = ?`;
+          await database.batch([{ sql: copies, rows: [[1, 10_000, carol!.userId, root]] }]);
+        } finally {
+          await database.close();
+        }
+        await server.restart();
+        const thread = async (user: TestUser) => bundleOf(await talk.event(user, root))['m.thread'];
+        const ofAlice = await thread(alice!);
+        assert.deepEqual([ofAlice?.count, ofAlice?.latest_event.event_id], [10_001, last]);
+        const ofCarol = await thread(carol!);
+        assert.deepEqual([ofCarol?.count, ofCarol?.current_user_participated], [10_001, true]);
+        await ignore(alice!, [carol!]);
+        assert.equal((await thread(alice!))?.count, 10_000);
+        await ignore(alice!, []);
       });
 
       it('rejects threads whose root has a relation', async () => {

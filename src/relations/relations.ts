@@ -14,9 +14,10 @@ import type {
   VisibleEvent,
 } from '../rooms/index.ts';
 import { Bundler } from './bundler.ts';
-import type { Child } from './child.ts';
+import { aggregatedTypes, type Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
 import type { RelationIndex } from './relation-index.ts';
+import { isAnnotated, readAllChildren } from './store.ts';
 
 export interface RelationsDeps {
   readonly engine: RoomReader;
@@ -49,10 +50,8 @@ export class Relations implements EventRelations {
       const root = await engine.events.getById(eventId);
       if (root?.event.roomId === roomId) checkThreadRoot(visibleContent(root));
     } else if (relType === 'm.annotation' && key !== undefined) {
-      const children = (await index.children([eventId])).get(eventId) ?? [];
-      const isSame = (child: Child) =>
-        child.relType === relType && child.key === key && child.sender === sender && child.type === type;
-      if (children.some(isSame)) throw duplicateAnnotation();
+      if (await isAnnotated(index.reader, { parentId: eventId, sender, type, key }))
+        throw duplicateAnnotation();
     }
   }
 
@@ -70,8 +69,11 @@ export class Relations implements EventRelations {
     view: RoomView | undefined,
   ): Promise<readonly VisibleEvent[]> {
     if (!senders && !relTypes) return events;
-    const { engine, index } = this.#deps;
-    const children = await index.children(events.map(({ stored }) => stored.event.eventId));
+    const { engine } = this.#deps;
+    const children = await this.#children(
+      events.map(({ stored }) => stored.event.eventId),
+      relTypes,
+    );
     const inView = view && (await ChildrenInView.of(engine, view));
     const narrowed: VisibleEvent[] = [];
     for (const one of events) {
@@ -86,5 +88,15 @@ export class Relations implements EventRelations {
       if (visible.length > 0) narrowed.push(one);
     }
     return narrowed;
+  }
+
+  /** Returns the children of events by parent, at least those of the given relation types (by default all). */
+  async #children(
+    eventIds: readonly string[],
+    relTypes: readonly string[] | undefined,
+  ): Promise<ReadonlyMap<string, readonly Child[]>> {
+    const { index } = this.#deps;
+    if (relTypes?.every((relType) => aggregatedTypes.includes(relType))) return index.children(eventIds);
+    return Map.groupBy(await readAllChildren(index.reader, eventIds), ({ parentId }) => parentId);
   }
 }

@@ -5,8 +5,10 @@ import type { Viewer } from '../rooms/index.ts';
 import type { RelatedEvents } from './related-events.ts';
 import type { ThreadList } from './thread-list.ts';
 
-/** Events of a page by default, and at most. */
+/** Default number of events in a page of each endpoint. */
 const defaultLimit = { relations: 5, threads: 20 };
+
+/** Maximum number of events in a page. */
 const maxEvents = 100;
 
 const chunk = Type.Array(Type.Unsafe<JsonObject>(Type.Object({})));
@@ -17,8 +19,8 @@ const query = Type.Object({
   to: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer()),
   recurse: Type.Optional(Type.Boolean()),
-  // The unstable name, for clients that do not find the version of the specification among the supported
-  // ones.
+  // The unstable name, which clients send to servers that do not announce the version of the specification with the
+  // stable one.
   'org.matrix.msc3981.recurse': Type.Optional(Type.Boolean()),
 });
 
@@ -112,11 +114,11 @@ function threadRoute(threads: ThreadList, checkAccess: AccessCheck): Route {
   );
 }
 
-/** Returns the stable path and the unstable one. */
+/** Returns the path with the stable prefix, and the path with the unstable prefix. */
 const paths = <const P extends string>(path: P) =>
   [`/_proto/client/v1${path}`, `/_proto/client/unstable${path}`] as const;
 
-function pageSize(asked: number | undefined, usual: number): number {
-  if (asked !== undefined && asked < 1) throw invalidParam('limit must be above 0');
-  return Math.min(asked ?? usual, maxEvents);
+function pageSize(requested: number | undefined, byDefault: number): number {
+  if (requested !== undefined && requested < 1) throw invalidParam('limit must be above 0');
+  return Math.min(requested ?? byDefault, maxEvents);
 }

@@ -1,29 +1,158 @@
+import { sql } from 'kysely';
 import type { Reader } from '../kernel/database/index.ts';
 import type { HistoryPlace } from '../room-engine/index.ts';
-import type { Child } from './child.ts';
+import { aggregatedTypes, type Child, compareByHistory, storableKey } from './child.ts';
 import type { RelationTables } from './tables.ts';
 
 /** Maximum number of ids in one query. */
 const chunk = 500;
 
-/** Reads the children of events, oldest first. */
-export async function readChildren(
+/** Maximum children that one query returns, and that are read of one event. */
+const maxChildren = 6_000;
+
+/** Maximum replies that are read of a thread: when that many were read, more may be stored. */
+export const maxReadReplies = 5_000;
+
+/** Maximum children of one relation type that are read of an event with more than `maxChildren`. */
+const maxOfType: Readonly<Record<string, number>> = {
+  'm.thread': maxReadReplies,
+  'm.replace': 500,
+  'm.reference': 500,
+};
+
+/** All columns except the key, which may be as long as an event. */
+const columns = [
+  'child_nid',
+  'room_nid',
+  'parent_id',
+  'rel_type',
+  'type',
+  'sender',
+  'ts',
+  'depth',
+  'stream',
+] as const;
+
+/**
+ * Reads the children of events that have aggregations, in the order of history for each event. Of an event with more
+ * than `maxChildren` only the newest ones are returned.
+ */
+export const readAggregatedChildren = (reader: Reader<RelationTables>, parentIds: readonly string[]) =>
+  readChildren(reader, parentIds, aggregatedTypes);
+
+/**
+ * Reads the children of events with any relation type, in the order of history for each event. Of an event with more
+ * than `maxChildren` only the newest ones are returned.
+ */
+export const readAllChildren = (reader: Reader<RelationTables>, parentIds: readonly string[]) =>
+  readChildren(reader, parentIds, undefined);
+
+async function readChildren(
   reader: Reader<RelationTables>,
   parentIds: readonly string[],
+  relTypes: readonly string[] | undefined,
 ): Promise<Child[]> {
-  const children: Child[] = [];
-  for (let start = 0; start < parentIds.length; start += chunk) {
-    const rows = await reader
-      .selectFrom('event_relations')
-      .selectAll()
-      .where('parent_id', 'in', parentIds.slice(start, start + chunk))
+  if (parentIds.length === 0) return [];
+  if (parentIds.length <= chunk) {
+    const rows = await childrenOf(reader, parentIds, relTypes)
+      .orderBy('parent_id')
       .orderBy('depth')
       .orderBy('stream')
+      .limit(maxChildren + 1)
       .execute();
-    children.push(...rows.map(toChild));
+    if (rows.length <= maxChildren) return rows.map(toChild);
+    if (parentIds.length === 1) return readNewest(reader, parentIds, relTypes);
   }
-  return children;
+  const middle = Math.ceil(parentIds.length / 2);
+  const first = await readChildren(reader, parentIds.slice(0, middle), relTypes);
+  return first.concat(await readChildren(reader, parentIds.slice(middle), relTypes));
 }
+
+/** Reads each relation type on its own, so that many children of one type do not displace those of another. */
+async function readNewest(
+  reader: Reader<RelationTables>,
+  parentId: readonly string[],
+  relTypes: readonly string[] | undefined,
+): Promise<Child[]> {
+  const children: Child[] = [];
+  for (const ofType of relTypes?.map((relType) => [relType]) ?? [undefined]) {
+    const rows = await childrenOf(reader, parentId, ofType)
+      .orderBy('depth', 'desc')
+      .orderBy('stream', 'desc')
+      .limit(ofType ? (maxOfType[ofType[0]!] ?? 0) : maxChildren)
+      .execute();
+    for (const row of rows) children.push(toChild(row));
+  }
+  return children.sort(compareByHistory);
+}
+
+function childrenOf(
+  reader: Reader<RelationTables>,
+  parentIds: readonly string[],
+  relTypes: readonly string[] | undefined,
+) {
+  const query = reader.selectFrom('event_relations').select(columns).where('parent_id', 'in', parentIds);
+  return relTypes ? query.where('rel_type', 'in', relTypes) : query;
+}
+
+/** An annotation of an event. */
+export interface Annotation {
+  readonly parentId: string;
+  readonly sender: string;
+  readonly type: string;
+  readonly key: string;
+}
+
+/** Whether an annotation is stored. */
+export async function isAnnotated(
+  reader: Reader<RelationTables>,
+  { parentId, sender, type, key }: Annotation,
+): Promise<boolean> {
+  const row = await reader
+    .selectFrom('event_relations')
+    .select('child_nid')
+    .where('parent_id', '=', parentId)
+    // A literal, because the index holds annotations only.
+    .where('rel_type', '=', sql.lit('m.annotation'))
+    .where('sender', '=', sender)
+    .where('type', '=', type)
+    .where('key', '=', storableKey(key))
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Counts of the replies in a thread. */
+export interface ReplyCounts {
+  readonly all: number;
+  /** Those of the user. */
+  readonly own: number;
+}
+
+/** Counts the replies in a thread without reading them, except those of ignored users. */
+export async function countReplies(
+  reader: Reader<RelationTables>,
+  { parentId, roomNid }: { readonly parentId: string; readonly roomNid: number },
+  userId: string,
+  ignored: ReadonlySet<string>,
+): Promise<ReplyCounts> {
+  // Grouped, because a user may ignore more users than a statement has parameters.
+  const rows = await replyCountsQuery(reader, parentId, roomNid).execute();
+  const counted = rows.filter(({ sender }) => !ignored.has(sender));
+  const sum = (some: typeof rows) => some.reduce((total, { count }) => total + Number(count), 0);
+  return { all: sum(counted), own: sum(counted.filter(({ sender }) => sender === userId)) };
+}
+
+/** Counts the replies in a thread by sender. */
+export const replyCountsQuery = (reader: Reader<RelationTables>, parentId: string, roomNid: number) =>
+  reader
+    .selectFrom('event_relations')
+    .select(['sender', sql<number | string>`count(*)`.as('count')])
+    .where('parent_id', '=', parentId)
+    .where('room_nid', '=', roomNid)
+    // A literal, because the index holds replies only.
+    .where('rel_type', '=', sql.lit('m.thread'))
+    .groupBy('sender');
 
 /** Selects the children of a page. */
 export interface ChildrenRange {
@@ -48,7 +177,7 @@ export async function readChildrenPage(
   const order = direction === 'backward' ? 'desc' : 'asc';
   let query = reader
     .selectFrom('event_relations')
-    .selectAll()
+    .select(columns)
     .where('parent_id', 'in', parentIds)
     .where('room_nid', '=', roomNid)
     .orderBy('depth', order)
@@ -110,14 +239,13 @@ export async function readThreads(
   return rows.map((row) => ({ rootId: row.root_id, latest: row.latest_stream ?? 0 }));
 }
 
-const toChild = (row: RelationTables['event_relations']): Child => ({
+const toChild = (row: Pick<RelationTables['event_relations'], (typeof columns)[number]>): Child => ({
   nid: row.child_nid,
   roomNid: row.room_nid,
   parentId: row.parent_id,
   relType: row.rel_type,
   type: row.type,
   sender: row.sender,
-  key: row.key ?? undefined,
   ts: row.ts,
   depth: row.depth,
   stream: row.stream,

@@ -30,7 +30,7 @@ export interface ThreadListPage {
   readonly next_batch?: string;
 }
 
-/** Threads that one request may read to fill its page. */
+/** Maximum number of threads that one request reads to fill its page. */
 const maxScanned = 500;
 
 /** Lists the threads of a room. Source: client-server API, "Querying threads in a room". */
@@ -41,7 +41,10 @@ export class ThreadList {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for an invalid token */
+  /**
+   * Returns a page of the threads of a room.
+   * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for an invalid token
+   */
   async page(viewer: Viewer, roomId: string, request: ThreadListRequest): Promise<ThreadListPage> {
     const { engine, index } = this.#deps;
     const { limit, include } = request;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { startTestServer } from '../../test/support/servers/server.ts';
 import { reportMigrations } from './migrations.ts';
@@ -9,7 +9,7 @@ import { reportRoutes } from './routes.ts';
 
 const path = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')}`;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('reports', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
@@ -78,7 +78,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await count(), before + 3);
     });
 
-    it('are refused with 400 when they are malformed', async () => {
+    it('refuses malformed reports with 400', async () => {
       assert.equal(await post(carol, path('rooms', roomId, 'report'), {}), 400);
       assert.equal(await post(carol, path('users', bob, 'report'), { reason: 3 }), 400);
       assert.equal(await post(carol, path('users', 'bob', 'report'), { reason: '' }), 400);

@@ -5,7 +5,10 @@ import type { StoredEvent } from './stored-event.ts';
  * Collects the index rows of one batch of events; they are written in the transaction that writes the events.
  */
 export interface IndexBatch {
-  /** @param redacts the event that this one redacts, when the redaction takes effect */
+  /**
+   * @param stored an event whose redaction arrived before it, or is written together with it, has `redactedBy`
+   * @param redacts the event that this one redacts, when the redaction takes effect
+   */
   add(stored: StoredEvent, redacts: StoredEvent | undefined): void;
   statements(): readonly Statement[];
 }
@@ -14,7 +17,7 @@ export interface IndexBatch {
  * An index of events, for instance of relations, that is written together with them; supplied at composition.
  */
 export interface EventIndex {
-  /** Starts the rows of one transaction. */
+  /** Begins a batch: the index rows of one transaction. */
   batch(): IndexBatch;
 }
 

@@ -7,7 +7,14 @@ export { countRooms } from './count-rooms.ts';
 export { ErasedUsers } from './erasure/erased-users.ts';
 export { type Erasures, erasedEvents, joinedBeforeErasure } from './erasure/erasures.ts';
 export { erasureMigrations } from './erasure/migration.ts';
-export type { EventCheck, EventCheckContext, EventChecks, OpenEventChecks } from './event-checks.ts';
+export {
+  type ChangedContent,
+  type EventCheck,
+  type EventCheckContext,
+  type EventChecks,
+  mayChange,
+  type OpenEventChecks,
+} from './event-checks.ts';
 export type { EventIndex, IndexBatch } from './event-index.ts';
 export { type IgnoredUserLists, isHiddenFromUser } from './ignored-user-lists.ts';
 export { knownServers } from './membership/known-servers.ts';
@@ -16,6 +23,7 @@ export { isResident, isResidentForUser } from './membership/resident-server.ts';
 export { allowedRoomIds, checkRestrictedJoin } from './membership/restricted-join.ts';
 export type { UserRoom } from './membership/user-room.ts';
 export { roomMigrations } from './migrations/index.ts';
+export { stateGroupIds, stateGroupTables } from './migrations/state-groups.ts';
 export type { PartialRoom, PartialState } from './placement/entering/partial-state.ts';
 export { MissingEvents } from './placement/missing-events.ts';
 export type {
@@ -29,9 +37,21 @@ export type {
 export type { RoomWithVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PolicyServerClient, RemoteRequestOptions } from './policy/policy-servers.ts';
 export { PolicyServers } from './policy/policy-servers.ts';
+export type { CheckReceivedInvite, ReceivedEventChecks } from './received-event-checks.ts';
+export {
+  isExpired,
+  isLifetime,
+  MessageRetention,
+  type RetentionOptions,
+  retentionType,
+  unexpired,
+  withoutExpired,
+} from './retention/message-retention.ts';
 export { type EngineOptions, RoomReader, type RoomReaderDeps } from './room-reader.ts';
+export { largestRooms, type RoomSize } from './room-sizes.ts';
 export { RoomWriter, type RoomWriterDeps } from './room-writer.ts';
 export { ServerAcls } from './server-acls.ts';
+export { StateGroupCleanup } from './state/cleanup/state-group-cleanup.ts';
 export type { StateHistoryEntry } from './state/state-history.ts';
 export {
   isHidden,

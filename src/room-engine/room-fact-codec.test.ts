@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { ReferenceRoom } from '../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import {
@@ -15,8 +15,8 @@ import {
 import { type EventsByNid, RoomFactCodec } from './room-fact-codec.ts';
 import type { RoomFact, StoredEvent } from './stored-event.ts';
 
-/** Encodes and decodes a fact as a message bus does. */
-const overText = (codec: RoomFactCodec, fact: RoomFact) =>
+/** Encodes a fact into text, and decodes it again. */
+const encodeAndDecode = (codec: RoomFactCodec, fact: RoomFact) =>
   codec.decode(JSON.parse(JSON.stringify(codec.encode(fact))) as JsonValue);
 
 const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
@@ -127,7 +127,7 @@ describe('RoomFactCodec', () => {
         fc.pre(given.stateChanges.every(({ event }) => event?.nid !== given.stored.nid));
         onDisk.clear();
         for (const { event } of given.stateChanges) if (event) onDisk.set(event.nid, event);
-        assert.deepEqual(await overText(new RoomFactCodec(events), given), given);
+        assert.deepEqual(await encodeAndDecode(new RoomFactCodec(events), given), given);
       }),
     );
   });
@@ -145,7 +145,10 @@ describe('RoomFactCodec', () => {
     });
     const stateChanges = Array.from({ length: 60 }, (_, index) => change(index + 1));
     const codec = new RoomFactCodec(none);
-    await assert.rejects(async () => overText(codec, { ...given, stateChanges }), /is not in the database/);
+    await assert.rejects(
+      async () => encodeAndDecode(codec, { ...given, stateChanges }),
+      /is not in the database/,
+    );
   });
 });
 
@@ -154,7 +157,7 @@ function entryOf<K, V>(map: ReadonlyMap<K, V>, key: K): [K, V][] {
   return value === undefined ? [] : [[key, value]];
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomFactCodec of real facts', () => {
     it('decodes equal facts in another process over the same database', async () => {
       const under = await RoomsUnderTest.open(open);

@@ -12,8 +12,8 @@ import { parseEvent } from './timeline/event-row.ts';
 import { flagsOf } from './timeline/event-write.ts';
 
 /**
- * Bounds the events that a fact holds as JSON; of a fact with more state changes, the others are named by
- * nid.
+ * Bounds the events that a fact holds as JSON. The further state changes of a larger fact hold only the nids
+ * of their events.
  */
 const maxEvents = 50;
 
@@ -50,12 +50,12 @@ interface EncodedFact extends Omit<RoomFact, 'stored' | 'stateChanges' | 'member
   readonly events: readonly EncodedEvent[];
 }
 
-/** Reads events by nid; all events that facts name are on disk. */
+/** Reads events by nid. Every event that a fact names is on disk. */
 export interface EventsByNid {
   getMany(nids: Iterable<number>): Promise<ReadonlyMap<number, StoredEvent>>;
 }
 
-/** The codec of the facts of rooms. Events that a fact only names are read from `events`. */
+/** The codec of the facts of rooms. Events of which a fact has only the nid are read from `events`. */
 export class RoomFactCodec implements FactCodec<RoomFact> {
   readonly #events: EventsByNid;
 

@@ -15,6 +15,7 @@ import {
   readRoomsCompletedSince,
   readStrippedState,
 } from './placement/store.ts';
+import { MessageRetention, type RetentionOptions } from './retention/message-retention.ts';
 import { RoomFactCodec } from './room-fact-codec.ts';
 import { type RoomRemoval, removalStream } from './room-removals.ts';
 import { authChain } from './state/auth-chains.ts';
@@ -34,10 +35,14 @@ import { TransactionIds, type TransactionReader } from './timeline/transaction-i
 export interface EngineOptions {
   /** Freezes events in memory. */
   readonly use_frozen_dicts?: boolean;
+  /** How old messages may become before they expire; absent: they never expire. */
+  readonly retention?: RetentionOptions;
 }
 
 export interface RoomReaderDeps {
   readonly database: Database;
+  /** Has the state groups; by default `database` has them. */
+  readonly stateDatabase?: Database;
   readonly clock: Clock;
   readonly caches: CacheRegistry;
   /** Events that the cache holds at factor 1. */
@@ -55,7 +60,7 @@ export const [maxStateKeys, maxGroupEntries] = [100_000, 100_000];
 /** The stores of a room reader. The writing process shares them with its writer. */
 export interface RoomStores {
   readonly reader: Reader<RoomTables>;
-  /** One for all stores, since their work shares the turns of the event loop. */
+  /** Shared by all stores, because their work runs in the same turns of the event loop. */
   readonly slices: TimeSlices;
   readonly events: EventStore;
   readonly stream: Stream<RoomFact>;
@@ -65,10 +70,17 @@ export interface RoomStores {
   readonly transactions: TransactionIds;
   readonly userRooms: UserRooms;
   readonly storedHeads: StoredHeads;
+  readonly retention: MessageRetention;
 }
 
 /** Opens the stores of rooms; their caches are empty. */
-export function openStores({ database, clock, caches, ...deps }: RoomReaderDeps): RoomStores {
+export function openStores({
+  database,
+  stateDatabase = database,
+  clock,
+  caches,
+  ...deps
+}: RoomReaderDeps): RoomStores {
   const reader = database.reader<RoomTables>();
   const slices = new TimeSlices(clock);
   const events = new EventStore(reader, caches, {
@@ -78,19 +90,29 @@ export function openStores({ database, clock, caches, ...deps }: RoomReaderDeps)
   });
   const stream = new Stream('rooms', new RoomFactCodec(events));
   const removals = removalStream();
-  removals.subscribe((removal) => events.followRemoval(removal));
-  const scanner = database.scanner<RoomTables>();
+  const groups = new StateGroups({
+    reader: stateDatabase.reader<RoomTables>(),
+    scanner: stateDatabase.scanner<RoomTables>(),
+    slices,
+    caches,
+    size: maxGroupEntries,
+  });
+  removals.subscribe((removal) => {
+    events.followRemoval(removal);
+    groups.followRemoval(removal);
+  });
   return {
     reader,
     slices,
     events,
     stream,
     removals,
-    groups: new StateGroups({ reader, scanner, slices, caches, size: maxGroupEntries }),
+    groups,
     authEdges: new AuthEdges(reader, caches, slices),
     transactions: new TransactionIds(reader, caches),
     userRooms: new UserRooms(database, caches, stream, removals),
     storedHeads: new StoredHeads(database, slices),
+    retention: new MessageRetention({ events, clock, options: deps.options?.retention }),
   };
 }
 
@@ -109,12 +131,14 @@ export class RoomReader {
   readonly userRooms: UserRoomsReader;
   /** The facts of rooms, mostly events that were added to timelines. */
   readonly stream: Stream<RoomFact>;
-  /** Stored data that was deleted other than by events. */
+  /** Deletions of stored data that are not the effect of an event, for instance purges of rooms. */
   readonly removals: Stream<RoomRemoval>;
   /** Looks up ignored users. */
   readonly ignored: IgnoredUserLists;
   /** Users whose events are hidden from users who join later. */
   readonly erased: Erasures;
+  /** Decides which messages have expired. */
+  readonly retention: MessageRetention;
   readonly #reader: Reader<RoomTables>;
   readonly #store: EventStore;
 
@@ -133,6 +157,7 @@ export class RoomReader {
     this.removals = stores.removals;
     this.ignored = deps.ignored ?? noIgnoredUsers;
     this.erased = deps.erased ?? noErasures;
+    this.retention = stores.retention;
   }
 
   /** Opens a reader in a process that does not write rooms; the facts on `stream` keep it up to date. */
@@ -174,7 +199,7 @@ export class RoomReader {
   }
 
   /**
-   * Returns the nids of the auth events of some state events, of theirs, and so on, ascending.
+   * Returns the nids of the auth chain of some state events, ascending.
    * @param limit absent: all; otherwise only that many, the highest
    */
   authChain(nids: Iterable<number>, limit?: number): Promise<number[]> {

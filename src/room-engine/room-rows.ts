@@ -5,7 +5,10 @@ import type { RoomTables } from './tables.ts';
 const byNid = { column: 'room_nid', holds: 'room nid' } as const;
 const byId = { column: 'room_id', holds: 'room id' } as const;
 
-/** Rows of rooms, without the rooms, their events and their state groups, which the purge deletes itself. */
+/**
+ * The rows that are deleted with a room, other than its events, its state groups and the room itself, which
+ * the purge deletes.
+ */
 export const roomEngineRows: RoomRows = {
   tables: [
     { ...byNid, table: 'memberships', key: ['user_id', 'room_nid'] },

@@ -5,14 +5,16 @@ import type { EventSigner } from '../protocol/index.ts';
 import { EventChecks, type OpenEventChecks } from './event-checks.ts';
 import { type EventIndex, noEventIndex } from './event-index.ts';
 import type { UserRooms } from './membership/user-rooms.ts';
+import { stateGroupIds } from './migrations/state-groups.ts';
 import type { Placement } from './placement/placement.ts';
 import { RoomPlacement } from './placement/room-placement.ts';
 import { StateResolver } from './placement/states/state-resolver.ts';
 import type { PolicyServerClient } from './policy/policy-servers.ts';
 import { PolicyServers } from './policy/policy-servers.ts';
+import type { ReceivedEventChecks } from './received-event-checks.ts';
 import { maxStateKeys, openStores, RoomReader, type RoomReaderDeps, type RoomStores } from './room-reader.ts';
 import { WritableStateKeys } from './state/writable-state-keys.ts';
-import { Append } from './timeline/append.ts';
+import { EventAppender } from './timeline/append.ts';
 import type { EventStore } from './timeline/event-store.ts';
 import { EventWriter } from './timeline/event-writer.ts';
 import type { TransactionIds } from './timeline/transaction-ids.ts';
@@ -26,7 +28,9 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   readonly eventIndex?: EventIndex;
   /** Opens the checks of events of local users; by default there are none. */
   readonly eventChecks?: OpenEventChecks;
-  /** By default no policy server is asked. */
+  /** Checks of events of remote users; by default there are none. */
+  readonly receivedEventChecks?: ReceivedEventChecks | undefined;
+  /** Sends requests to policy servers; absent: no policy server is asked. */
   readonly policyServerClient?: PolicyServerClient | undefined;
 }
 
@@ -37,8 +41,8 @@ interface Sequences {
 }
 
 /**
- * Writes rooms: the only way to add events. One process has it; code that only reads takes it as a
- * `RoomReader`.
+ * Writes rooms: the only way to add events. Only the process with the role `main` has one; code that only
+ * reads takes it as a `RoomReader`.
  */
 export class RoomWriter extends RoomReader {
   declare readonly events: EventStore;
@@ -46,7 +50,7 @@ export class RoomWriter extends RoomReader {
   declare readonly transactions: TransactionIds;
   declare readonly userRooms: UserRooms;
   /** Adds the events of local users. */
-  readonly timeline: Append;
+  readonly timeline: EventAppender;
   /** Places the events of remote servers. */
   readonly placement: Placement;
   /** Checks of events of local users. */
@@ -85,6 +89,7 @@ export class RoomWriter extends RoomReader {
       streams: deps.streams,
       stream: stores.stream,
       database: deps.database,
+      stateDatabase: deps.stateDatabase ?? deps.database,
       stateKeys,
       heads,
       events,
@@ -93,6 +98,18 @@ export class RoomWriter extends RoomReader {
       index: deps.eventIndex ?? noEventIndex,
       signer: this.#signer,
       slices,
+    });
+    const resolver = new StateResolver({
+      caches: deps.caches,
+      events,
+      groups,
+      stateKeys,
+      authEdges,
+      slices,
+    });
+    // A removed state group must not become the state of an event again.
+    stores.removals.subscribe(({ kind }) => {
+      if (kind === 'rebased') resolver.forgetAll();
     });
     const shared = {
       ...deps,
@@ -104,28 +121,29 @@ export class RoomWriter extends RoomReader {
       writer: this.#writer,
       groupIds,
       roomNids: rooms,
-      resolver: new StateResolver({ caches: deps.caches, events, groups, stateKeys, authEdges, slices }),
+      resolver,
     };
     const placement = new RoomPlacement(shared);
     this.placement = placement;
-    this.timeline = new Append({ ...shared, ...placement.slowSends });
+    this.timeline = new EventAppender({ ...shared, ...placement.slowSends });
   }
 
   /** Opens the sequences that number rooms, state keys and state groups. */
   static async open(deps: RoomWriterDeps): Promise<RoomWriter> {
-    const [keys, groups, rooms] = await Promise.all(
-      ['state_keys', 'state_groups', 'rooms'].map((name) => Sequence.open(deps.database, name)),
-    );
-    if (!keys || !groups || !rooms) throw new Error('the sequences of rooms could not be opened');
+    const [keys, groups, rooms] = await Promise.all([
+      Sequence.open(deps.database, 'state_keys'),
+      Sequence.open(deps.stateDatabase ?? deps.database, stateGroupIds),
+      Sequence.open(deps.database, 'rooms'),
+    ]);
     return new RoomWriter(deps, openStores(deps), { keys, groups, rooms });
   }
 
-  /** Resolves when every event that has been added so far has settled. */
+  /** Resolves when every event that has been added so far is on disk or has failed. */
   settled(): Promise<void> {
     return this.#writer.settled();
   }
 
-  /** Resolves when every added event has settled. */
+  /** Resolves when every added event is on disk or has failed. */
   async close(): Promise<void> {
     await this.#writer.settled();
     this.#signer.close();

@@ -11,7 +11,7 @@ const maxCompiledLists = 500;
  */
 export class ServerAcls {
   readonly #events: EventStore;
-  /** By the nid of the `m.room.server_acl` event. */
+  /** Compiled ACLs by the nid of the `m.room.server_acl` event. */
   readonly #compiled: Cache<number, ServerAcl>;
 
   constructor(events: EventStore, caches: CacheRegistry) {
@@ -37,7 +37,10 @@ export class ServerAcls {
   }
 }
 
-/** Estimated bytes of a pattern or verdict with its server name, of a list without them, and the verdicts expected. */
+/**
+ * Estimated bytes of a pattern or of a cached verdict with its server name; of a list without them; and the
+ * expected number of verdicts per list.
+ */
 const [nameBytes, listBytes, expectedVerdicts] = [100, 1_000, 50];
 
 function sizeOfAcl({ allow, deny }: ServerAcl): number {

@@ -48,7 +48,7 @@ export interface StoredEvent {
   redactedBy: number | undefined;
 }
 
-/** Returns whether an event on the timeline is one that clients never see. */
+/** Returns whether clients never see an event: it is rejected, soft-failed or a withheld redaction. */
 export function isHidden({ rejected, softFailed, withheld }: StoredEvent): boolean {
   return rejected || softFailed || withheld;
 }
@@ -91,9 +91,9 @@ export interface RoomFact {
   readonly stateChanges: readonly StateChange[];
   readonly membershipChanges: readonly MembershipChange[];
   /**
-   * The end of the room after the event. Absent when more changed than the event and `stateChanges` (a room
-   * was entered, its state was completed, older events were added): then cached data of the room must be read
-   * again.
+   * The end of the room after the event. Absent when more changed than the event and `stateChanges` tell (a
+   * room was entered, its state was completed, older events were added): then cached data of the room must be
+   * read again.
    */
   readonly end: RoomEnd | undefined;
   /** nid of the event that this one redacts. */

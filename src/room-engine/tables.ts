@@ -13,9 +13,8 @@ export interface RoomTables {
     /** JSON of `PartialStateColumn`; null where the room was entered with its whole state. */
     partial_state: string | null;
     /**
-     * JSON array of the nids of the forward extremities at the times when the last local user left the room
-     * or was removed, which no newer event leads to since the room was entered again; newest last. Null where
-     * there are none.
+     * JSON array with the nids of former forward extremities, newest last; null without any. The room had them when
+     * the last local user left or was removed, and since a local user joined again, no newer event refers to them.
      */
     loose_ends: string | null;
   };
@@ -51,7 +50,8 @@ export interface RoomTables {
     /** State group before the event, where it differs from the group after it. */
     state_before: number | null;
     /**
-     * nid of the state event that this one replaced; null for the first of its key, and for message events.
+     * nid of the state event that this one replaced; null for message events and for the first event of a
+     * state key.
      */
     replaces: number | null;
     /** Bits of `EventFlag`. */
@@ -89,7 +89,10 @@ export interface RoomTables {
   pending_redactions: { target_id: string; redaction_nid: number };
   /** The stripped state that a remote server sent a user with an invite or a knock, as a JSON array. */
   stripped_state: { room_nid: number; user_id: string; json: string };
-  /** Redacted events whose original content is still stored; the time is that of the redaction. */
+  /**
+   * Redacted events whose original content is still stored; `redacted_ts` is the time of the redaction in
+   * milliseconds since the epoch.
+   */
   redacted_events: { event_nid: number; redacted_ts: number };
   state_keys: { nid: number; type: string; state_key: string };
   state_groups: { id: number; room_nid: number; ordinal: number };
@@ -116,10 +119,13 @@ export interface RoomTables {
   };
   /** Transaction ids of clients; `scope` stands for the user and device. */
   event_transactions: { scope: number; event_nid: number; txn_id: string };
-  /** Positions of the streams at some times, so that rows of transaction ids need no time. */
+  /**
+   * Positions of the streams at some times (milliseconds since the epoch), from which the age of a
+   * transaction id follows, so that its row needs no time.
+   */
   transaction_marks: { position: number; ts: number };
   room_aliases: { alias: string; room_id: string; creator: string };
-  /** Rooms that local users must not enter, with the administrator who has blocked them. */
+  /** Rooms that local users must not enter, and the administrators who blocked them. */
   blocked_rooms: { room_id: string; blocked_by: string };
   /** Rooms in the public directory; `network` is empty for the server's own list. */
   published_rooms: { room_id: string; network: string };

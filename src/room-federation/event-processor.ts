@@ -22,10 +22,10 @@ import type { IncomingMetrics } from './metrics.ts';
 import type { MissedHistory } from './older-history/missed-history.ts';
 import type { Staging } from './staging/staging.ts';
 
-/** Failures among the events of a gap after which its other events are not tried. */
+/** Number of failures among the events of a gap after which its other events are not placed. */
 const maxFailures = 3;
 
-/** Missing previous events that get places of their own beside known ones. */
+/** Maximum number of missing previous events that are placed with their own state, beside known ones. */
 const maxTips = 5;
 
 interface Deps {
@@ -44,7 +44,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** Places verified events in their rooms, and fetches what they refer to. */
+/** Places verified events in their rooms, and fetches the missing events and states before them. */
 export class EventProcessor {
   readonly #deps: Deps;
 
@@ -70,7 +70,7 @@ export class EventProcessor {
     );
   }
 
-  /** The previous events that are not placed, and the auth events that are not stored. */
+  /** Returns the ids of the previous events that are not placed, and of the auth events that are not stored. */
   async missingReferences({ event }: VerifiedEvent): Promise<string[]> {
     const { prevEventIds, authEventIds } = event;
     const known = await this.#deps.placement.find([...prevEventIds, ...authEventIds]);
@@ -81,7 +81,10 @@ export class EventProcessor {
     return [...prevEventIds.filter((id) => !isPlaced(id)), ...authEventIds.filter((id) => !known.has(id))];
   }
 
-  /** Places a complete event. @throws the errors of `Placement.append` */
+  /**
+   * Places a complete event.
+   * @throws the errors of `Placement.place`
+   */
   async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
     const { placement, metrics, clock } = this.#deps;
     const begun = clock.monotonic();
@@ -90,14 +93,15 @@ export class EventProcessor {
       this.#notePlaced(stored);
       return stored;
     } finally {
-      metrics.took(clock.monotonic() - begun);
+      metrics.recordDuration(clock.monotonic() - begun);
     }
   }
 
   /**
    * Places an event, after fetching and placing the missing events before it.
-   * @param origin asked first, then the server of the sender
-   * @throws FetchFailed when something that it refers to is missing; the MatrixErrors of `Placement.append`
+   * @param origin the server that is asked first, before the server of the sender
+   * @throws FetchFailed when an event or a state that it refers to is missing; the MatrixErrors of
+   * `Placement.place`
    */
   async process(
     head: RoomHead,
@@ -109,16 +113,21 @@ export class EventProcessor {
     const begun = clock.monotonic();
     const first = [origin, serverOfUser(one.event.sender)];
     try {
-      return await queries.run(head, first, (query) => this.#placeWithGap(query, one, options));
+      return await queries.run(head, first, (query) => this.#placeWithGap(head, query, one, options));
     } finally {
       const took = clock.monotonic() - begun;
-      metrics.took(took);
+      metrics.recordDuration(took);
       backoff.recordDuration(head.roomId, origin, took);
       missed.check(head.roomId);
     }
   }
 
-  async #placeWithGap(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
+  async #placeWithGap(
+    head: RoomHead,
+    query: ServerQuery,
+    one: VerifiedEvent,
+    options?: StateOptions,
+  ): Promise<StoredEvent> {
     const { placement, staging, gaps, log } = this.#deps;
     const { eventId } = one.event;
     const known = (await placement.find([eventId])).get(eventId);
@@ -127,7 +136,10 @@ export class EventProcessor {
       return known;
     }
     let failures = 0;
-    for (const earlier of await gaps.fetchGap(query, one.event)) {
+    const gap = await gaps.fetchGap(query, one.event);
+    const expired = await placement.expiredInGaps(head, gap);
+    for (const earlier of gap) {
+      if (expired.has(earlier.event.eventId)) continue;
       try {
         await this.#placeWithReferences(query, earlier, options);
       } catch (error) {

@@ -8,6 +8,7 @@ import type {
   HeadReader,
   Placement,
   PolicyServers,
+  ReceivedEventChecks,
   RoomHead,
   ServerAcls,
   StoredEvent,
@@ -54,7 +55,10 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
   readonly outOfBand: OutOfBandMemberships;
+  /** The time before which messages of a room have expired, in milliseconds since the epoch; absent: they never expire. */
+  readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
   readonly metrics?: Metrics | undefined;
+  readonly receivedEventChecks?: ReceivedEventChecks | undefined;
 }
 
 /**
@@ -149,10 +153,12 @@ export class Incoming {
   }
 
   /**
-   * Places one event of a local user that another server has accepted, after fetching everything that it refers to and
-   * that is missing. When that fails, the event is staged, so that it is placed later: the other servers have it.
-   * @param origin asked first, even if it is in backoff for this room
-   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when something that it refers to is missing
+   * Places one event of a local user that another server has accepted, after fetching the missing events and
+   * states that it refers to. When that fails, the event is staged, so that it is placed later: the other
+   * servers have it.
+   * @param origin the server that is asked first, even if it is in backoff for this room
+   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when an event or state that it refers to
+   * is missing
    */
   async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
     const head = await this.#deps.heads.get(roomId);
@@ -167,16 +173,17 @@ export class Incoming {
         await this.#staging.add(roomId, origin, [event], this.#deps.clock.now());
       throw error;
     } finally {
-      // Staged events may have waited for it.
+      // Staged events may wait for this event.
       this.#workers.wake(roomId);
     }
   }
 
   /**
-   * Fetches the whole state before a stored event of a room, whatever is known of it, and stores all of its
-   * events.
+   * Fetches the whole state before a stored event of a room, even where parts of it are stored, and stores
+   * all of its events.
    * @param first servers to ask first
-   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the state
+   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the
+   * state
    */
   async stateBefore(
     roomId: string,
@@ -214,13 +221,13 @@ export class Incoming {
     return this.#timestamps.find(head, wanted);
   }
 
-  /** Resumes what was in progress at the last shutdown. */
+  /** Resumes the work that was in progress at the last shutdown. */
   start(): void {
     for (const roomId of this.#staging.rooms) this.#workers.wake(roomId);
     this.#missed.start();
   }
 
-  /** Resolves when nothing is in progress; scheduled retries do not count. */
+  /** Resolves when no work is in progress; scheduled retries do not count. */
   async settled(): Promise<void> {
     await this.#workers.settled();
     await this.#backfiller.settled();
@@ -228,7 +235,7 @@ export class Incoming {
     await this.#staging.settled();
   }
 
-  /** Stops what is in progress; the next `start` resumes it. */
+  /** Stops the work that is in progress; the next `start` resumes it. */
   async close(): Promise<void> {
     this.#queries.close();
     await this.#workers.close();

@@ -12,7 +12,7 @@ test('incomingMetrics counts staged events, their age, outcomes and processing t
   for (const fate of [{}, {}, { rejected: true }, { softFailed: true }]) seen.placed(stored(fate));
   seen.refused(4);
   seen.dropped();
-  seen.took(30);
+  seen.recordDuration(30);
   const text = await metrics.render();
   const lines = text.split('\n').filter((line) => line.startsWith('server_federation_incoming_'));
   const has = (line: string) => assert.ok(lines.includes(`server_federation_incoming_${line}`), line);

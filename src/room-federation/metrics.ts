@@ -2,13 +2,13 @@ import type { Metrics } from '../kernel/observability/index.ts';
 import type { StoredEvent } from '../room-engine/index.ts';
 
 /** The state of the staging area. */
-export interface Waiting {
+export interface StagingState {
   readonly count: number;
-  /** For how many milliseconds the oldest event has been staged. */
+  /** Milliseconds for which the oldest event has been staged. */
   readonly oldestAge: number;
 }
 
-/** Seconds. */
+/** Upper bounds of the buckets of processing times, in seconds. */
 const buckets = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 120];
 
 /** Metrics of events from remote servers. */
@@ -17,33 +17,36 @@ export interface IncomingMetrics {
   placed(stored: StoredEvent): void;
   /** Counts events of transactions that failed the checks on receipt. */
   refused(count: number): void;
-  /** Counts an event that was given up after the last attempt. */
+  /** Counts an event that was dropped after its last failed attempt. */
   dropped(): void;
   /** @param milliseconds how long processing an event took */
-  took(milliseconds: number): void;
+  recordDuration(milliseconds: number): void;
 }
 
 const uncounted: IncomingMetrics = {
   placed: () => undefined,
   refused: () => undefined,
   dropped: () => undefined,
-  took: () => undefined,
+  recordDuration: () => undefined,
 };
 
-export function incomingMetrics(metrics: Metrics | undefined, waiting: () => Waiting): IncomingMetrics {
+export function incomingMetrics(
+  metrics: Metrics | undefined,
+  stagingState: () => StagingState,
+): IncomingMetrics {
   if (!metrics) return uncounted;
   metrics.gauge({
     name: 'server_federation_incoming_staged_events',
     help: 'Events of other servers that are staged and not yet processed',
     collect() {
-      this.set(waiting().count);
+      this.set(stagingState().count);
     },
   });
   metrics.gauge({
     name: 'server_federation_incoming_lag_seconds',
-    help: 'How long the oldest staged event of another server has waited',
+    help: 'Seconds for which the oldest event of another server has been staged',
     collect() {
-      this.set(waiting().oldestAge / 1_000);
+      this.set(stagingState().oldestAge / 1_000);
     },
   });
   const events = metrics.counter({
@@ -53,7 +56,7 @@ export function incomingMetrics(metrics: Metrics | undefined, waiting: () => Wai
   });
   const times = metrics.histogram({
     name: 'server_federation_incoming_processing_seconds',
-    help: 'How long it took to process an event of another server',
+    help: 'Seconds that it took to process an event of another server',
     buckets,
   });
   return {
@@ -61,6 +64,6 @@ export function incomingMetrics(metrics: Metrics | undefined, waiting: () => Wai
       events.inc({ outcome: rejected ? 'rejected' : softFailed ? 'soft_failed' : 'accepted' }),
     refused: (count) => events.inc({ outcome: 'refused' }, count),
     dropped: () => events.inc({ outcome: 'given_up' }),
-    took: (milliseconds) => times.observe(milliseconds / 1_000),
+    recordDuration: (milliseconds) => times.observe(milliseconds / 1_000),
   };
 }

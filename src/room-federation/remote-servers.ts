@@ -4,7 +4,7 @@ import type { MembershipPeers } from './handshakes/peers.ts';
 
 /** A gap in the history, as in `POST /get_missing_events/{roomId}`. */
 export interface GapRequest {
-  /** Known events: the gap ends there. */
+  /** Event ids at which the gap ends, because the asking server has those events. */
   readonly earliest: readonly string[];
   /** Events whose `prev_events` are missing. */
   readonly latest: readonly string[];
@@ -57,7 +57,7 @@ export interface RemoteEvents {
     eventId: string,
     request?: RemoteRequestOptions,
   ): Promise<readonly JsonValue[]>;
-  /** The given events and those before them, usually newest first. */
+  /** Returns the given events and those before them, usually newest first. */
   backfill(
     server: string,
     roomId: string,
@@ -78,7 +78,7 @@ export interface RemoteEvents {
 export interface EventKeyWant {
   readonly serverName: string;
   readonly keyId: string;
-  /** The time until which the key should be valid at least, in milliseconds since the epoch. */
+  /** The time until which the key should be valid, in milliseconds since the epoch. */
   readonly validUntil: number;
 }
 
@@ -110,7 +110,7 @@ const noNetwork = async (): Promise<never> => {
   throw new Error('this server has no access to remote servers');
 };
 
-/** For rooms without a network: no server can be asked, and no key is known. */
+/** Stands for remote servers where there is no network: no server can be asked, and no key is known. */
 export const noOtherServers: OtherServers = {
   events: {
     event: noNetwork,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { creator, joinedRoom } from './test/joined-room.ts';
 
-forEachDatabase((open) => {
-  describe('A room whose servers are in backoff', () => {
-    it('is processed at once when a server sends a new server ACL', async () => {
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('Incoming for a room whose servers are in backoff', () => {
+    it('places staged events at once when a server sends a new server ACL', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       room.say(creator, 'lost');
       const first = room.say(creator, 'first');

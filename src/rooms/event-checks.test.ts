@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import type { EventCheck, EventCheckContext, EventToSend } from '../room-engine/index.ts';
 import { RemoteMemberships } from '../room-federation/index.ts';
 
 /** The arguments with which a check was called. */
-type Asked = [EventToSend, EventCheckContext];
+type CheckCall = [EventToSend, EventCheckContext];
 
 const spam = new MatrixError(403, 'ORG_TEST_SPAM', 'This looks like spam', { 'org.test.why': 1 });
 
 /** A check that records its arguments, and rejects the events for which `isSpam` holds. */
 function recording(isSpam: (draft: EventToSend) => boolean = () => false) {
-  const asked: Asked[] = [];
+  const asked: CheckCall[] = [];
   const check: EventCheck = {
     async check(draft, context) {
       asked.push([draft, context]);
@@ -30,7 +30,7 @@ function recording(isSpam: (draft: EventToSend) => boolean = () => false) {
 const saysSpam = ({ content }: EventToSend) => JSON.stringify(content).includes('spam');
 const sender = (userId: string) => ({ userId, deviceId: 'DEVICE' });
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** Opens rooms with the checks in the returned list, to which tests add theirs after their preparations. */
   async function openWithChecks() {
     const checks: EventCheck[] = [];
@@ -43,7 +43,7 @@ forEachDatabase((open) => {
     (await engine.heads.get(roomId))?.extremities.map(({ eventId }) => eventId);
 
   describe('EventChecks', () => {
-    it('run once for each message, redaction, state event and membership', async () => {
+    it('calls a check once for each message, redaction, state event and membership', async () => {
       const { under, checks } = await openWithChecks();
       const { engine, rooms } = under;
       assert.equal(engine.checks.isEmpty, true);
@@ -82,7 +82,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('reject an event with their own error, and nothing of the event is stored', async () => {
+    it('rejects an event with the error of the check, and stores nothing of the event', async () => {
       const { under, checks } = await openWithChecks();
       const { rooms } = under;
       const roomId = await under.room(alice, bob);
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
       assert.notDeepEqual(await latest(under, roomId), before);
     });
 
-    it('run for all events of a new room before it exists, and reject the whole room', async () => {
+    it('checks all events of a new room before it exists, and rejects the whole room', async () => {
       const { under, checks } = await openWithChecks();
       for (const room_version of ['10', '12']) {
         const { asked, check } = recording(saysSpam);
@@ -122,7 +122,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('report the error of a check at room creation as it is, and M_FORBIDDEN of the rules as M_INVALID_ROOM_STATE', async () => {
+    it('reports the error of a check at room creation as it is, and M_FORBIDDEN of the rules as M_INVALID_ROOM_STATE', async () => {
       const { under, checks } = await openWithChecks();
       const initial_state = [
         {
@@ -139,7 +139,7 @@ forEachDatabase((open) => {
       await assert.rejects(under.rooms.creation.create(alice, {}), (error) => error === forbids);
     });
 
-    it('run in the order in which they were added, until one rejects', async () => {
+    it('calls checks in the order in which they were added, until one rejects', async () => {
       const { under, checks } = await openWithChecks();
       const roomId = await under.room(alice);
       const order: string[] = [];
@@ -154,7 +154,7 @@ forEachDatabase((open) => {
       assert.deepEqual(order, ['first', 'second']);
     });
 
-    it('do not run for events that are not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
+    it('calls no check for events that are not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
       const { under, checks } = await openWithChecks();
       const { rooms } = under;
       const roomId = await under.room(alice);
@@ -177,7 +177,7 @@ forEachDatabase((open) => {
       assert.deepEqual(asked, []);
     });
 
-    it('do not delay other events while they run, and the authorization rules are applied again afterwards', async () => {
+    it('delays no other events while a check runs, and applies the authorization rules again afterwards', async () => {
       const { under, checks } = await openWithChecks();
       const roomId = await under.room(alice, bob);
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
@@ -198,7 +198,7 @@ forEachDatabase((open) => {
       await late;
     });
 
-    it('prevent the event when a check throws an unexpected error', async () => {
+    it('sends no event when a check throws an unexpected error', async () => {
       const { under, checks } = await openWithChecks();
       const roomId = await under.room(alice);
       const before = await latest(under, roomId);
@@ -207,7 +207,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await latest(under, roomId), before);
     });
 
-    it('run for joins, knocks and invites before the request to another server', async () => {
+    it('calls checks for joins, knocks and invites before the request to another server', async () => {
       const { under, checks } = await openWithChecks();
       const { engine } = under;
       const roomId = await under.room(alice);

@@ -10,7 +10,10 @@ export interface Viewer {
   readonly seesAllEvents?: boolean;
 }
 
-/** Narrows events to those that other events relate to: sent by one of these senders, with one of these relation types. */
+/**
+ * Selects events to which others relate: events that one of these senders has sent, with one of these
+ * relation types.
+ */
 export interface RelatedBy {
   readonly senders: readonly string[] | undefined;
   readonly relTypes: readonly string[] | undefined;
@@ -25,7 +28,10 @@ export interface EventRelations {
   check(roomId: string, draft: EventToSend): Promise<void>;
   /** Returns `unsigned.m.relations` of each event, by nid; events without relations are absent. */
   bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>>;
-  /** Returns the nids of those events that others relate to, at once when all of it is in memory. */
+  /**
+   * Selects the events that have child events and returns their nids; without a promise when all relations are in
+   * memory.
+   */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>>;
   /**
    * Returns the events that `relatedBy` selects, in their order; all events when it has no conditions.
@@ -38,7 +44,7 @@ export interface EventRelations {
   ): Promise<readonly VisibleEvent[]>;
 }
 
-/** Knows no relations. */
+/** Relations of a server that stores none: every event is allowed, and none is related. */
 export const noRelations: EventRelations = {
   check: async () => undefined,
   bundled: async () => new Map(),

@@ -6,13 +6,26 @@ export { BlockedRooms } from './blocking/blocked-rooms.ts';
 export { RoomDeletion, type RoomDeletionOrder, type RoomDeletionStatus } from './deletion/room-deletion.ts';
 export type { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
-export { ClientEvents, type ClientFormat, type OpenRelations } from './history/client-events.ts';
+export {
+  ClientEvents,
+  type ClientFormat,
+  type EventAdditions,
+  type OpenRelations,
+} from './history/client-events.ts';
 export { EventByTime } from './history/event-by-time.ts';
+export type { EventTexts } from './history/event-texts.ts';
 export type { MessagesPage } from './history/history-reader.ts';
 export { decodePlace, encodePlace, placeBefore, type SplitPlace } from './history/history-token.ts';
 export { type HistorySource, readPage } from './history/pages.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
-export { type ActionLimit, type RequestingUser, type RoomLimits, Throttle } from './limits.ts';
+export type { SharedText } from './history/shared-text.ts';
+export {
+  type ActionLimit,
+  type InviteLimits,
+  type RequestingUser,
+  type RoomLimits,
+  Throttle,
+} from './limits.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MembershipJobs } from './membership/membership-jobs.ts';

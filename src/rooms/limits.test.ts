@@ -55,34 +55,43 @@ describe('rate limits of actions in rooms', () => {
       assert.equal(await act(anna, ben, await anna.createRoom()), 2);
     });
 
-  limited('rc_message: messages', { rc_message: few }, (anna, _ben, roomId) =>
+  limited('rc_message limits messages', { rc_message: few }, (anna, _ben, roomId) =>
     timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/send/m/${index}`, {})),
   );
-  limited('rc_message: state', { rc_message: few }, (anna, _ben, roomId) =>
+  limited('rc_message limits state events', { rc_message: few }, (anna, _ben, roomId) =>
     timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/state/m/${index}`, {})),
   );
   limited(
-    'rc_message: redactions, where rc_admin_redaction is not set',
+    'rc_message limits redactions when rc_admin_redaction is not set',
     { rc_message: few },
     (anna, _ben, roomId) =>
       timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/redact/$x/${index}`, {})),
   );
-  limited('rc_admin_redaction', { rc_admin_redaction: few }, (anna, _ben, roomId) =>
-    timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/redact/$x/${index}`, {})),
+  limited(
+    "rc_admin_redaction limits redactions of other users' events",
+    { rc_admin_redaction: few },
+    (anna, _ben, roomId) =>
+      timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/redact/$x/${index}`, {})),
   );
-  limited('rc_joins.local', { rc_joins: { local: few, remote: many } }, (anna, ben) =>
-    timesUntilRefused(async () => ben.call('POST', `/rooms/${enc(await anna.createRoom())}/join`, {})),
+  limited(
+    'rc_joins.local limits joins of rooms that this server is in',
+    { rc_joins: { local: few, remote: many } },
+    (anna, ben) =>
+      timesUntilRefused(async () => ben.call('POST', `/rooms/${enc(await anna.createRoom())}/join`, {})),
   );
-  limited('rc_joins_per_room', { rc_joins_per_room: few }, (_anna, ben, roomId) =>
-    timesUntilRefused(async () => {
-      const answer = await ben.call('POST', `/rooms/${enc(roomId)}/join`, {});
-      if (answer.status === 200) await ben.leave(roomId);
-      return answer;
-    }),
+  limited(
+    'rc_joins_per_room limits the joins of one room',
+    { rc_joins_per_room: few },
+    (_anna, ben, roomId) =>
+      timesUntilRefused(async () => {
+        const answer = await ben.call('POST', `/rooms/${enc(roomId)}/join`, {});
+        if (answer.status === 200) await ben.leave(roomId);
+        return answer;
+      }),
   );
   for (const name of ['per_room', 'per_user', 'per_issuer']) {
     const rc_invites = { per_room: many, per_user: many, per_issuer: many, [name]: few };
-    limited(`rc_invites.${name}`, { rc_invites }, (anna, ben, roomId) =>
+    limited(`rc_invites.${name} limits invites`, { rc_invites }, (anna, ben, roomId) =>
       timesUntilRefused(async () => {
         const answer = await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
         if (answer.status === 200) await ben.leave(roomId);
@@ -91,7 +100,7 @@ describe('rate limits of actions in rooms', () => {
     );
   }
 
-  it('rc_room_creation, and rc_invites.per_room for the invites of a new room', async () => {
+  it('rc_room_creation limits new rooms, and rc_invites.per_room the invites of a new room', async () => {
     await server?.stop();
     const [anna, ben] = await open({
       rc_room_creation: few,
@@ -102,7 +111,7 @@ describe('rate limits of actions in rooms', () => {
     assert.equal(await timesUntilRefused(() => anna.call('POST', '/createRoom', {})), 2);
   });
 
-  it('do not apply to application services and the server itself', () => {
+  it('applies no rate limit to application services and the server itself', () => {
     const full = { take: () => assert.fail('limited'), check: () => assert.fail('limited') };
     const throttle = new Throttle({
       rc_message: full,

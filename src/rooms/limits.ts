@@ -6,6 +6,13 @@ export interface ActionLimit {
   check(key: string, cost?: number): void;
 }
 
+/** Limits of invites by the room, the invited user and the user who invites. */
+export interface InviteLimits {
+  readonly per_room: ActionLimit;
+  readonly per_user: ActionLimit;
+  readonly per_issuer: ActionLimit;
+}
+
 /** Rate limits of actions in rooms, named after their options. */
 export interface RoomLimits {
   readonly rc_message: ActionLimit;
@@ -15,12 +22,13 @@ export interface RoomLimits {
   /** Joins of rooms that this server is not in. */
   readonly rc_remote_joins: ActionLimit;
   readonly rc_joins_per_room: ActionLimit;
-  readonly rc_invites: {
-    readonly per_room: ActionLimit;
-    readonly per_user: ActionLimit;
-    readonly per_issuer: ActionLimit;
-  };
+  readonly rc_invites: InviteLimits;
   readonly rc_room_creation: ActionLimit;
+  /**
+   * Returns the limits of a user's invites; `undefined`: `rc_invites` applies. Absent: `rc_invites` applies
+   * to all users.
+   */
+  readonly invitesOf?: ((userId: string) => Promise<InviteLimits | undefined>) | undefined;
   /** Overrides by administrators for a user: no limits, or another limit for messages. */
   readonly overrideOf?: (userId: string) => 'none' | ActionLimit | undefined;
 }
@@ -52,18 +60,18 @@ export class Throttle {
 
   /** Counts a message or state event. */
   message(requester: RequestingUser): void {
-    this.#forMessages(requester)?.take(requester.userId);
+    this.#messageLimitFor(requester)?.take(requester.userId);
   }
 
   /** Counts a redaction of another user's event. */
   redactionOfOthers(requester: RequestingUser): void {
-    const limits = this.#for(requester);
-    (limits?.rc_admin_redaction ?? this.#forMessages(requester))?.take(requester.userId);
+    const limits = this.#limitsFor(requester);
+    (limits?.rc_admin_redaction ?? this.#messageLimitFor(requester))?.take(requester.userId);
   }
 
   /** Counts a join of a room that this server is in. */
   join(requester: RequestingUser | undefined, roomId: string): void {
-    const limits = this.#for(requester);
+    const limits = this.#limitsFor(requester);
     if (!limits || !requester) return;
     limits.rc_joins_per_room.check(roomId);
     limits.rc_joins.take(requester.userId);
@@ -72,7 +80,7 @@ export class Throttle {
 
   /** Counts a join of a room that this server is not in. */
   remoteJoin(requester: RequestingUser | undefined): void {
-    if (requester) this.#for(requester)?.rc_remote_joins.take(requester.userId);
+    if (requester) this.#limitsFor(requester)?.rc_remote_joins.take(requester.userId);
   }
 
   /** Counts a join of a remote user through this server. */
@@ -89,10 +97,17 @@ export class Throttle {
     per_room.take(roomId);
   }
 
-  invite(requester: RequestingUser | undefined, roomId: string, userId: string): void {
-    const limits = this.#for(requester);
+  /** Returns the limits of a user's invites, for `invite`; `undefined`, without a promise, where all users have the same. */
+  inviteLimitsOf(requester: RequestingUser | undefined): Promise<InviteLimits | undefined> | undefined {
+    const limits = this.#limitsFor(requester);
+    return requester && limits?.invitesOf?.(requester.userId);
+  }
+
+  /** Counts an invite. @param own limits of the user, by default `rc_invites` */
+  invite(requester: RequestingUser | undefined, roomId: string, userId: string, own?: InviteLimits): void {
+    const limits = this.#limitsFor(requester);
     if (!limits || !requester) return;
-    const { per_room, per_user, per_issuer } = limits.rc_invites;
+    const { per_room, per_user, per_issuer } = own ?? limits.rc_invites;
     per_room.check(roomId);
     per_user.check(userId);
     per_issuer.take(requester.userId);
@@ -102,19 +117,19 @@ export class Throttle {
 
   /** Counts a new room. @param invites number of invited users, which must fit the per-room limit together */
   creation(requester: RequestingUser | undefined, invites: number): void {
-    const limits = this.#for(requester);
+    const limits = this.#limitsFor(requester);
     if (!limits || !requester) return;
     if (invites > 0) limits.rc_invites.per_room.check('', invites);
     limits.rc_room_creation.take(requester.userId);
   }
 
-  #forMessages(requester: RequestingUser): ActionLimit | undefined {
-    const limits = this.#for(requester);
+  #messageLimitFor(requester: RequestingUser): ActionLimit | undefined {
+    const limits = this.#limitsFor(requester);
     const other = limits?.overrideOf?.(requester.userId);
     return other === undefined || other === 'none' ? limits?.rc_message : other;
   }
 
-  #for(requester: RequestingUser | undefined): RoomLimits | undefined {
+  #limitsFor(requester: RequestingUser | undefined): RoomLimits | undefined {
     if (!requester || requester.isUnlimited || requester.isServerTask) return undefined;
     return this.#limits?.overrideOf?.(requester.userId) === 'none' ? undefined : this.#limits;
   }

@@ -6,7 +6,13 @@ import { type Logger, type Metrics, silentLogger } from '../kernel/observability
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
-import type { Erasures, EventIndex, IgnoredUserLists, OpenEventChecks } from '../room-engine/index.ts';
+import type {
+  Erasures,
+  EventIndex,
+  IgnoredUserLists,
+  OpenEventChecks,
+  ReceivedEventChecks,
+} from '../room-engine/index.ts';
 import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index.ts';
 import type { OtherServers, RemoteMemberships } from '../room-federation/index.ts';
 import {
@@ -28,7 +34,7 @@ import {
 } from './aliases/room-aliases.ts';
 import { BlockedRooms } from './blocking/blocked-rooms.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
-import { ClientEvents, type OpenRelations } from './history/client-events.ts';
+import { ClientEvents, type EventAdditions, type OpenRelations } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
 import { HistoryReader } from './history/history-reader.ts';
 import { StateReader } from './history/state-reader.ts';
@@ -85,8 +91,12 @@ export interface RoomsDeps {
   readonly eventIndex?: EventIndex;
   /** By default events of local users are not checked. */
   readonly eventChecks?: OpenEventChecks;
+  /** By default events of remote users are checked by the rules of the specification only. */
+  readonly receivedEventChecks?: ReceivedEventChecks | undefined;
   /** By default events have no relations. */
   readonly relations?: OpenRelations;
+  /** Adds to the `unsigned` of events; by default nothing. */
+  readonly eventAdditions?: EventAdditions | undefined;
   /** By default no user ignores another. */
   readonly ignored?: IgnoredUserLists;
   /** By default no user is erased. */
@@ -127,7 +137,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
   const { invitePolicy = allowAllInvites, otherServers: others = noOtherServers } = deps;
-  const clientEvents = new ClientEvents(engine, clock, deps.relations);
+  const clientEvents = new ClientEvents(engine, clock, deps.relations, deps.eventAdditions);
   const serverAcls = new ServerAcls(engine.events, deps.caches);
   const incoming = await Incoming.open({
     database,
@@ -138,6 +148,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     heads: engine.heads,
     placement: engine.placement,
     eventsByNid: (nids) => engine.events.getMany(nids),
+    expiredBefore: (head) => engine.retention.expiredBefore(head),
     wasJoined: (head, stored) => new ServerView(engine, head, serverName).wasJoined([stored]),
     policies: engine.policies,
     serverAcls,
@@ -152,6 +163,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
         new InviteChecks({ peers: others.memberships, engine, database, jobs: deps.jobs, clock, serverName }),
     }),
     metrics: deps.metrics,
+    receivedEventChecks: deps.receivedEventChecks,
   });
   const completion = new StateCompletion({
     engine,

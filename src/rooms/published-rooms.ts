@@ -1,4 +1,5 @@
 import type { Database } from '../kernel/database/index.ts';
+import { MatrixError } from '../protocol/index.ts';
 import type { RoomTables } from '../room-engine/index.ts';
 import type { DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
 
@@ -22,6 +23,11 @@ export class PublishedRooms {
   /** Whether the operator's rules allow the user to publish the room. */
   async mayPublish(userId: string, roomId: string): Promise<boolean> {
     return this.#rules.mayPublish(userId, roomId, await this.#aliases.of(roomId));
+  }
+
+  /** Checks a change of the directory by the rules of modules. @throws MatrixError */
+  async checkVisibility(roomId: string, isPublic: boolean): Promise<void> {
+    await this.#rules.checkVisibility?.(roomId, isPublic);
   }
 
   /**
@@ -66,7 +72,9 @@ export class PublishedRooms {
 
   /** Publishes a new room with `visibility: public`, if the rules allow it. */
   async publishNew(creator: string, roomId: string): Promise<void> {
-    if (await this.mayPublish(creator, roomId)) await this.set(roomId, true);
+    if (!(await this.mayPublish(creator, roomId))) return;
+    const denial = await this.checkVisibility(roomId, true).then(() => undefined, asMatrixError);
+    if (denial === undefined) await this.set(roomId, true);
   }
 
   /** Query for the ids of the rooms in a list, for use as a subquery. @param network absent: all lists */
@@ -74,6 +82,12 @@ export class PublishedRooms {
     const query = this.#database.reader<RoomTables>().selectFrom('published_rooms').select('room_id');
     return network === undefined ? query : query.where('network', '=', network);
   }
+}
+
+/** Returns the error of a rule. @throws every other error */
+function asMatrixError(error: unknown): MatrixError {
+  if (error instanceof MatrixError) return error;
+  throw error;
 }
 
 /** Returns whether a room is in the server's own list of public rooms. */

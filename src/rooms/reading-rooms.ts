@@ -35,15 +35,15 @@ export function openReadingRooms(deps: ReadingRoomsDeps): ReadingRooms {
 /** Waits for the states of rooms that another process completes. */
 class FollowedCompletion implements StateCompletion {
   readonly #engine: RoomReader;
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waitingByRoom = new Map<string, Set<() => void>>();
 
   constructor(engine: RoomReader) {
     this.#engine = engine;
     engine.stream.subscribe(({ roomId, end }) => {
       // The fact of a completed state has no `end`.
       if (end) return;
-      const waiting = this.#waiting.get(roomId);
-      this.#waiting.delete(roomId);
+      const waiting = this.#waitingByRoom.get(roomId);
+      this.#waitingByRoom.delete(roomId);
       for (const resume of waiting ?? []) resume();
     });
   }
@@ -51,8 +51,8 @@ class FollowedCompletion implements StateCompletion {
   async whenComplete(roomId: string): Promise<void> {
     while ((await this.#engine.heads.get(roomId))?.isPartial) {
       await new Promise<void>((resume) => {
-        const waiting = this.#waiting.get(roomId) ?? new Set();
-        this.#waiting.set(roomId, waiting.add(resume));
+        const waiting = this.#waitingByRoom.get(roomId) ?? new Set();
+        this.#waitingByRoom.set(roomId, waiting.add(resume));
       });
     }
   }

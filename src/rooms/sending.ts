@@ -36,7 +36,7 @@ export interface SendingDeps {
 /**
  * Sends events for local users. The checks of an event, in this order:
  * 1. The sender is not suspended (for redactions: step 4).
- *    Events of shadow-banned users end here, except for their memberships: the answer has the id of no event.
+ *    Events of shadow-banned users end here, except for their memberships: the answer has an event id that no event has.
  * 2. The transaction id is new; a repeated one answers with the earlier event id, without any of the later checks.
  * 3. The rate limit allows it (`Throttle`).
  * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
@@ -147,7 +147,7 @@ export class Sending {
     return (await engine.timeline.append(roomId, draft)).event.eventId;
   }
 
-  /** Answers a shadow-banned user as if the event had been sent. @returns the id of no event */
+  /** Answers a shadow-banned user as if the event had been sent. @returns an event id that no event has */
   async #pretend(sender: Sender, roomId: string): Promise<string> {
     const { engine, throttle, randomness } = this.#deps;
     throttle.message(sender);
@@ -157,7 +157,7 @@ export class Sending {
   }
 
   /**
-   * Sends an event, or returns the id of the event that the transaction id has sent before.
+   * Sends an event, or returns the id of the event that was sent with the same transaction id before.
    * @param append checks and appends the event; not called for a repeated transaction id
    */
   async #once(

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('PUT /rooms/{roomId}/state', () => {
     let server: TestServer;
     let anna: TestClient;

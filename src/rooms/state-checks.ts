@@ -10,7 +10,7 @@ import {
   powerLevelsContentError,
   type RoomEvent,
 } from '../protocol/index.ts';
-import type { RoomHead, RoomReader } from '../room-engine/index.ts';
+import { isLifetime, type RoomHead, type RoomReader, retentionType } from '../room-engine/index.ts';
 import { aliasesIn, checkedAliases } from './aliases/canonical-alias.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
 
@@ -44,6 +44,7 @@ export class StateChecks {
     if (type === 'm.room.tombstone' && content['replacement_room'] === roomId) {
       throw invalidParam('A room cannot replace itself');
     }
+    if (type === retentionType) checkRetention(content);
     if (type !== 'm.room.canonical_alias' && type !== 'm.room.power_levels') return;
     const head = await this.#deps.engine.heads.get(roomId);
     // Users who are not joined must not learn state from these errors; the authorization rules refuse them.
@@ -108,6 +109,16 @@ export function checkAcl(content: JsonObject, serverName: string): void {
   if (!isServerWithPortAllowed(compileServerAcl(content), serverName)) {
     throw invalidParam('The server ACL would deny this server');
   }
+}
+
+/** @throws MatrixError M_BAD_JSON for lifetimes that are no whole milliseconds. Source: MSC1763. */
+function checkRetention(content: JsonObject): void {
+  const [min, max] = [content['min_lifetime'], content['max_lifetime']];
+  for (const [name, value] of Object.entries({ min_lifetime: min, max_lifetime: max }))
+    if (value !== undefined && !isLifetime(value))
+      throw badJson(`'${name}' must be an integer of at least 0`);
+  if (isLifetime(min) && isLifetime(max) && min > max)
+    throw badJson("'min_lifetime' must not be above 'max_lifetime'");
 }
 
 export const badAlias = (alias: string) =>

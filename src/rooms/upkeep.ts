@@ -2,30 +2,36 @@ import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
-import type { Logger } from '../kernel/observability/index.ts';
+import type { Logger, Metrics } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { RoomRows } from '../kernel/slices/index.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
-import { registerTransactionCleanup } from '../room-engine/index.ts';
+import { registerTransactionCleanup, StateGroupCleanup } from '../room-engine/index.ts';
 import { AutoJoin } from './auto-join/auto-join.ts';
 import type { RoomsConfig } from './config.ts';
 import { DummyEvents } from './dummy-events/dummy-events.ts';
 import { runMembershipJobs } from './membership/run-membership-jobs.ts';
 import { ForgottenRooms } from './purge/forgotten-rooms.ts';
+import { HistoryDeletion } from './purge/history-deletion.ts';
 import { HistoryPurge } from './purge/history-purge.ts';
+import { openPurgeMetrics } from './purge/purge-metrics.ts';
 import { RoomPurge } from './purge/room-purge.ts';
 import { RedactionRetention } from './redactions/redaction-retention.ts';
+import { ExpiredMessages } from './retention/expired-messages.ts';
 import type { Rooms } from './rooms.ts';
 import { SettingsTransfer, type SettingsTransferDeps } from './upgrade/settings-transfer.ts';
 
 export interface RoomUpkeepDeps {
   readonly caches: CacheRegistry;
   readonly database: Database;
+  /** Has the state groups; by default `database` has them. */
+  readonly stateDatabase?: Database;
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly randomness: Randomness;
   readonly log: Logger;
+  readonly metrics?: Metrics | undefined;
   readonly serverName: string;
   readonly rooms: Rooms;
   readonly options: RoomsConfig;
@@ -36,6 +42,9 @@ export interface RoomUpkeepDeps {
   /** Copies the settings of a user who joins the replacement of a room. */
   readonly transferSettings: SettingsTransferDeps['transfer'];
 }
+
+/** Milliseconds between two checks for free space in the database. */
+const releaseInterval = 3_600_000;
 
 /** The background work on rooms that other slices can start. */
 export interface RoomUpkeep {
@@ -58,7 +67,20 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> 
   new RedactionRetention({ ...shared, period: options.redaction_retention_period });
   const dummyEvents = new DummyEvents({ ...shared, threshold: options.dummy_events_threshold });
   const purge = new RoomPurge({ ...shared, rows });
-  const historyPurge = new HistoryPurge(shared);
+  const metrics = openPurgeMetrics(deps.metrics);
+  const groups = new StateGroupCleanup({ ...shared, onRemoved: (count) => metrics.groupsDeleted(count) });
+  const deletion = new HistoryDeletion({ ...shared, metrics, onEnd: (room) => groups.schedule(room) });
+  jobs.every('rooms/release-space', releaseInterval, {
+    run: async ({ signal }) => {
+      let bytes = await deps.database.releaseSpace(signal);
+      if (deps.stateDatabase && deps.stateDatabase !== deps.database)
+        bytes += await deps.stateDatabase.releaseSpace(signal);
+      if (bytes > 0) deps.log.info({ bytes }, 'Gave the disk space of deleted rows back to the file system');
+    },
+  });
+  const historyPurge = new HistoryPurge({ ...shared, deletion });
+  const expired = new ExpiredMessages({ ...shared, deletion, options: options.retention });
+  await expired.start();
   new ForgottenRooms({ ...shared, purge, period: options.forgotten_room_retention_period });
   const settings = new SettingsTransfer({
     ...shared,

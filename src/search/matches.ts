@@ -30,8 +30,8 @@ export interface MatchesRequest {
 }
 
 export interface Matches {
-  /** Latest first. */
-  readonly found: readonly Match[];
+  /** The matching events, latest first. */
+  readonly matches: readonly Match[];
   /** Position where the search stopped; `undefined` when there are no more matches. */
   readonly before: number | undefined;
 }
@@ -52,10 +52,10 @@ export class MatchFinder {
     const { term, place, limit } = request;
     const query = new TextQuery(term);
     const views = await this.#views(request);
-    if (query.isEmpty || views.size === 0) return { found: [], before: undefined };
+    if (query.isEmpty || views.size === 0) return { matches: [], before: undefined };
     await index.caughtUp();
     const scopes = [...views.keys()];
-    const found: Match[] = [];
+    const matches: Match[] = [];
     let before = place.before;
     for (let seen = 0; seen < maxCandidates; seen += candidatesPerBatch) {
       const range = { query, scopes, limit: candidatesPerBatch };
@@ -66,14 +66,14 @@ export class MatchFinder {
         .filter((stored) => stored !== undefined)
         .filter((stored) => isWanted(stored, request, query));
       for (const match of await this.#visible(wanted, views, request)) {
-        if (found.length === limit) return { found, before };
-        found.push({ ...match, rank: rankOf(match.stored, request) });
+        if (matches.length === limit) return { matches, before };
+        matches.push({ ...match, rank: rankOf(match.stored, request) });
         before = match.stored.nid;
       }
-      if (nids.length < candidatesPerBatch) return { found, before: undefined };
+      if (nids.length < candidatesPerBatch) return { matches, before: undefined };
       before = nids.at(-1);
     }
-    return { found, before };
+    return { matches, before };
   }
 
   /** Returns the rooms to search, by nid. */

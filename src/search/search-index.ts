@@ -31,14 +31,14 @@ export class SearchIndex {
   readonly #texts: FullText;
   readonly #follower: Follower;
   /** Later events are collected in memory; earlier ones must be read from the database. */
-  readonly #notedFrom: number;
+  readonly #bufferedFrom: number;
   /** Events to be indexed, in their order. */
-  #noted: StoredEvent[] = [];
+  #pending: StoredEvent[] = [];
 
   constructor(deps: SearchIndexDeps) {
     this.#deps = deps;
     this.#texts = deps.database.fullText(eventTexts);
-    this.#notedFrom = deps.streams.current;
+    this.#bufferedFrom = deps.streams.current;
     this.#follower = new Follower(deps, {
       name: 'search/events',
       startAt: 0,
@@ -49,7 +49,7 @@ export class SearchIndex {
 
   start(): Promise<void> {
     this.#deps.engine.stream.subscribe(({ stored }) => {
-      if (concernsIndex(stored)) this.#noted.push(stored);
+      if (concernsIndex(stored)) this.#pending.push(stored);
     });
     return this.#follower.start();
   }
@@ -70,16 +70,21 @@ export class SearchIndex {
 
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#deps.engine;
-    for (let from = after; from < this.#notedFrom; ) {
-      const found = await events.betweenWithBackfill(from, Math.min(upTo, this.#notedFrom), eventsPerCommit);
+    for (let from = after; from < this.#bufferedFrom; ) {
+      const found = await events.betweenWithBackfill(
+        from,
+        Math.min(upTo, this.#bufferedFrom),
+        eventsPerCommit,
+      );
       await this.#write(found.map(({ stored }) => stored).filter(concernsIndex));
-      from = found.length < eventsPerCommit ? this.#notedFrom : (found.at(-1)?.position ?? this.#notedFrom);
+      from =
+        found.length < eventsPerCommit ? this.#bufferedFrom : (found.at(-1)?.position ?? this.#bufferedFrom);
       await new Promise(setImmediate);
     }
-    while (this.#noted.length > 0) {
-      const next = this.#noted.slice(0, eventsPerCommit);
+    while (this.#pending.length > 0) {
+      const next = this.#pending.slice(0, eventsPerCommit);
       await this.#write(next);
-      this.#noted.splice(0, next.length);
+      this.#pending.splice(0, next.length);
     }
   }
 

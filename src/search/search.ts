@@ -30,13 +30,13 @@ export interface SearchDeps {
   readonly index: SearchIndex;
 }
 
-/** Results per page by default, and at most. */
+/** Default and maximum number of results per page. */
 const [defaultLimit, maxResults] = [10, 50];
 
 /** Maximum number of latest matches that are ranked by relevance, and of matches that are counted. */
 const [maxRanked, maxCounted] = [500, 500];
 
-/** Events on each side of a result by default, and at most. */
+/** Default and maximum number of events on each side of a result. */
 const [defaultContext, maxContext] = [5, 20];
 
 /** Searches events in the rooms of a user. Source: client-server API, "Server Side Search". */
@@ -85,21 +85,21 @@ export class Search {
   async #latest(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const skipped = Math.max(0, place.skip ?? 0);
-    const found: Matches = await this.#finder.find({ ...request, limit: maxCounted });
-    const matches = found.found.slice(0, limit);
+    const latest: Matches = await this.#finder.find({ ...request, limit: maxCounted });
+    const matches = latest.matches.slice(0, limit);
     // A full page has a token even when it is the last one, as in the responses of other servers.
-    const before = matches.length === limit ? matches.at(-1)?.stored.nid : found.before;
+    const before = matches.length === limit ? matches.at(-1)?.stored.nid : latest.before;
     const skip = skipped + matches.length;
     const next = before === undefined ? undefined : encodeSearchPlace({ ...place, before, skip });
-    return { matches, count: skipped + found.found.length, next, before };
+    return { matches, count: skipped + latest.matches.length, next, before };
   }
 
   /** Returns a page of the best among the latest matches. */
   async #best(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const skip = Math.max(0, place.skip ?? 0);
-    const { found } = await this.#finder.find({ ...request, limit: maxRanked });
-    const ranked = found.toSorted((a, b) => b.rank - a.rank || b.stored.nid - a.stored.nid);
+    const { matches } = await this.#finder.find({ ...request, limit: maxRanked });
+    const ranked = matches.toSorted((a, b) => b.rank - a.rank || b.stored.nid - a.stored.nid);
     const isFull = ranked.length >= skip + limit;
     const next = isFull ? encodeSearchPlace({ ...place, skip: skip + limit }) : undefined;
     return { matches: ranked.slice(skip, skip + limit), count: ranked.length, next, before: undefined };

@@ -7,9 +7,10 @@ export type ClosingDeps = Pick<Rooms, 'engine' | 'memberships'>;
 export async function closeRoom({ engine, memberships }: ClosingDeps, roomId: string): Promise<void> {
   const head = await engine.heads.get(roomId);
   const creation = head?.entry('m.room.create', '');
-  // Not always the configured notices user: operators may have changed it.
-  const maker = creation && (await engine.events.get(creation.nid))?.event.sender;
-  if (!maker || head?.membership(maker) !== 'join') return;
-  await memberships.leave(maker, roomId);
-  await memberships.forget(maker, roomId);
+  // The creator may differ from the notices user of the configuration, because operators may change the
+  // option.
+  const creator = creation && (await engine.events.get(creation.nid))?.event.sender;
+  if (!creator || head?.membership(creator) !== 'join') return;
+  await memberships.leave(creator, roomId);
+  await memberships.forget(creator, roomId);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openContents } from '../../test/support/databases/database-contents.ts';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { until } from '../../test/support/other-servers/federation-sender.ts';
 import { ScriptedMember } from '../../test/support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../../test/support/other-servers/scripted-server.ts';
@@ -12,15 +12,15 @@ import { enc, type TestClient } from '../../test/support/users/test-client.ts';
 const path = '/_synapse/admin/v1/send_server_notice';
 const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('notice rooms and remote servers', () => {
     let several: SeveralServers;
     let [a, b]: FederatedServer[] = [];
     let other: ScriptedServer;
     let visitor: ScriptedMember;
     let [admin, anna, ben]: TestClient[] = [];
-    let shared: string;
-    let notices: string;
+    let sharedRoomId: string;
+    let noticeRoomId: string;
     before(async () => {
       const config = {
         serverNotices: { server_notices: { system_mxid_localpart: 'notices', auto_join: true } },
@@ -33,11 +33,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       other = await several.scripted('other.test');
       admin = await registerAdmin(a!);
       [anna, ben] = [await a!.registerClient('anna'), await b!.registerClient('ben')];
-      shared = await anna.createRoom();
-      visitor = await ScriptedMember.join(other, 'a.test', shared, '@vera:other.test');
+      sharedRoomId = await anna.createRoom();
+      visitor = await ScriptedMember.join(other, 'a.test', sharedRoomId, '@vera:other.test');
       await notify('welcome');
       const joined = Object.keys((await anna.sync()).rooms?.join ?? {});
-      notices = joined.find((roomId) => roomId !== shared)!;
+      noticeRoomId = joined.find((roomId) => roomId !== sharedRoomId)!;
     });
     after(() => several.stop());
 
@@ -50,29 +50,29 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('does not send server notices to remote servers', async () => {
       await notify('a secret of this server');
-      await anna!.say(shared, 'everybody reads this');
+      await anna!.say(sharedRoomId, 'everybody reads this');
       const isReceived = () =>
         visitor.received.some(({ content }) => content['body'] === 'everybody reads this');
       await until(isReceived);
       await notify('another');
-      const last = await anna!.say(shared, 'and this');
+      const last = await anna!.say(sharedRoomId, 'and this');
       await until(() => visitor.received.some(({ eventId }) => eventId === last));
-      const all = JSON.stringify(other.asked.map(({ path: asked, body }) => [asked, body]));
-      for (const secret of [notices, '@notices:a.test', 'secret', 'another']) {
+      const all = JSON.stringify(other.receivedRequests.map(({ path: asked, body }) => [asked, body]));
+      for (const secret of [noticeRoomId, '@notices:a.test', 'secret', 'another']) {
         assert.ok(!all.includes(secret), `remote servers received ${secret}`);
       }
     });
 
     it('rejects requests of remote servers for notice rooms and joins to them', async () => {
       const event = await notify('unseen');
-      const room = enc(notices);
+      const room = enc(noticeRoomId);
       const vera = enc('@vera:other.test');
       const content = { membership: 'join' };
       const join = visitor.build(
         { type: 'm.room.member', content, stateKey: visitor.userId },
-        { roomId: notices },
+        { roomId: noticeRoomId },
       );
-      const message = visitor.message('let me in', { roomId: notices, prevEventIds: [event] });
+      const message = visitor.message('let me in', { roomId: noticeRoomId, prevEventIds: [event] });
       const answers = [
         await other.ask('a.test', 'GET', `${v1}/make_join/${room}/${vera}?ver=10&ver=11&ver=12`),
         await other.ask('a.test', 'GET', `${v1}/make_knock/${room}/${vera}?ver=10&ver=11&ver=12`),
@@ -106,23 +106,23 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(newest?.event_id, event);
       const { body: list } = await other.ask('a.test', 'GET', `${v1}/publicRooms`);
       const listed = (list['chunk'] as { room_id: string }[]).map(({ room_id: id }) => id);
-      assert.ok(!listed.includes(notices));
+      assert.ok(!listed.includes(noticeRoomId));
     });
 
     it('rejects invites of remote users to notice rooms, even with the power level for them', async () => {
       const invite = async () => {
-        const answer = await anna!.call('POST', `/rooms/${enc(notices)}/invite`, { user_id: ben!.id });
+        const answer = await anna!.call('POST', `/rooms/${enc(noticeRoomId)}/invite`, { user_id: ben!.id });
         return [answer.status, answer.body['errcode']];
       };
       assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
-      const levels = await anna!.do('GET', `/rooms/${enc(notices)}/state/m.room.power_levels/`);
+      const levels = await anna!.do('GET', `/rooms/${enc(noticeRoomId)}/state/m.room.power_levels/`);
       const raised = { ...levels, invite: -10 };
       await notify('', { type: 'm.room.power_levels', state_key: '', content: raised });
       assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
-      const tried = await ben!.call('POST', `/join/${enc(notices)}`, {}, { via: 'a.test' });
+      const tried = await ben!.call('POST', `/join/${enc(noticeRoomId)}`, {}, { via: 'a.test' });
       assert.deepEqual([tried.status, tried.body['errcode']], [403, 'M_FORBIDDEN']);
-      assert.equal((await ben!.sync()).rooms?.invite?.[notices], undefined);
-      const { chunk } = await anna!.do('GET', `/rooms/${enc(notices)}/members`);
+      assert.equal((await ben!.sync()).rooms?.invite?.[noticeRoomId], undefined);
+      const { chunk } = await anna!.do('GET', `/rooms/${enc(noticeRoomId)}/members`);
       assert.deepEqual(
         (chunk as { state_key: string }[]).map(({ state_key: key }) => key).sort(),
         [anna!.id, '@notices:a.test'].sort(),

@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { mentions, UnreliableDatabase } from '../../test/support/databases/unreliable-database.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+import { plainCaches } from '../../test/support/servers/caches.ts';
 import { AccountData, accountDataMigrations, Tags } from '../account-data/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { forbidden } from '../protocol/index.ts';
+import { CheckedUsers } from './automatic/checked-users.ts';
+import { ConsentNotices } from './automatic/consent-notices.ts';
+import { UsageLimitNotices } from './automatic/usage-limit-notices.ts';
 import { serverNoticesSection } from './config.ts';
 import { serverNoticeMigrations } from './migrations.ts';
 import { NoticeRooms } from './notice-rooms.ts';
 import { noticesUser } from './notices-user.ts';
+import { ServerNotices } from './server-notices.ts';
 
-const given = { server_notices: { system_mxid_localpart: 'notices', auto_join: true } };
-const options = sectionDefaults(serverNoticesSection, given).server_notices!;
+const configuration = { server_notices: { system_mxid_localpart: 'notices', auto_join: true } };
+const options = sectionDefaults(serverNoticesSection, configuration).server_notices!;
 const user = noticesUser(options, 'test');
 const migrations = [...accountDataMigrations, ...serverNoticeMigrations];
 
@@ -20,7 +27,7 @@ function noticeRooms({ database, streams, rooms }: RoomsUnderTest): NoticeRooms 
   return new NoticeRooms({ database, rooms, tags, user, options, roomVersion: '12' });
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('NoticeRooms after a crash', () => {
     for (const missing of ['invite', 'join']) {
       it(`prepares the unfinished room for the next notice when the ${missing} is missing`, async () => {
@@ -41,5 +48,54 @@ forEachDatabase((open) => {
         assert.deepEqual(await second.engine.userRooms.withMembership(user.userId, 'join'), [roomId]);
       });
     }
+  });
+
+  it('sends a notice about the policy or the limit of users once when the server stops before it has recorded or pinned it', async () => {
+    const under = await RoomsUnderTest.open(open, migrations);
+    const { database, clock, rooms } = under;
+    const places = noticeRooms(under);
+    const sending = { user, noticeRooms: places };
+    const notices = new ServerNotices({ rooms, serverName: 'test', userExists: async () => true, sending });
+    const newUsers = () =>
+      new CheckedUsers('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    const stopped = async () => {
+      throw new Error('stopped');
+    };
+    const askForConsent = async (isStopped: boolean) => {
+      const users = newUsers();
+      const used = isStopped ? { reader: () => database.reader(), transaction: stopped } : database;
+      const consent = { hasAgreed: async () => false, link: () => 'https://test/consent' };
+      new ConsentNotices(
+        { database: used as never, notices, consent, isGuest: async () => false, users },
+        { version: '1', content: { msgtype: 'm.text', body: 'agree' }, toGuests: false },
+      ).onActivity(alice);
+      await users.settled();
+    };
+    const announceLimit = async (isStopped: boolean) => {
+      const users = newUsers();
+      const send: ServerNotices['send'] = (userId, content, manner) =>
+        isStopped && manner?.type ? stopped() : notices.send(userId, content, manner);
+      const limit = { isReached: true, appliesTo: () => true, error: () => forbidden('full') };
+      const deps = { rooms, notices: { send }, noticeRooms: places, limit, users, clock, alerts: true };
+      new UsageLimitNotices(deps).onActivity(alice);
+      await users.settled();
+    };
+    for (const isStopped of [true, false, false]) {
+      await askForConsent(isStopped);
+      await announceLimit(isStopped);
+    }
+    const roomId = await places.of(alice);
+    const head = (await under.engine.heads.get(roomId!))!;
+    const events = await under.engine.events.timeline(head.roomNid, { limit: 100, direction: 'forward' });
+    const sent = (type: string) => events.filter(({ event }) => event.type === type);
+    const notice = sent('m.room.message').at(-1)!.event;
+    assert.deepEqual(
+      sent('m.room.message').map(({ event }) => event.content['body']),
+      ['agree', 'full'],
+    );
+    assert.deepEqual(
+      sent('m.room.pinned_events').map(({ event }) => event.content),
+      [{ pinned: [notice.eventId] }],
+    );
   });
 });

@@ -9,4 +9,5 @@ export const serverNoticesManifest = {
   roomRows: {
     tables: [{ table: 'server_notice_rooms', column: 'room_id', holds: 'room id', key: ['user_id'] }],
   },
+  accountRows: { tables: [{ table: 'consent_notices', column: 'user_id', deletedOn: 'deactivation' }] },
 } satisfies SliceManifest;

@@ -16,4 +16,14 @@ export const serverNoticeMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: 'server-notices/0002-consent-notices',
+    async up({ db }) {
+      await db.schema
+        .createTable('consent_notices')
+        .addColumn('user_id', 'text', (column) => column.primaryKey())
+        .addColumn('version', 'text', (column) => column.notNull())
+        .execute();
+    },
+  },
 ];

@@ -25,7 +25,7 @@ export class NoticeRoomJobs {
   }
 }
 
-/** Registers the job that closes notice rooms; to be called before jobs are started. */
+/** Registers the job that closes notice rooms. Must be called before jobs are started. */
 export function runNoticeRoomJobs(jobs: Jobs, rooms: ClosingDeps): void {
   jobs.register<string>(job, { run: ({ payload: roomId }) => closeRoom(rooms, roomId) });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openContents } from '../../test/support/databases/database-contents.ts';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { until } from '../../test/support/other-servers/federation-sender.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
@@ -11,7 +11,7 @@ import type { NoticeOptions } from './config.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('NoticeRooms after changes of the configuration', () => {
     let server: TestServer;
     let admin: TestClient;

@@ -59,12 +59,12 @@ export class NoticeRooms {
       const head = known === undefined ? undefined : await this.#deps.rooms.engine.heads.get(known);
       if (head && this.#isOpen(head, userId)) {
         await this.#renew(head);
-        await this.#bring(userId, head.roomId);
+        await this.#tagAndInvite(userId, head.roomId);
         return head.roomId;
       }
       if (head) await closeRoom(this.#deps.rooms, head.roomId);
       const roomId = await this.#create(userId);
-      await this.#bring(userId, roomId);
+      await this.#tagAndInvite(userId, roomId);
       return roomId;
     });
   }
@@ -110,10 +110,10 @@ export class NoticeRooms {
   }
 
   /**
-   * Tags the room, and invites the user despite `block_non_admin_invites` and of the invites that the
-   * user blocks.
+   * Tags the room, and invites the user, also with `block_non_admin_invites` and when the user blocks
+   * invites.
    */
-  async #bring(userId: string, roomId: string): Promise<void> {
+  async #tagAndInvite(userId: string, roomId: string): Promise<void> {
     const { rooms, tags, user, options } = this.#deps;
     const { engine, memberships } = rooms;
     if (!Object.hasOwn(await tags.list(userId, roomId), noticeTag)) {

@@ -1,7 +1,10 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { Rooms } from '../rooms/index.ts';
+import { type NoticeSources, sendAutomaticNotices } from './automatic/open.ts';
 import type { NoticeOptions } from './config.ts';
 import { runNoticeRoomJobs } from './notice-room-jobs.ts';
 import { NoticeRooms, type RoomTags } from './notice-rooms.ts';
@@ -14,6 +17,8 @@ export interface OpenServerNoticesDeps {
   readonly jobs: Jobs;
   readonly log: Logger;
   readonly serverName: string;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
   readonly rooms: Rooms;
   readonly tags: RoomTags;
   /** Whether a local user has an account. */
@@ -22,6 +27,8 @@ export interface OpenServerNoticesDeps {
   readonly options: NoticeOptions | null;
   /** The version of new notice rooms. */
   readonly roomVersion: string;
+  /** The services and options on which the notices that the server sends by itself depend. */
+  readonly sources: NoticeSources;
 }
 
 /** Opens server notices, and the jobs that close the notice rooms of deactivated users; before jobs are started. */
@@ -36,7 +43,15 @@ export async function openServerNotices(deps: OpenServerNoticesDeps) {
       'server_notices.system_mxid_localpart names an existing account: its owner can send notices in the name of the server',
     );
   }
-  return { routes: serverNoticeRoutes(serverNotices) };
+  const settled =
+    sending &&
+    sendAutomaticNotices({
+      ...deps,
+      ...deps.sources,
+      notices: serverNotices,
+      noticeRooms: sending.noticeRooms,
+    });
+  return { routes: serverNoticeRoutes(serverNotices), stop: () => settled?.() };
 }
 
 function noticeSending({ options, serverName, ...deps }: OpenServerNoticesDeps) {

@@ -5,7 +5,7 @@ import type { NoticeOptions } from './config.ts';
 export interface RoomTrait {
   readonly type: 'm.room.name' | 'm.room.topic' | 'm.room.avatar';
   readonly content: JsonObject;
-  /** It removes a value, and is not needed where there is none. */
+  /** Whether the event removes a value; it is not needed in a room without that value. */
   readonly removes: boolean;
 }
 

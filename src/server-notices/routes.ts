@@ -13,6 +13,8 @@ const body = Type.Object({
   content: Type.Unsafe<JsonObject>(Type.Object({})),
 });
 
+const response = Type.Object({ event_id: Type.String() });
+
 type Notice = { user_id: string; type?: string; state_key?: string | null; content: JsonObject };
 
 /** Routes by which administrators send notices. A notice with a transaction id is sent once. */
@@ -25,11 +27,20 @@ export function serverNoticeRoutes(notices: ServerNotices): Route[] {
     }),
   });
   return [
-    route({ method: 'POST', path, auth: 'admin', body }, ({ body: notice, requester }) =>
-      send(notice, requester),
+    route(
+      { operationId: 'sendServerNotice', method: 'POST', path, auth: 'admin', body, response: response },
+      ({ body: notice, requester }) => send(notice, requester),
     ),
-    route({ method: 'PUT', path: `${path}/:txnId`, auth: 'admin', body }, (request) =>
-      send(request.body, request.requester, request.params.txnId),
+    route(
+      {
+        operationId: 'sendServerNoticeOnce',
+        method: 'PUT',
+        path: `${path}/:txnId`,
+        auth: 'admin',
+        body,
+        response: response,
+      },
+      (request) => send(request.body, request.requester, request.params.txnId),
     ),
   ];
 }

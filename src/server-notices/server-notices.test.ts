@@ -1,15 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { setImmediate } from 'node:timers/promises';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
+import { plainCaches } from '../../test/support/servers/caches.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { forbidden } from '../protocol/index.ts';
+import { CheckedUsers } from './automatic/checked-users.ts';
+import { UsageLimitNotices } from './automatic/usage-limit-notices.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 const notices = '@notices:test';
 const text = (body: string) => ({ msgtype: 'm.text', body });
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('send_server_notice', () => {
     let server: TestServer;
     let admin: TestClient;
@@ -185,7 +192,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await user.leave(own);
     });
 
-    it('invites users to notice rooms who block all invites', async () => {
+    it('invites users to notice rooms even if they block all invites', async () => {
       const user = await newcomer();
       await user.do('PUT', `/user/${user.id}/account_data/m.invite_permission_config`, {
         default_action: 'block',
@@ -235,5 +242,113 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const odd = await admin.ask('PUT', documented, body);
       assert.deepEqual(codeOf(odd), [400, 'M_INVALID_PARAM']);
     });
+  });
+});
+
+describe('CheckedUsers', () => {
+  it('runs a failed task of a user again after an hour, not with each activity', async () => {
+    const clock = manualClock();
+    const users = new CheckedUsers('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    let runs = 0;
+    const check = async () => {
+      users.check('@alice:test', async () => {
+        runs++;
+        throw new Error('no room');
+      });
+      await users.settled();
+    };
+    await check();
+    clock.advance(3_599_999);
+    await check();
+    assert.equal(runs, 1);
+    clock.advance(1);
+    await check();
+    assert.equal(runs, 2);
+  });
+
+  it('runs a task again after checkAgain, but never two of one user at the same time', async () => {
+    const clock = manualClock();
+    const caches = plainCaches(clock);
+    const users = new CheckedUsers('users', { caches, clock, log: silentLogger });
+    const runs: PromiseWithResolvers<void>[] = [];
+    let settled = false;
+    const check = () =>
+      users.check('@alice:test', () => {
+        const run = Promise.withResolvers<void>();
+        runs.push(run);
+        return run.promise;
+      });
+    check();
+    users.checkAgain();
+    check();
+    assert.equal(runs.length, 1, 'the first task is running');
+    const end = users.settled().then(() => {
+      settled = true;
+    });
+    await setImmediate();
+    assert.equal(settled, false);
+    runs[0]!.resolve();
+    await end;
+    check();
+    assert.equal(runs.length, 2, 'the first task began before the change');
+    runs[1]!.resolve();
+    await users.settled();
+    check();
+    assert.equal(runs.length, 2);
+  });
+});
+
+describe('UsageLimitNotices', () => {
+  it('keeps the events that others have pinned when it pins its notice, and unpins it when the limit was not reached for an hour', async () => {
+    const pins: unknown[] = [];
+    const pinned = { event: { content: { pinned: ['$rules'] } } };
+    const rooms = {
+      engine: {
+        heads: { get: async () => ({ entry: () => ({ nid: 1 }) }) },
+        events: {
+          get: async () => pinned,
+          getManyById: async () =>
+            new Map([
+              ['$rules', { event: { content: { msgtype: 'm.text' } } }],
+              ['$notice', { event: { content: { msgtype: 'm.server_notice' } } }],
+            ]),
+        },
+      },
+    };
+    const send = async (_user: string, content: object, { type }: { type?: string } = {}) => {
+      if (type === 'm.room.pinned_events') pins.push(content);
+      return '$notice';
+    };
+    const clock = manualClock();
+    const users = new CheckedUsers('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    const limit = { isReached: true, appliesTo: () => true, error: () => forbidden('full') };
+    const notices = new UsageLimitNotices({
+      rooms: rooms as never,
+      notices: { send: send as never },
+      noticeRooms: { of: async () => '!notices' },
+      limit,
+      users,
+      clock,
+      alerts: true,
+    });
+    notices.onActivity('@alice:test');
+    await users.settled();
+    assert.deepEqual(pins, [{ pinned: ['$rules', '$notice'] }]);
+    // Another user takes the place of an inactive one within the hour.
+    const activityAfter = async (time: number, isReached: boolean) => {
+      clock.advance(time);
+      limit.isReached = isReached;
+      notices.onActivity('@alice:test');
+      await users.settled();
+    };
+    pinned.event.content.pinned = ['$rules', '$notice'];
+    await activityAfter(1, false);
+    await activityAfter(3_599_999, false);
+    await activityAfter(1, true);
+    await activityAfter(1, false);
+    await activityAfter(3_599_999, false);
+    assert.equal(pins.length, 1);
+    await activityAfter(1, false);
+    assert.deepEqual(pins.slice(1), [{ pinned: ['$rules'] }]);
   });
 });

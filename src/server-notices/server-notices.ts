@@ -27,7 +27,7 @@ export interface ServerNoticesDeps {
 }
 
 /** Options for sending a notice. */
-export interface NoticeManner {
+export interface SendNoticeOptions {
   /** By default `m.room.message`. */
   readonly type?: string;
   /** Present for state events, for instance `m.room.pinned_events`. */
@@ -60,14 +60,14 @@ export class ServerNotices {
    * @throws MatrixError M_UNKNOWN (400) when notices are disabled or the user is remote, M_INVALID_PARAM,
    * M_NOT_FOUND for an unknown user, M_TOO_LARGE
    */
-  async send(userId: string, content: JsonObject, manner: NoticeManner = {}): Promise<string> {
-    const { once } = manner;
+  async send(userId: string, content: JsonObject, options: SendNoticeOptions = {}): Promise<string> {
+    const { once } = options;
     const { engine } = this.#deps.rooms;
-    if (!once) return (await this.#send(userId, content, manner)).event.eventId;
+    if (!once) return (await this.#send(userId, content, options)).event.eventId;
     if (!isStorableText(once.txnId)) throw invalidParam('The transaction id contains invalid characters');
     const scope = transactionScope(`notices of ${once.userId}`, once.deviceId);
     const sent = await engine.transactions.once(scope, 'notices', once.txnId, (transaction) =>
-      this.#send(userId, content, manner, { transaction }),
+      this.#send(userId, content, options, { transaction }),
     );
     const stored = typeof sent === 'number' ? await engine.events.get(sent) : sent;
     if (!stored) throw notFound('The notice was sent and has been deleted since');
@@ -77,7 +77,7 @@ export class ServerNotices {
   async #send(
     userId: string,
     content: JsonObject,
-    { type = 'm.room.message', stateKey }: NoticeManner,
+    { type = 'm.room.message', stateKey }: SendNoticeOptions,
     options?: AppendOptions,
   ): Promise<StoredEvent> {
     const { rooms, sending, serverName, userExists } = this.#deps;

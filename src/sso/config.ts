@@ -1,6 +1,7 @@
 import { type SectionType, section } from '../kernel/config/index.ts';
 import { casOption } from './options/cas.ts';
 import { jwtOption } from './options/jwt.ts';
+import { mappingRule } from './options/mapping-modules.ts';
 import { oidcProvidersOption } from './options/oidc.ts';
 import { oidcRules } from './options/oidc-rules.ts';
 import { saml2Option } from './options/saml2.ts';
@@ -17,7 +18,7 @@ export const ssoSection = section({
     sso: ssoOption,
     jwt_config: jwtOption,
   },
-  rules: [...ssoRules, ({ oidc_providers }, view) => oidcRules(oidc_providers, view)],
+  rules: [...ssoRules, ({ oidc_providers }, view) => oidcRules(oidc_providers, view), mappingRule],
 });
 
 export type SsoConfig = SectionType<typeof ssoSection>;

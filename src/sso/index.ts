@@ -10,4 +10,6 @@ export { type ExternalIds, maxExternalId } from './external-ids/external-ids.ts'
 export type { ProviderLogout, ProviderSession, ProviderSessions } from './external-ids/provider-sessions.ts';
 export type { PictureStore } from './new-accounts/provider-profiles.ts';
 export { beginRate, openSso, type SsoSlice, ssoTemplates } from './open.ts';
+export { mappingModules } from './options/mapping-modules.ts';
 export type { SsoDeps, SsoOptions } from './sso-deps.ts';
+export type { MappedUser, UserMapper } from './user-mapper.ts';

@@ -35,4 +35,26 @@ export const ssoMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: 'sso/0002-used-assertions',
+    async up({ db, clustered }) {
+      await db.schema
+        .createTable('used_assertions')
+        .addColumn('assertion_hash', 'text', (column) => column.primaryKey())
+        .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .$call(clustered)
+        .execute();
+      await db.schema
+        .createIndex('used_assertions_by_expiry')
+        .on('used_assertions')
+        .column('expires_at')
+        .execute();
+    },
+  },
+  {
+    name: 'sso/0003-issuers-of-external-ids',
+    async up({ db }) {
+      await db.schema.alterTable('external_ids').addColumn('issuer', 'text').execute();
+    },
+  },
 ];

@@ -62,11 +62,15 @@ export function openSso(deps: SsoDeps, options: SsoOptions) {
   const terms = options.terms === null ? undefined : termsOf(options.terms, baseUrl);
   const stageDeps = { providers: () => providers, externalIds };
   const oauthAware = { isPreferred: false };
-  const extensions: Pick<AccountExtensions, 'stages' | 'confirmation' | 'loginTypes' | 'loginTokenIssuer'> = {
+  const extensions: Pick<
+    AccountExtensions,
+    'stages' | 'confirmation' | 'loginTypes' | 'loginTokenIssuer' | 'beforeReopening'
+  > = {
     stages: providers.length > 0 ? [ssoStage(stageDeps)] : [],
     confirmation: (userId) => ssoFlows(stageDeps, userId),
     loginTypes: [new SsoLoginType(providers, () => oauthAware.isPreferred), ...opened.loginTypes],
     loginTokenIssuer: tokenIssuer(providers.length > 0, providerSessions),
+    beforeReopening: [(writer, device) => providerSessions.forgetIn(writer, device)],
   };
   const routes: Route[] =
     providers.length === 0

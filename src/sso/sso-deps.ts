@@ -9,6 +9,7 @@ import type { Randomness } from '../kernel/randomness.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { SsoConfig } from './config.ts';
 import type { PictureStore } from './new-accounts/provider-profiles.ts';
+import type { UserMapper } from './user-mapper.ts';
 
 export interface SsoDeps {
   readonly database: Database;
@@ -16,15 +17,20 @@ export interface SsoDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
-  /** For requests to identity providers, which the configuration names. */
+  /** For URLs of identity providers that the configuration names: also reaches private addresses. */
   readonly http: Pick<OutboundHttp, 'fetch'>;
-  /** For pictures, whose URLs users may have chosen at their provider: refuses private addresses. */
-  readonly pictureHttp: Pick<OutboundHttp, 'fetch'>;
+  /**
+   * For URLs that users or identity providers choose, for instance of pictures and of endpoints in a discovery document:
+   * refuses private addresses.
+   */
+  readonly guardedHttp: Pick<OutboundHttp, 'fetch'>;
   readonly pages: Pages;
   readonly profiles: Profiles;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind' | 'findUser' | 'isAllowed'>;
   /** Absent where another process runs the media repository. */
   readonly pictures: PictureStore | undefined;
+  /** Modules that map users to accounts, by the id of the provider; absent where none is configured. */
+  readonly mappers?: ReadonlyMap<string, UserMapper> | undefined;
   /** Returns the accounts, which are opened later because they take the login types. */
   readonly accounts: () => AccountsSlice;
   readonly limits: {

@@ -7,6 +7,8 @@ export interface SsoTables {
     /** The value by which the provider recognises the user. */
     external_id: string;
     user_id: string;
+    /** Entity id of the SAML identity provider that has authenticated the user; null when it is unknown. */
+    issuer: string | null;
   };
   /** How the users of devices were authenticated, for logouts that a provider requests. */
   provider_sessions: {
@@ -16,5 +18,11 @@ export interface SsoTables {
     external_id: string;
     /** Id of the session at the provider; null when the provider named none. */
     session_id: string | null;
+  };
+  /** Assertions of SAML that have logged users in and have not expired. */
+  used_assertions: {
+    /** SHA-256 of the issuer and the id. */
+    assertion_hash: string;
+    expires_at: number;
   };
 }

@@ -1,6 +1,6 @@
 import { integer, list, option, roomId, section } from '../kernel/config/index.ts';
 
-/** What clients receive when they sync. */
+/** Options about the content of syncs. */
 export const syncSection = section({
   title: 'Sync',
   options: {

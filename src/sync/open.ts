@@ -8,7 +8,7 @@ import type { PrejoinKeys } from '../room-engine/index.ts';
 import type { InvitePolicy, ReadingRooms } from '../rooms/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import { Answers } from './classic/answers.ts';
-import { DeviceMembers } from './classic/device-members.ts';
+import { DeviceFields } from './classic/device-fields.ts';
 import { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import { EventText } from './classic/rooms/event-text.ts';
 import { JoinedRooms } from './classic/rooms/joined-rooms.ts';
@@ -38,9 +38,9 @@ export interface SyncServicesDeps {
   readonly clock: Clock;
   readonly database: Database;
   readonly randomness: Randomness;
-  /** The sources of data, in the order of their members in an answer. */
+  /** The sources of data, in the order of their fields in an answer. */
   readonly sources: readonly SyncSource[];
-  /** For sync itself: users mark their rooms with it, and ignore users. */
+  /** Sync reads the user's direct chats, room tags and ignored users from it. */
   readonly accountData: AccountData;
   /** The state that users see of a room before they join it. */
   readonly prejoinKeys: PrejoinKeys;
@@ -69,19 +69,19 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const sources = new SourceList(deps.sources);
   const feeds = new Feeds({ ...deps, engine });
   for (const listed of sources.all) feeds.follow(listed);
-  const text = new EventText(clientEvents, clock);
+  const text = new EventText(clientEvents);
   const sentMembers = new SentMembers(deps.caches);
-  const sharedTimelines = new SharedTimelines(text);
+  const sharedTimelines = new SharedTimelines(text, engine.retention);
   const plainTimelines = new PlainTimelines({ engine, clock, sharedTimelines, sentMembers });
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers, plainTimelines });
   const shownInvites = new ShownInvites(engine, deps.invitePolicy);
   const unjoinedRooms = new UnjoinedRooms(engine, text, deps.prejoinKeys);
   const removals = new Removals(engine, deps.caches);
-  const deviceMembers = new DeviceMembers(sources);
+  const deviceFields = new DeviceFields(sources);
   const { excludedRooms } = deps;
   const rooms = { engine, sources, joinedRooms, unjoinedRooms, shownInvites, removals, excludedRooms };
-  const answers = new Answers({ engine, sources, deviceMembers, roomEntries: new RoomEntries(rooms) });
-  const sync = new Sync({ streams, clock, feeds, deviceMembers, answers });
+  const answers = new Answers({ engine, sources, deviceFields, roomEntries: new RoomEntries(rooms) });
+  const sync = new Sync({ streams, clock, feeds, deviceFields, answers });
   const repeated = new RepeatedSyncs(sync, deps, deps.answerCacheDuration);
   accountData.accountDataStream.subscribe(({ userId, type }) => {
     const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');

@@ -1,7 +1,7 @@
 /** Mail addresses and phone numbers of accounts: their validation, and what users do with them. */
 import { fileURLToPath } from 'node:url';
 
-export type { AccountAddresses } from './addresses/account-addresses.ts';
+export type { AccountAddresses, AddressExtensions } from './addresses/account-addresses.ts';
 export {
   openThirdPartyIds,
   type ThirdPartyIdRoutesDeps,

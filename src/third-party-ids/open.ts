@@ -8,7 +8,7 @@ import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Mails } from '../mail/index.ts';
-import { AccountAddresses } from './addresses/account-addresses.ts';
+import { AccountAddresses, type AddressExtensions } from './addresses/account-addresses.ts';
 import { AllowedAddresses } from './addresses/allowed-addresses.ts';
 import type { ThirdPartyIdOptions } from './options.ts';
 import { PublishedAddresses, type SignRequest } from './publication/published-addresses.ts';
@@ -39,9 +39,11 @@ export interface ThirdPartyIdsDeps {
   /** `rc_3pid_validation`. */
   readonly limiter: Limiter;
   readonly options: ThirdPartyIdOptions;
+  /** Rules of modules. */
+  readonly extensions?: AddressExtensions | undefined;
 }
 
-/** What the routes need in addition. */
+/** Dependencies that only the routes have. */
 export interface ThirdPartyIdRoutesDeps extends Pick<ThirdPartyIdsDeps, 'options' | 'mails' | 'baseUrl'> {
   /** Pages to which the links in mails lead. */
   readonly pages: Pages;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
+import { registerAdmin } from '../../test/support/users/register-admin.ts';
+import { sendForm } from './test/forms.ts';
 import { clientPath, codeOf, mailIdentifier, parametersOf, ServerWithMail } from './test/server-with-mail.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let at: ServerWithMail;
   afterEach(() => at.stop());
   const start = async (
@@ -79,6 +81,27 @@ forServerDatabases(import.meta.url, (open) => {
       const credentials = await at.validate('account/password', 'anna@example.org');
       await at.post('/account/3pid/delete', { medium: 'email', address: 'anna@example.org' }, anna.token);
       assert.equal((await reset(credentials)).status, 404);
+    });
+
+    it('refuses logins to a locked account with its new password, by its address and on the login page, and finds no address of a deactivated account', async () => {
+      const { userId } = await start();
+      const { token } = await registerAdmin(at.server);
+      const lock = `/_matrix/client/v1/admin/lock/${userId}`;
+      await at.server.api('PUT', lock, { token, body: { locked: true } });
+      const credentials = await at.validate('account/password', 'anna@example.org');
+      assert.equal((await reset(credentials)).status, 200);
+      for (const identifier of [mailIdentifier('anna@example.org'), { type: 'm.id.user', user: 'anna' }])
+        assert.deepEqual(codeOf(await at.login(identifier, 'brand new')), [401, 'M_USER_LOCKED']);
+      const fields = { username: 'anna@example.org', password: 'brand new' };
+      const page = await sendForm(at, '/_matrix/static/client/login/', fields);
+      assert.equal(page.response.status, 401);
+      assert.doesNotMatch(page.text, /access_token/);
+      await at.server.api('PUT', lock, { token, body: { locked: false } });
+      assert.equal((await at.login(mailIdentifier('anna@example.org'), 'brand new')).status, 200);
+      await at.server.api('POST', `/_synapse/admin/v1/deactivate/${userId}`, { token, body: {} });
+      const asked = await at.askForMail('account/password', 'anna@example.org', { client_secret: 'late' });
+      assert.deepEqual(codeOf(asked), [400, 'M_THREEPID_NOT_FOUND']);
+      assert.equal((await at.login(mailIdentifier('anna@example.org'), 'brand new')).status, 403);
     });
 
     it('checks the password policy before the address', async () => {

@@ -24,7 +24,7 @@ export interface ThirdPartyIdTables {
     address: string;
     /** SHA-256 of the client's secret, base64url. */
     secret_hash: string;
-    /** What the address is validated for; a session is valid for nothing else. */
+    /** The purpose for which the address is validated; a session is valid for no other. */
     purpose: string;
     send_attempt: number;
     /** The session id of the service that validates phone numbers. */

@@ -31,7 +31,7 @@ describe('templates of mails and of the pages to which they lead', () => {
   /** The address for which a mail is sent. */
   const addressFor = (purpose: string) => `${purpose === 'password_reset' ? 'anna' : purpose}@example.org`;
 
-  it('are searched in the folder of the operator first [option: templates.custom_template_directory]', async () => {
+  it('templates of mails are searched in the folder of the operator first [option: templates.custom_template_directory]', async () => {
     write('registration.html', '<b>{{ server_name }}</b> <a href="{{ link }}">{{ link }}</a>');
     write('registration.txt', '{{ app_name }}: {{ link }}');
     at = await ServerWithMail.start(
@@ -45,7 +45,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     assert.match(content.text ?? '', /^Matrix: https:/);
   });
 
-  it('may have the names and the older folder that the options give [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
+  it('templates of mails may have the names and the older folder that the options give [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
     const names: Record<string, string> = {};
     for (const [purpose] of purposes) {
       names[`${purpose}_template_html`] = `own_${purpose}.html`;
@@ -62,7 +62,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
   });
 
-  it('may have other names for the pages of success and failure [option: email.registration_template_success_html, email.registration_template_failure_html, email.password_reset_template_success_html, email.password_reset_template_failure_html, email.add_threepid_template_success_html, email.add_threepid_template_failure_html]', async () => {
+  it('templates of pages of success and failure may have other names [option: email.registration_template_success_html, email.registration_template_failure_html, email.password_reset_template_success_html, email.password_reset_template_failure_html, email.add_threepid_template_success_html, email.add_threepid_template_failure_html]', async () => {
     const names: Record<string, string> = {};
     for (const [purpose] of purposes) {
       names[`${purpose}_template_success_html`] = `${purpose}_done.html`;
@@ -82,7 +82,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
   });
 
-  it('tell the owner of a used address about the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
+  it('the mail to a used address tells its owner about the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
     const hidden = { request_token_inhibit_3pid_errors: true };
     await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, hidden);
     const before = at.mailServer.received.length;

@@ -2,4 +2,4 @@
 export { OnBind } from './on-bind.ts';
 export { type Exchange, Redemption } from './redemption.ts';
 export { onBindRoute } from './routes.ts';
-export { ThirdPartyInvites } from './third-party-invites.ts';
+export { type CheckAddressInvite, ThirdPartyInvites } from './third-party-invites.ts';

@@ -11,7 +11,7 @@ const sources = [
 ] as const;
 
 /**
- * Returns what an identity server needs to describe the room and the inviter in its mail.
+ * Returns the details of the room and the inviter that an identity server writes into its mail.
  * Source: identity service API, `POST /store-invite`.
  */
 export async function inviteDetails(

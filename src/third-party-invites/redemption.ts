@@ -22,7 +22,10 @@ export interface RedemptionDeps {
   readonly serverName: string;
 }
 
-/** What an identity server signs: that a user owns the address to which the token belongs. */
+/**
+ * The object that an identity server signs to confirm that a user owns the address to which the token
+ * belongs.
+ */
 interface Signed extends JsonObject {
   readonly mxid: string;
   readonly token: string;

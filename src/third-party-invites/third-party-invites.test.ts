@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { registrations } from '../../test/modules/registering-module.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { FakeResolver } from '../../test/support/network/loopback.ts';
 import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
 import { IdentityServerUnderTest, identityToken } from '../../test/support/other-servers/identity-server.ts';
@@ -11,6 +13,7 @@ import {
 } from '../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
+const registeringModule = join(import.meta.dirname, '../../test/modules/registering-module.ts');
 const authority = makeTestAuthority();
 after(() => authority.remove());
 
@@ -24,7 +27,7 @@ const codeOf = ({ status, body }: { status: number; body: Record<string, unknown
   body['errcode'],
 ];
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const startServer = (config: ConfigurationOverrides = local) =>
     startTestServer({ database: open.kind, config, resolver, authorities: [authority.pem] });
 
@@ -36,7 +39,26 @@ forServerDatabases(import.meta.url, (open) => {
     let addresses = 0;
     let address: string;
     before(async () => {
-      [server, identity] = [await startServer(), await IdentityServerUnderTest.start(authority)];
+      registrations.set('address invites', (api) => {
+        const denial = { errcode: 'ORG_TEST_NO', error: 'Not this address' };
+        api.registerSpamChecker({
+          mayInviteAddress: (inviter, medium, invited, roomId) =>
+            inviter === anna!.id && medium === 'email' && invited === 'spam@example.org' && roomId === room
+              ? denial
+              : 'allow',
+        });
+        api.registerEventRules({
+          async mayInviteAddress(_, invited, state) {
+            const name = await state.get('m.room.name', '');
+            return invited === 'state@example.org' && name?.content['name'] === 'A room' ? denial : 'allow';
+          },
+        });
+      });
+      const modules = { modules: [{ module: registeringModule, config: { key: 'address invites' } }] };
+      [server, identity] = [
+        await startServer({ ...local, modules }),
+        await IdentityServerUnderTest.start(authority),
+      ];
       [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
     });
     after(async () => {
@@ -46,7 +68,7 @@ forServerDatabases(import.meta.url, (open) => {
     beforeEach(async () => {
       address = `invited${addresses++}@example.org`;
       room = await anna!.createRoom({ preset: 'private_chat', name: 'A room' });
-      identity.asked.length = 0;
+      identity.receivedRequests.length = 0;
       identity.answers.clear();
       identity.keysAreValid = true;
       Object.assign(identity, { pepper: 'salt', algorithms: ['none', 'sha256'] });
@@ -69,11 +91,18 @@ forServerDatabases(import.meta.url, (open) => {
     const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
       identity.sign({ mxid: user.id, sender: anna!.id, token, ...more });
 
+    it('rejects invites of addresses that a module denies', async () => {
+      for (const denied of ['spam@example.org', 'state@example.org']) {
+        assert.deepEqual(codeOf(await invite({ address: denied })), [403, 'ORG_TEST_NO']);
+      }
+      assert.equal(identity.invites.length, 0);
+    });
+
     it('invites the user who has bound the address, in any spelling of the address', async () => {
       identity.bound.set(`${address} email`, ben!.id);
       assert.equal((await invite({ address: ` ${address.toUpperCase()} ` })).status, 200);
       assert.equal(await membershipOf(ben!), 'invite');
-      assert.deepEqual(identity.asked, ['GET /hash_details', 'POST /lookup']);
+      assert.deepEqual(identity.receivedRequests, ['GET /hash_details', 'POST /lookup']);
       const other = await anna!.createRoom({ preset: 'private_chat', invite_3pid: [inviteBody()] });
       assert.ok((await ben!.sync()).rooms?.invite?.[other]);
       identity.algorithms = ['none'];
@@ -187,7 +216,7 @@ forServerDatabases(import.meta.url, (open) => {
       const stale = { status: 200, body: { algorithms: ['sha256'], lookup_pepper: 'old' } };
       identity.answers.set('/hash_details', stale);
       assert.equal((await invite()).status, 502);
-      assert.equal(identity.asked.length, 4);
+      assert.equal(identity.receivedRequests.length, 4);
     });
 
     it('passes errors of the identity server on, but no 401 that would end the session of the client', async () => {
@@ -235,7 +264,7 @@ forServerDatabases(import.meta.url, (open) => {
         const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, body);
         assert.deepEqual(codeOf(answer), [400, 'M_BAD_JSON'], name);
       }
-      assert.deepEqual(identity.asked, []);
+      assert.deepEqual(identity.receivedRequests, []);
     });
   });
 
@@ -254,7 +283,7 @@ forServerDatabases(import.meta.url, (open) => {
         };
         const ask = () => anna.call('POST', `/rooms/${enc(room)}/invite`, body);
         const codes = [codeOf(await ask()), codeOf(await ask())];
-        return { codes, asked: identity.asked.length, invites: identity.invites };
+        return { codes, asked: identity.receivedRequests.length, invites: identity.invites };
       } finally {
         await server.stop();
         await identity.stop();

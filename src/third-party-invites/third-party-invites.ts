@@ -37,7 +37,15 @@ export interface ThirdPartyInvitesDeps {
   /** `rc_third_party_invite`. */
   readonly limit: ActionLimit;
   readonly log: Logger;
+  /** Checks an invite of an address that no user has; absent: there are no further rules. @throws MatrixError */
+  readonly checkInvite?: CheckAddressInvite | undefined;
 }
+
+export type CheckAddressInvite = (
+  inviter: string,
+  address: { readonly medium: string; readonly address: string },
+  roomId: string,
+) => Promise<void>;
 
 /** Invites users by mail address or phone number. Source: client-server API, "Third-party invites". */
 export class ThirdPartyInvites implements ThirdPartyInviting {
@@ -99,7 +107,8 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
    * Stores an invite for an address without user: the identity server reports the user who binds it later.
    */
   async #inviteLater(sender: string, roomId: string, address: ThirdPartyId): Promise<void> {
-    const { engine, memberships, identityServers, options } = this.#deps;
+    const { engine, memberships, identityServers, options, checkInvite } = this.#deps;
+    await checkInvite?.(sender, address, roomId);
     const head = await engine.heads.get(roomId);
     if (!head) throw notFound('Room not found');
     const profile = await memberships.profileContent(sender);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skippableClock } from '../../test/support/clocks/skippable-clock.ts';
-import { serverDatabases } from '../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { SlidingClient } from '../../test/support/users/sliding-client.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
@@ -23,7 +23,7 @@ interface Changes {
 const rootsOf = ({ subscribed = {}, unsubscribed = {} }: Changes) =>
   [subscribed, unsubscribed].map((rooms) => Object.values(rooms).flatMap((threads) => Object.keys(threads)));
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`thread subscriptions on ${database}`, () => {
     let server: TestServer;
     const clock = skippableClock();
@@ -64,7 +64,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const fine = [200, undefined];
     const notFound = [404, 'M_NOT_FOUND'];
 
-    it('are manual or automatic, and an automatic one does not replace a manual one', async () => {
+    it('stores manual and automatic subscriptions, and does not replace a manual one by an automatic one', async () => {
       const { anna, ben, roomId, root } = await room();
       const cause = await answerIn(ben, roomId, root);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
@@ -79,7 +79,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
     });
 
-    it('reject an automatic subscription for events from before the user unsubscribed with 409', async () => {
+    it('rejects an automatic subscription for an event from before the user unsubscribed with 409', async () => {
       const { anna, ben, roomId, root } = await room();
       const [one, two] = [await answerIn(ben, roomId, root), await answerIn(ben, roomId, root)];
       await subscribe(anna, roomId, root, one);
@@ -92,7 +92,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(await state(anna, roomId, root), true);
     });
 
-    it('reject causes outside of the thread with 400, and invisible threads with 404', async () => {
+    it('rejects causes outside of the thread with 400, and invisible threads with 404', async () => {
       const { anna, ben, roomId, root } = await room();
       const elsewhere = await room();
       const outside = [400, 'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD'];
@@ -117,7 +117,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await call(anna, 'PUT', roomId, root, { automatic: true })).status, 400);
     });
 
-    it('are sent by sliding sync, the newest first, and page by page', async () => {
+    it('sends thread subscriptions by sliding sync, the newest first, and page by page', async () => {
       const { anna, roomId, root } = await room();
       const more = [await anna.say(roomId, '2'), await anna.say(roomId, '3'), await anna.say(roomId, '4')];
       const roots = [root, ...more];
@@ -154,7 +154,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(rootsOf((await page({})) as Changes).flat().length, 4, 'after a restart');
     });
 
-    it('wake a waiting sliding sync', async () => {
+    it('wakes a waiting sliding sync when a subscription changes', async () => {
       const { anna, roomId, root } = await room();
       const client = new SlidingClient(anna);
       const body = { extensions: { [extension]: { enabled: true } } };
@@ -165,7 +165,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(rootsOf((await waiting).extensions[extension] as Changes), [[root], []]);
     });
 
-    it('notify of followed threads in a muted room, and of no other threads with the rule unsubscribed_thread', async () => {
+    it('notifies of followed threads in a muted room, and of no other threads with the rule unsubscribed_thread', async () => {
       const { anna, ben, roomId, root } = await room();
       const other = await ben.say(roomId, 'another thread');
       await subscribe(anna, roomId, root);
@@ -201,7 +201,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await unread(), [2, 1], 'mentions always notify');
     });
 
-    it('are deleted when the account is erased', async () => {
+    it('deletes the subscriptions of a user whose account is erased', async () => {
       const { anna, ben, roomId, root } = await room();
       await subscribe(ben, roomId, root);
       const auth = {

@@ -62,7 +62,7 @@ export class ThreadSubscriptions {
     });
   }
 
-  /** Whether the user follows the thread; `none` when they never subscribed. */
+  /** Returns whether a user follows a thread, and by whose decision; `none` without a subscription. */
   async stateOf(key: ThreadKey): Promise<ThreadState> {
     return (await readThread(this.#reader, key))?.state ?? 'none';
   }

@@ -3,6 +3,7 @@ import { toDeviceMigrations } from './migrations.ts';
 
 export const toDeviceManifest = {
   name: 'to-device',
+  numbers: [{ bound: 'positions', table: 'to_device_messages', column: 'position' }],
   migrations: toDeviceMigrations,
   deviceRows: {
     tables: [

@@ -19,7 +19,7 @@ describe('parseMessageMap', () => {
     );
   });
 
-  it('keeps the order of users and devices', () => {
+  it('returns users and devices in the order of the request', () => {
     const userId = fc.stringMatching(/^[a-z]{1,10}$/).map((name) => `@${name}:test`);
     const devices = fc.dictionary(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()));
     fc.assert(

@@ -62,7 +62,7 @@ export class MessageQueues {
   /** @param bounds set by tests */
   constructor(database: Database, caches: CacheRegistry, bounds = { maxQueueLength, checkEvery }) {
     this.#empty = caches.create('empty_to_device_queues', { size: cachedDevices, maxBytes: 6 * MiB });
-    // Fixed: the length of a queue is checked after so many messages.
+    // Fixed, because the cached numbers decide when the length of a queue is checked.
     this.#added = caches.create('to_device_message_counts', {
       size: cachedDevices,
       maxBytes: 4 * MiB,
@@ -70,6 +70,8 @@ export class MessageQueues {
     });
     this.#database = database;
     this.#bounds = bounds;
+    // A process that only reads learns of new messages by their facts.
+    this.toDeviceStream.subscribe((device) => this.#appended([device]));
   }
 
   /** Queues messages inside the caller's transaction, in their order and each at its own position. */
@@ -83,10 +85,12 @@ export class MessageQueues {
     for (const { userId, deviceId } of messages.filter((message) => this.#isDue(message))) {
       await deleteAllButNewest(queues, userId, deviceId, this.#bounds.maxQueueLength);
     }
-    afterCommit(writer, () => {
-      this.#appends++;
-      for (const message of messages) this.#empty.delete(keyOf(message));
-    });
+    afterCommit(writer, () => this.#appended(messages));
+  }
+
+  #appended(messages: readonly DeviceAddress[]): void {
+    this.#appends++;
+    for (const message of messages) this.#empty.delete(keyOf(message));
   }
 
   /**

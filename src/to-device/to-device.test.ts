@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { AccountsServer, type LoggedInUser } from '../../test/support/servers/accounts-server.ts';
 import { plainCaches } from '../../test/support/servers/caches.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
@@ -14,7 +14,7 @@ import { type OutgoingMessages, ToDevice } from './to-device.ts';
 
 const hour = 3_600_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   let queues: MessageQueues;
   let toDevice: ToDevice;
@@ -237,6 +237,21 @@ forEachDatabase((open) => {
       assert.equal(streams.current, before);
     });
 
+    it('finds messages that another process has queued, once their fact has arrived, where the queue was empty before', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const reading = new MessageQueues(server.database, plainCaches(server.clock));
+      const { userId, deviceId } = alice;
+      const count = async () => {
+        const upTo = server.streams.current;
+        return (await reading.pending(userId, deviceId, { upTo, limit: 10 })).messages.length;
+      };
+      assert.equal(await count(), 0);
+      await put(alice, { [userId]: { [deviceId]: { n: 1 } } });
+      server.streams.announce(reading.toDeviceStream, { userId, deviceId });
+      assert.equal(await count(), 1);
+    });
+
     it('deletes transaction ids after a day', async () => {
       await start();
       const alice = await server.register('alice');
@@ -315,7 +330,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await queuedNumbers(second), []);
       assert.deepEqual(await queuedNumbers(alice), [1]);
       assert.equal(await rows('to_device_transactions'), 0);
-      await server.slice.accounts.deactivate(alice.userId, false);
+      await server.slice.accounts.deactivate(alice.userId, { erase: false, byAdmin: false });
       assert.equal(await rows('to_device_messages'), 0);
     });
 

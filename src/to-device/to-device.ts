@@ -54,7 +54,10 @@ const [maxMessages, maxTextLength] = [10_000, 32 * 1024 * 1024];
 /** Milliseconds for which transaction ids are stored, and between deletions of old ones. */
 const [retention, cleanupInterval] = [24 * 3_600_000, 3_600_000];
 
-/** Maximum number of stored transactions of another server, and the number of transactions between checks of it. */
+/**
+ * Maximum number of stored transactions of another server, and the number of transactions between two checks
+ * of this maximum.
+ */
 const [maxTransactions, checkEvery] = [20_000, 1_000];
 
 /** Servers whose numbers of transactions are in memory. */
@@ -69,7 +72,7 @@ export class ToDevice {
 
   constructor(deps: ToDeviceDeps) {
     this.#deps = deps;
-    // Fixed: the transactions of a server are checked after so many.
+    // Fixed, because the cached numbers decide when the transactions of a server are checked.
     this.#transactionCounts = deps.caches.create('to_device_transaction_counts', {
       size: cachedServers,
       fixed: true,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { Typing } from './index.ts';
 import { typingRoutes } from './routes.ts';
@@ -14,7 +14,7 @@ async function openTyping(open: OpenDatabase) {
   return { under, typing, announced };
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('typing', () => {
     it('returns typing users in the order in which they began, and announces changes only', async () => {
       const { typing, announced } = await openTyping(open);

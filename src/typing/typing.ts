@@ -27,7 +27,7 @@ export interface TypingDeps {
 const maxTimeout = 120_000;
 
 /** Bounds the typing users in one room, since clients show only a few, and in all rooms together. */
-const [maxInRoom, maxTypists] = [100, 100_000];
+const [maxInRoom, maxTypingUsers] = [100, 100_000];
 
 /** Rooms whose position of the last change is cached. */
 const maxCachedRooms = 10_000;
@@ -108,7 +108,7 @@ export class Typing {
   #start(roomId: string, userId: string, timeout: number): void {
     const typists = this.#rooms.get(roomId) ?? new Map<string, Timer | undefined>();
     const before = typists.get(userId);
-    if (!before && (typists.size >= maxInRoom || this.#count >= maxTypists)) return;
+    if (!before && (typists.size >= maxInRoom || this.#count >= maxTypingUsers)) return;
     before?.cancel();
     typists.set(
       userId,

@@ -24,8 +24,12 @@ export interface UrlPreviewDeps {
   readonly log: Logger;
   /** Refuses the addresses of `url_preview_ip_range_blacklist`. */
   readonly http: OutboundHttp;
-  /** Stores an image as media; `undefined` when the bytes are not an image. */
-  readonly storeImage: (fileName: string | undefined, content: Readable) => Promise<PreviewImage | undefined>;
+  /** Stores an image as media, for the preview of a user; `undefined` when it is not an image or cannot be stored. */
+  readonly storeImage: (
+    userId: string,
+    fileName: string | undefined,
+    content: Readable,
+  ) => Promise<PreviewImage | undefined>;
   readonly userLimiter: (limit: RateLimit) => RateLimiter;
   readonly options: UrlPreviewsConfig;
 }

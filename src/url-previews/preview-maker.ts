@@ -21,8 +21,12 @@ export interface PreviewMakerDeps {
   readonly web: WebFetcher;
   readonly reader: PageReader;
   readonly providers: OEmbedProviders;
-  /** Stores an image for some days; `undefined` when the bytes are not an image. */
-  readonly storeImage: (fileName: string | undefined, content: Readable) => Promise<PreviewImage | undefined>;
+  /** Stores an image for some days, for the preview of a user; `undefined` when it is not an image or cannot be stored. */
+  readonly storeImage: (
+    userId: string,
+    fileName: string | undefined,
+    content: Readable,
+  ) => Promise<PreviewImage | undefined>;
   readonly log: Logger;
 }
 
@@ -35,7 +39,7 @@ const maxOEmbed = 1024 * 1024;
 const pageTypes = 'text/html, application/xhtml+xml, image/*;q=0.9, video/*;q=0.9, */*;q=0.5';
 const oEmbedTypes = 'application/json, text/xml;q=0.9';
 
-const nothing: PageResult = { properties: {}, images: [] };
+const emptyResult: PageResult = { properties: {}, images: [] };
 
 /** Makes the preview of a URL: fetches the page, its oEmbed response and one image. */
 export class PreviewMaker {
@@ -45,19 +49,19 @@ export class PreviewMaker {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError when the page cannot be fetched */
-  async make(url: URL): Promise<JsonObject> {
+  /** @param userId the user who has asked for the preview first @throws MatrixError when the page cannot be fetched */
+  async make(userId: string, url: URL): Promise<JsonObject> {
     const response = this.#deps.providers.responseFor(url);
     const known = response && (await this.#readOEmbed(response));
-    if (known !== undefined && Object.keys(known.properties).length > 0) return this.#compose(known);
-    return this.#makeFromPage(url);
+    if (known !== undefined && Object.keys(known.properties).length > 0) return this.#compose(userId, known);
+    return this.#makeFromPage(userId, url);
   }
 
-  async #makeFromPage(url: URL): Promise<JsonObject> {
+  async #makeFromPage(userId: string, url: URL): Promise<JsonObject> {
     const { web, reader } = this.#deps;
     const response = await web.open(url, pageTypes);
     const { contentType, body } = response;
-    if (/^\s*image\//i.test(contentType)) return this.#previewOfImage(response);
+    if (/^\s*image\//i.test(contentType)) return this.#previewOfImage(userId, response);
     if (!/^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(contentType)) {
       body.destroy();
       return /^\s*(video|audio)\//i.test(contentType) ? previewOfRecording(response) : {};
@@ -66,11 +70,11 @@ export class PreviewMaker {
     const page = await reader.read('html', { body: bytes, contentType, url: response.url });
     // Properties of the page take precedence: some sites complete their oEmbed responses by scripts.
     const linked = page.oEmbedUrl ? await this.#readOEmbed(new URL(page.oEmbedUrl)) : undefined;
-    return this.#compose(page, linked);
+    return this.#compose(userId, page, linked);
   }
 
-  async #previewOfImage({ fileName, body }: WebResponse): Promise<JsonObject> {
-    const image = await this.#store(fileName, body);
+  async #previewOfImage(userId: string, { fileName, body }: WebResponse): Promise<JsonObject> {
+    const image = await this.#store(userId, fileName, body);
     return { ...(fileName !== undefined && { 'og:description': fileName }), ...propertiesOf(image) };
   }
 
@@ -86,35 +90,39 @@ export class PreviewMaker {
       const body = await web.read(response, maxOEmbed);
       return await reader.read('oembed', { body, contentType: response.contentType, url: response.url });
     } catch (error) {
-      return this.#without(error, url);
+      return this.#logOmission(error, url);
     }
   }
 
-  async #compose(page: PageResult, linked = nothing): Promise<JsonObject> {
+  async #compose(userId: string, page: PageResult, linked = emptyResult): Promise<JsonObject> {
     const properties = { ...linked.properties, ...page.properties };
     const author = linked.author ?? page.author;
     if (properties['og:title'] === undefined && author !== undefined) properties['og:title'] = author;
     for (const url of [...page.images, ...linked.images]) {
-      const image = await this.#fetchImage(new URL(url));
+      const image = await this.#fetchImage(userId, new URL(url));
       if (image !== undefined) return { ...properties, ...propertiesOf(image) };
     }
     return properties;
   }
 
-  async #fetchImage(url: URL): Promise<PreviewImage | undefined> {
+  async #fetchImage(userId: string, url: URL): Promise<PreviewImage | undefined> {
     try {
       const { body, contentType, fileName } = await this.#deps.web.open(url, 'image/*');
-      if (/^\s*image\//i.test(contentType)) return await this.#store(fileName, body);
+      if (/^\s*image\//i.test(contentType)) return await this.#store(userId, fileName, body);
       body.destroy();
       return undefined;
     } catch (error) {
-      return this.#without(error, url);
+      return this.#logOmission(error, url);
     }
   }
 
-  async #store(fileName: string | undefined, body: Readable): Promise<PreviewImage | undefined> {
+  async #store(
+    userId: string,
+    fileName: string | undefined,
+    body: Readable,
+  ): Promise<PreviewImage | undefined> {
     try {
-      return await this.#deps.storeImage(fileName, body);
+      return await this.#deps.storeImage(userId, fileName, body);
     } catch (error) {
       throw fetchError(error);
     } finally {
@@ -123,7 +131,7 @@ export class PreviewMaker {
   }
 
   /** Logs why an image or oEmbed response is left out of a preview. @throws errors other than failures of fetching */
-  #without(error: unknown, url: URL): undefined {
+  #logOmission(error: unknown, url: URL): undefined {
     if (!(error instanceof MatrixError) || error.status === 429) throw error;
     this.#deps.log.debug(
       { host: url.host, why: error.message },

@@ -33,7 +33,10 @@ export async function storePreview(
     .execute();
 }
 
-/** Deletes at most `limit` previews that were made before the given hour. @returns how many */
+/**
+ * Deletes at most `limit` previews that were made before the given hour. @returns the number of deleted
+ * previews
+ */
 export async function deletePreviews(writer: Writer<Tables>, before: number, limit: number): Promise<number> {
   const rows = await writer
     .selectFrom('url_previews')

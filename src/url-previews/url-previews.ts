@@ -93,18 +93,20 @@ export class UrlPreviews {
     const running = this.#running.get(key);
     if (running !== undefined) return running;
     const ofUser = this.#runningOfUsers;
-    if (this.#running.size >= maxRunning || ofUser.of(userId) >= maxRunningOfUser) throw limitExceeded(1_000);
+    // A user may have as many as are left for others, so that a few users cannot occupy all.
+    const allowed = Math.min(maxRunningOfUser, maxRunning - this.#running.size);
+    if (ofUser.of(userId) >= allowed) throw limitExceeded(1_000);
     this.#deps.limit.take(userId);
-    return this.#running.run(key, () => ofUser.during(userId, () => this.#make(url, now)));
+    return this.#running.run(key, () => ofUser.during(userId, () => this.#make(userId, url, now)));
   }
 
-  async #make(url: URL, now: number): Promise<JsonObject> {
+  async #make(userId: string, url: URL, now: number): Promise<JsonObject> {
     const { database, clock, maker } = this.#deps;
     // Another request may have stored the preview in the meantime.
     const stored = await store.readPreview(database.reader(), url.href, now);
     if (stored?.hour === now) return JSON.parse(stored.response) as JsonObject;
     try {
-      const preview = await maker.make(url);
+      const preview = await maker.make(userId, url);
       await database.transaction<UrlPreviewTables, void>((writer) =>
         store.storePreview(writer, url.href, now, JSON.stringify(preview)),
       );

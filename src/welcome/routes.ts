@@ -3,11 +3,15 @@ import { type Route, redirect, route } from '../kernel/http/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 
 export interface WelcomeOptions {
+  /** How operators call this program. */
+  readonly command: string;
   readonly serverName: string;
   /** URL of the web client, to which browsers are redirected. */
   readonly webClientLocation: string | undefined;
   /** Whether users may register accounts themselves. */
   readonly openRegistration: boolean;
+  /** Whether that needs a registration token. */
+  readonly needsToken: boolean;
   /** Whether there is an account, so that the page need not say how to make the first one. */
   readonly hasAccounts: () => Promise<boolean>;
 }
@@ -17,11 +21,13 @@ export const welcomeTemplates = fileURLToPath(new URL('./templates', import.meta
 
 /** The route `/`: redirects to the web client if one is configured, otherwise shows a welcome page. */
 export function welcomeRoute(options: WelcomeOptions, pages: Pages): Route {
-  const { serverName, webClientLocation, openRegistration, hasAccounts } = options;
+  const { serverName, webClientLocation, hasAccounts } = options;
   const values = {
     server_name: serverName,
     is_local_name: serverName === 'localhost',
-    open_registration: openRegistration,
+    open_registration: options.openRegistration,
+    needs_token: options.needsToken,
+    command: options.command,
   };
   return route({ method: 'GET', path: '/', auth: 'none', errors: 'page' }, async () =>
     webClientLocation === undefined

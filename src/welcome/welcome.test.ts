@@ -12,7 +12,9 @@ async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
   const { handler } = welcomeRoute(
     {
       serverName: 'example.org',
+      command: 'npm run hearth --',
       openRegistration: false,
+      needsToken: false,
       hasAccounts: async () => false,
       webClientLocation: undefined,
       ...options,
@@ -25,7 +27,7 @@ async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
 }
 
 describe('welcomeRoute', () => {
-  it('shows a page that tells what to do next', async () => {
+  it('shows a page with the next steps: the first account, and whether registration is open', async () => {
     const page = async (options: Partial<WelcomeOptions>) => String((await welcome(options)).body);
     const closed = await page({});
     assert.match(closed, /<strong>example\.org<\/strong>/);
@@ -36,6 +38,20 @@ describe('welcomeRoute', () => {
     assert.doesNotMatch(later, /first account/);
     assert.match(await page({ openRegistration: true }), /<p>People register with their client\.<\/p>/);
     assert.match(await page({ serverName: 'localhost' }), /cannot be changed later/);
+  });
+
+  it('shows how others register with a token, and the commands as the operator calls them', async () => {
+    const page = async (options: Partial<WelcomeOptions>) => String((await welcome(options)).body);
+    const closed = await page({});
+    assert.match(
+      closed,
+      /<code>registration_requires_token<\/code> .*make tokens:\s+<code>npm run hearth -- token create<\/code>/,
+    );
+    const open = await page({ openRegistration: true, needsToken: true });
+    assert.match(open, /with their client and a token, .*<code>npm run hearth -- token create<\/code>/);
+    const installed = await page({ command: 'hearth', serverName: 'localhost' });
+    assert.match(installed, /<code>hearth register-user --admin<\/code>/);
+    assert.doesNotMatch(installed, /npm/);
   });
 
   it('shows a page that loads nothing from other hosts, runs no script, and escapes the server name', async () => {

@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AppService, AppServiceRegistration } from 'matrix-appservice';
 import { createClient, type MatrixClient, MsgType, Preset } from 'matrix-js-sdk';
+import { freePort } from '../support/network/free-port.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 import { after, before, test } from './bounded-test.ts';
 import { eventually } from './eventually.ts';
-import { freePort } from './hearth-process.ts';
 
 type BridgedEvent = Readonly<Record<string, unknown>> & {
   readonly room_id: string;

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../support/network/free-port.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
-import { freePort, HearthProcess } from './hearth-process.ts';
+import { HearthProcess } from './hearth-process.ts';
 
 /** Two Hearths, each in its own process, that federate over TLS on the loopback address. */
 export class TwoHearths {

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../support/network/free-port.ts';
 import { builtHearth } from '../support/servers/built-hearth.ts';
 
 const unlimited = { per_second: 1e9, burst_count: 1e9 };
@@ -184,28 +183,6 @@ function configuration(directory: string, port: number): Record<string, unknown>
 
 /** The `registration_shared_secret` of every `HearthProcess`. */
 export const registrationSecret = 'for registration';
-
-/**
- * Ports below the range of outgoing connections, one of which could otherwise occupy the port while its
- * server is down.
- */
-const [firstPort, lastPort] = [20_000, 32_000];
-
-/** Returns a TCP port of the loopback address on which nothing listens. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(firstPort, lastPort);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-}
 
 function answers(url: string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -20,7 +20,7 @@ before(async () => {
 after(() => server?.stop());
 
 for (const script of scripts) {
-  test(`matrix-nio: ${script}`, async () => {
+  test(`matrix-nio completes the script ${script}.py`, async () => {
     const file = fileURLToPath(new URL(`nio/${script}.py`, import.meta.url));
     await run(python, ['-B', file, server.url], { timeout: 300_000 }).catch(
       (error: Error & { stderr?: string }) => assert.fail(error.stderr || error.message),

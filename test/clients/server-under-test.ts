@@ -10,11 +10,14 @@ export interface ServerUnderTest {
  * Starts the server that the clients talk to: a new Hearth for each caller. If the environment variable
  * `HEARTH_TEST_URL` names a homeserver with open registration, that one is used, to verify the tests
  * themselves.
+ * @param settings further options of the configuration file
  */
-export async function serverUnderTest(): Promise<ServerUnderTest> {
+export async function serverUnderTest(
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<ServerUnderTest> {
   const url = process.env['HEARTH_TEST_URL'];
   if (url) return { url: url.replace(/\/$/, ''), async stop() {} };
-  const hearth = await HearthProcess.create();
+  const hearth = await HearthProcess.create(settings);
   await hearth.start();
   return { url: hearth.url, stop: () => hearth.remove() };
 }

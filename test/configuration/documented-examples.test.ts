@@ -129,7 +129,9 @@ sso: {client_whitelist: ["https://app.example.org/"], update_profile_information
 jwt_config: {enabled: true, secret: s, algorithm: HS256, subject_claim: sub, audiences: [a]}
 `,
   'push, consent, notices and rooms': `
+listeners: [{port: 8008, type: http, resources: [{names: [client, consent]}]}]
 push: {enabled: true, include_content: false, jitter_delay: 10s}
+form_secret: <SECRET>
 user_consent:
   template_dir: /t
   version: 1.0
@@ -154,7 +156,7 @@ email: {smtp_port: "587", force_tls: true, notif_from: "%(app)s <a@example.org>"
 
 describe('the documented values of options', () => {
   for (const [group, text] of Object.entries(documents)) {
-    it(`are accepted without errors or warnings: ${group}`, () => {
+    it(`accepts the documented values without errors or warnings: ${group}`, () => {
       const sources = [{ file: 'homeserver.yaml', text: `server_name: example.org${text}` }];
       const { errors, warnings } = loadConfigurationSources(sources, { environment: {}, directory: '.' });
       const others = warnings.filter(({ message }) => !message.includes('not in force yet'));

@@ -1,12 +1,134 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { foreignOptions } from '../../src/configuration/foreign-options.ts';
 import { loadConfigurationFiles } from '../../src/configuration/load.ts';
+import { formatProblem, type Problem } from '../../src/kernel/config/index.ts';
+import { foreignModuleRemark } from '../../src/modules/index.ts';
 
 function load(name: string) {
   const file = join(import.meta.dirname, 'fixtures/homeservers', name);
   return loadConfigurationFiles([file], { environment: {} });
 }
+
+const fixtures = join(import.meta.dirname, 'fixtures/homeservers');
+
+/**
+ * Configurations of other set-ups by their descriptions: the files that are given with `-c`, of which the last one names the
+ * file with the expected remarks.
+ */
+const setUps: Readonly<Record<string, readonly string[]>> = {
+  'a Debian package with conf.d': ['debian/homeserver.yaml', 'debian/conf.d'],
+  'a container': ['docker.yaml'],
+  'a playbook': ['playbook.yaml'],
+  'a set-up with workers': ['workers/homeserver.yaml'],
+  'a worker': ['workers/homeserver.yaml', 'workers/worker.yaml'],
+  'a file from 2018': ['from-2018.yaml'],
+  'a Kubernetes chart': ['kubernetes.yaml'],
+  'a suite with an authentication service': ['suite.yaml'],
+  'a declarative system, as JSON': ['declarative.json.yaml'],
+  'a package for households with LDAP': ['household.yaml'],
+};
+
+/**
+ * Returns all remarks as `hearth config check` prints them, without those about missing features, which change with each
+ * release.
+ */
+function remarksOn(files: readonly string[]) {
+  const loaded = loadConfigurationFiles(
+    files.map((file) => join(fixtures, file)),
+    { environment: {} },
+  );
+  const lines = (kind: string, problems: readonly Problem[]) =>
+    problems
+      .filter(({ message }) => !message.includes('not in force yet'))
+      .map((problem) => `${kind}: ${formatProblem(problem).replaceAll(`${fixtures}/`, '')}`);
+  const { errors, warnings, notices } = loaded;
+  return [...lines('error', errors), ...lines('warning', warnings), ...lines('note', notices)];
+}
+
+describe('configuration files of other set-ups', () => {
+  for (const [name, files] of Object.entries(setUps)) {
+    it(`reports line by line what to change in the configuration of ${name}`, () => {
+      const expected = readFileSync(join(fixtures, `${files.at(-1)!.replace('/', '-')}.remarks`), 'utf8');
+      assert.deepEqual(
+        remarksOn(files),
+        expected.split('\n').filter((line) => line !== ''),
+      );
+    });
+  }
+
+  it('loads the configurations of other set-ups without errors, except for options of 2018 that other servers reject, too', () => {
+    const failing = Object.entries(setUps).filter(([, files]) =>
+      remarksOn(files).some((line) => line.startsWith('error: ')),
+    );
+    assert.deepEqual(
+      failing.map(([name]) => name),
+      ['a file from 2018'],
+    );
+  });
+
+  it('shows no secrets in remarks, and names the line of each remark', () => {
+    for (const line of Object.values(setUps).flatMap(remarksOn)) {
+      assert.doesNotMatch(line, /hunter2/);
+      assert.match(line, /^(error|warning|note): \S+\.yaml:\d+:\d+: \S+: /);
+    }
+  });
+
+  it('reads the intended values of listeners, databases and secrets in files', () => {
+    const valuesOf = (name: keyof typeof setUps) =>
+      loadConfigurationFiles(
+        setUps[name]!.map((file) => join(fixtures, file)),
+        { environment: {} },
+      ).values;
+    const debian = valuesOf('a Debian package with conf.d');
+    assert.deepEqual(debian.server.server_name, 'chat.example.org');
+    assert.equal(debian.database.database?.args.database, '/var/lib/chat/homeserver.db');
+    const container = valuesOf('a container');
+    assert.deepEqual(
+      container.http.listeners.map(({ port, tls }) => [port, tls]),
+      [
+        [8448, true],
+        [8008, false],
+      ],
+    );
+    assert.equal(container.database.database?.args.port, 5432);
+    const playbook = valuesOf('a playbook');
+    assert.equal(playbook.media.media_storage_providers[0]?.store_synchronous, true);
+    assert.equal(playbook.caches.caches.cache_autotuning?.max_cache_memory_usage, 966_367_641);
+    const workers = valuesOf('a set-up with workers');
+    assert.equal(workers.http.listeners[0]?.path, '/run/main_public.sock');
+    assert.equal(workers.database.database?.args.dbname, 'chat');
+    const suite = valuesOf('a suite with an authentication service');
+    assert.equal(suite.accounts.registration_shared_secret, 'hunter2');
+    assert.equal(suite.accounts.proto_authentication_service.endpoint, 'http://mas.example.svc:8080/');
+    assert.equal(valuesOf('a declarative system, as JSON').http.listeners[0]?.x_forwarded, true);
+    assert.equal(
+      valuesOf('a package for households with LDAP').mail.email?.client_base_url,
+      'https://app.example.org',
+    );
+  });
+
+  it('names what to do in each remark on an unknown option or module', () => {
+    const remarks = [...foreignOptions.values()];
+    for (const remark of remarks)
+      assert.match(remark, /\b(delete|see|write|use|set|takes|start it once)\b/i, remark);
+    assert.match(
+      foreignModuleRemark('some_package.module.ClassName') ?? '',
+      /Delete it\. Instead: a module in JavaScript/,
+    );
+    for (const name of [
+      './spam-checker.ts',
+      'hearth-spam-checker',
+      'my.module',
+      '@scope/Name',
+      'lodash.merge',
+    ]) {
+      assert.equal(foreignModuleRemark(name), undefined, name);
+    }
+  });
+});
 
 describe('configuration files of other homeservers', () => {
   it('loads a small file without errors or warnings', () => {

@@ -72,7 +72,7 @@ const replacements = [
 describe('the configuration reader and the published JSON schema', () => {
   const document = richDocument();
 
-  it('accept the effective document of a large configuration', () => {
+  it('accepts the effective document of a large configuration, by the reader and by the schema', () => {
     assert.ok(validate(document), ajv.errorsText(validate.errors));
     assert.deepEqual(
       Object.entries(document).filter(([name, value]) => !readerAccepts(name, value)),
@@ -80,7 +80,7 @@ describe('the configuration reader and the published JSON schema', () => {
     );
   });
 
-  it('agree on whether a replaced value is valid, except where the schema cannot express the check', () => {
+  it('judges a replaced value alike by the reader and by the schema, except where the schema cannot express the check', () => {
     const paths = Object.entries(document).flatMap(([name, value]) => pathsIn(value, [name]));
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.constantFrom(...replacements), ([name = '', ...path], by) => {

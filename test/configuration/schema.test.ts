@@ -13,10 +13,7 @@ interface SchemaNode {
   readonly additionalProperties?: boolean | SchemaNode;
 }
 
-/**
- * The options of the interface document, extracted from its text and not from the definitions in this
- * project.
- */
+/** The options that the interface document describes, extracted from its text and not from the definitions in `src`. */
 const documented = JSON.parse(
   readFileSync(join(import.meta.dirname, 'fixtures/documented-options.json'), 'utf8'),
 ) as { defaults: Record<string, unknown>; required: string[]; withoutDocumentedDefault: string[] };
@@ -48,9 +45,9 @@ describe('the published JSON schema', () => {
     );
   });
 
-  it('contains the documented defaults', () => {
-    const found = Object.keys(documented.defaults).map((path) => [path, published.get(path)?.default]);
-    assert.deepEqual(Object.fromEntries(found), documented.defaults);
+  it('contains the default that the interface document gives for each option', () => {
+    const defaults = Object.keys(documented.defaults).map((path) => [path, published.get(path)?.default]);
+    assert.deepEqual(Object.fromEntries(defaults), documented.defaults);
   });
 
   it('contains a description and a default for every option', () => {

@@ -5,7 +5,7 @@ import { withBounds } from '../../src/kernel/http/requests/schema-bounds.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
-/** Members whose content contracts leave open, and what bounds what is done with it. */
+/** Members whose content the contracts leave open, and the bound of the work that each of them causes. */
 const open: readonly (readonly [where: RegExp, bound: string])[] = [
   [/\.auth$/, 'interactive authentication keeps known fields only; 64 KiB'],
   [
@@ -101,7 +101,7 @@ describe('contracts of routes', () => {
     assert.equal(response.status, 404);
   });
 
-  it('reject bodies with longer lists, maps and strings than they allow', async () => {
+  it('reject bodies with longer lists, maps and strings and larger integers than they allow', async () => {
     const { token } = await server.register('alice');
     const ask = (method: string, path: string, body: unknown) =>
       server.api(method, `/_matrix/client/v3${path}`, { token, body: body as never });
@@ -115,6 +115,7 @@ describe('contracts of routes', () => {
       ['POST', '/keys/query', { device_keys: entries(6_000, []) }],
       ['POST', '/keys/query', { device_keys: { '@a:test': Array(2_000).fill('A') } }],
       ['POST', '/keys/claim', { one_time_keys: { '@a:test': entries(2_000, 'signed_curve25519') } }],
+      ['PUT', '/rooms/!a:test/typing/@alice:test', { typing: true, timeout: 1e300 }],
       ['POST', '/search', { search_categories: { room_events: { search_term: 'x'.repeat(300_000) } } }],
       ['POST', '/user_directory/search', { search_term: 'x'.repeat(300_000) }],
     ] as const) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { threadCost } from '../support/clocks/longest-turn.ts';
+import { threadCost } from '../support/clocks/thread-cost.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 
 const many = <T>(count: number, item: (index: number) => T) =>
@@ -8,7 +8,7 @@ const many = <T>(count: number, item: (index: number) => T) =>
 const entries = (count: number, entry: (index: number) => readonly [string, unknown]) =>
   Object.fromEntries(many(count, entry));
 
-/** The largest requests that are accepted, and what is done for each of their entries. */
+/** The largest requests that the server accepts, by a description of their bodies. */
 const requests: Readonly<Record<string, readonly [method: string, path: string, body: () => object]>> = {
   'createRoom with 200 initial_state events': [
     'POST',

@@ -2,32 +2,33 @@ import { maxStringLength } from '../../src/kernel/http/requests/schema-bounds.ts
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 
-/** What fills the objects whose members a contract leaves open. */
-export type Filling = (bytes: number) => object;
+/** Returns the JSON of an object, used wherever a contract allows an object with any members. */
+export type Filling = (bytes: number) => string;
 
-const repeated = (bytes: number, size: number, entry: (index: number) => readonly [string, unknown]) =>
-  Object.fromEntries(
-    Array.from({ length: Math.max(1, Math.floor(bytes / size)) }, (_, index) => entry(index)),
-  );
+/** Returns an object of members that takes a number of bytes as JSON. @param size bytes of each member */
+const repeated = (bytes: number, size: number, member: (index: number) => string) =>
+  `{${Array.from({ length: Math.max(1, Math.floor(bytes / size)) }, (_, index) => member(index)).join()}}`;
 
-/** Ways to fill an object with so many bytes of JSON. */
+/** Ways to fill an object with a number of bytes of JSON. They return texts, because objects of that size take seconds to make. */
 export const fillings: Readonly<Record<string, Filling>> = {
-  members: (bytes) => repeated(bytes, 12, (index) => [`k${index}`, {}]),
-  users: (bytes) => repeated(bytes, 40, (index) => [`@u${index}:a.test`, { [`D${index}`]: {} }]),
-  list: (bytes) => ({ list: Array<object>(Math.max(1, Math.floor(bytes / 3))).fill([]) }),
-  text: (bytes) => ({ text: 'x'.repeat(bytes) }),
+  members: (bytes) => repeated(bytes, 12, (index) => `"k${index}":{}`),
+  users: (bytes) => repeated(bytes, 40, (index) => `"@u${index}:a.test":{"D${index}":{}}`),
+  list: (bytes) =>
+    `{"list":[${Array(Math.max(1, Math.floor(bytes / 3)))
+      .fill('[]')
+      .join()}]}`,
+  text: (bytes) => JSON.stringify({ text: 'x'.repeat(bytes) }),
 };
 
 /** Returns the largest bodies that the schema of a route accepts, within its limit of bytes. */
 export function largestBody(contract: RouteContract, limit: number, filling: Filling): Buffer {
-  const body = valueFor((contract.body ?? {}) as ContractSchema, limit - 1_000, filling);
-  return Buffer.from(JSON.stringify(body));
+  return Buffer.from(jsonFor((contract.body ?? {}) as ContractSchema, limit - 1_000, filling));
 }
 
 /** Maximum bytes and fields of a form. */
 const [maxFormBytes, maxFields] = [64 * 1024, 1_000];
 
-/** Returns forms that are as large as a route accepts them, by what they are filled with. */
+/** Returns the largest forms that a route accepts, by a description of what fills them. */
 export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffer> {
   const names = Object.keys((contract.body as ContractSchema | undefined)?.properties ?? {});
   const bytes = maxFormBytes - 1_000;
@@ -48,21 +49,22 @@ export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffe
   );
 }
 
-function valueFor(schema: ContractSchema, bytes: number, filling: Filling): unknown {
-  if (schema.const !== undefined) return schema.const;
-  if (schema.anyOf) return valueFor(schema.anyOf.at(-1)!, bytes, filling);
+/** Returns the JSON of the largest value that the schema accepts. */
+function jsonFor(schema: ContractSchema, bytes: number, filling: Filling): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.anyOf) return jsonFor(schema.anyOf.at(-1)!, bytes, filling);
   switch (schema.type) {
     case 'string':
-      return textOf(schema, bytes);
+      return JSON.stringify(textOf(schema, bytes));
     case 'integer':
     case 'number':
-      return Math.min(schema.maximum ?? 1_000, 1_000);
+      return String(Math.min(schema.maximum ?? 1_000, 1_000));
     case 'boolean':
-      return true;
+      return 'true';
     case 'null':
-      return null;
+      return 'null';
     case 'array':
-      return listOf(schema, bytes, filling);
+      return `[${itemsOf(schema, bytes, filling).join()}]`;
     default:
       return objectOf(schema, bytes, filling);
   }
@@ -74,28 +76,29 @@ function textOf({ maxLength = maxStringLength, pattern }: ContractSchema, bytes:
   return 'x'.repeat(Math.max(1, Math.min(maxLength, bytes)));
 }
 
-function listOf({ items, maxItems = 1_000 }: ContractSchema, bytes: number, filling: Filling): unknown[] {
-  if (Array.isArray(items)) return items.map((item: ContractSchema) => valueFor(item, 100, filling));
+function itemsOf({ items, maxItems = 1_000 }: ContractSchema, bytes: number, filling: Filling): string[] {
+  if (Array.isArray(items)) return items.map((item: ContractSchema) => jsonFor(item, 100, filling));
   const size = Math.max(20, Math.floor(bytes / maxItems) - 1);
   const count = Math.min(maxItems, Math.floor(bytes / size));
-  return Array.from({ length: count }, (_, index) => {
-    const value = valueFor((items ?? {}) as ContractSchema, Math.min(size, 200), filling);
-    return typeof value === 'string' && value.startsWith('x') ? `@user${index}:a.test` : value;
-  });
+  const item = jsonFor((items ?? {}) as ContractSchema, Math.min(size, 200), filling);
+  return Array.from({ length: count }, (_, index) =>
+    item.startsWith('"x') ? JSON.stringify(`@user${index}:a.test`) : item,
+  );
 }
 
-function objectOf(schema: ContractSchema, bytes: number, filling: Filling): object {
+function objectOf(schema: ContractSchema, bytes: number, filling: Filling): string {
   const { properties = {}, patternProperties, additionalProperties } = schema;
   const inner = Object.values(patternProperties ?? {})[0] ?? additionalProperties;
   if (typeof inner === 'object') {
     const { maxProperties = 1_000 } = schema;
     const size = Math.max(60, Math.floor(bytes / maxProperties));
     const count = Math.min(maxProperties, Math.floor(bytes / size));
-    const entry = (index: number) => [`@user${index}:a.test`, valueFor(inner, size - 30, filling)] as const;
-    return Object.fromEntries(Array.from({ length: count }, (_, index) => entry(index)));
+    const value = jsonFor(inner, size - 30, filling);
+    return `{${Array.from({ length: count }, (_, index) => `"@user${index}:a.test":${value}`).join()}}`;
   }
   const names = Object.entries(properties);
   if (names.length === 0) return filling(bytes);
   const share = Math.floor(bytes / names.length);
-  return Object.fromEntries(names.map(([name, member]) => [name, valueFor(member, share, filling)]));
+  const members = names.map(([name, member]) => `${JSON.stringify(name)}:${jsonFor(member, share, filling)}`);
+  return `{${members.join()}}`;
 }

@@ -1,6 +1,6 @@
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 
-/** A JSON Schema of query parameters; only what values are made from. */
+/** The parts of a JSON Schema of query parameters from which values are made. */
 interface Schema {
   readonly type?: string;
   readonly const?: unknown;
@@ -14,7 +14,10 @@ interface Schema {
 /** Characters of a query: the head of a request has at most 64 KiB. */
 const maxCharacters = 56_000;
 
-/** Returns queries that are as long as a request may have them, by what they are filled with; none without parameters. */
+/**
+ * Returns the largest queries that a route may receive, by a description of what fills them; an empty map for a route
+ * without parameters.
+ */
 export function largestQueries({ query }: RouteContract): ReadonlyMap<string, string> {
   const { properties = {} } = (query ?? {}) as Schema;
   const names = Object.entries(properties);
@@ -24,7 +27,7 @@ export function largestQueries({ query }: RouteContract): ReadonlyMap<string, st
   const share = Math.floor(maxCharacters / Math.max(1, texts.length + lists.length));
   const textOf = ({ maxLength = maxCharacters }: Schema) => 'x'.repeat(Math.min(maxLength, share - 100));
   const others = names.flatMap(([name, schema]) => {
-    // Waiting costs nothing.
+    // A request that waits would only take longer: its CPU time stays the same.
     const value = name.startsWith('timeout') ? '0' : plainValue(schema);
     return value === undefined ? [] : [[name, value] as const];
   });
@@ -48,7 +51,7 @@ export function largestQueries({ query }: RouteContract): ReadonlyMap<string, st
   return queries;
 }
 
-/** As many patterns as a query has space for, where the filter applies to events. */
+/** Returns a filter with `count` different types of events in each of its lists. The counts below fit into a query. */
 const filterOf = (pattern: string, count: number) => {
   const events = { types: Array.from({ length: count }, (_, index) => `${pattern}${index}`) };
   return { ...events, room: { timeline: events, state: events } };

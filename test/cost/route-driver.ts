@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { authorize } from '../../src/federation-client/requests/request-signature.ts';
 import { type Route, type RouteContract, toEcosystemSpelling } from '../../src/kernel/http/index.ts';
-import { isAbove, threadCost } from '../support/clocks/longest-turn.ts';
+import { isAbove, threadCost } from '../support/clocks/thread-cost.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
 import { TestClient } from '../support/users/test-client.ts';
 
 /** Milliseconds of CPU that a request of at most 20 MiB may cost the process, and that other requests may wait for it. */
@@ -23,12 +24,10 @@ function allowedFor({ body, times = 1 }: DrivenRequest): typeof allowed {
   return { ...allowed, total: Math.max(allowed.total, forBody), process: Math.max(allowed.process, forBody) };
 }
 
-/**
- * Number of attempts: the collection of garbage and the compiler's work fall on any, so the cheapest counts.
- */
+/** Number of attempts, of which the cheapest counts: garbage collection and compilation may fall into any. */
 const attempts = 6;
 
-/** What a request has besides its path. */
+/** The parts of a request besides its path. */
 export interface DrivenRequest {
   readonly query?: string;
   readonly body?: Buffer;
@@ -42,8 +41,11 @@ export class RouteDriver {
   readonly #several: SeveralServers;
   readonly #server: FederatedServer;
   readonly #token: string;
-  readonly #other: ScriptedServer;
-  readonly #names: Readonly<Record<string, string>>;
+  readonly #remoteServer: ScriptedServer;
+  readonly #administrator: string;
+  readonly #pathParameters: Readonly<Record<string, string>>;
+  /** Names in paths of the admin API: a user and a room that it may delete. */
+  readonly #deletable: Readonly<Record<string, string>>;
   #count = 0;
 
   private constructor(
@@ -51,13 +53,17 @@ export class RouteDriver {
     server: FederatedServer,
     token: string,
     other: ScriptedServer,
+    administrator: string,
     names: Readonly<Record<string, string>>,
+    deletable: Readonly<Record<string, string>>,
   ) {
     this.#several = several;
     this.#server = server;
     this.#token = token;
-    this.#other = other;
-    this.#names = names;
+    this.#remoteServer = other;
+    this.#administrator = administrator;
+    this.#pathParameters = names;
+    this.#deletable = deletable;
   }
 
   static async open(): Promise<RouteDriver> {
@@ -80,7 +86,10 @@ export class RouteDriver {
     for (let more = 0; more < 20; more++) {
       await Promise.all(Array.from({ length: 10 }, (_, index) => alice.say(roomId, `${more} ${index}`)));
     }
-    return new RouteDriver(several, server, user.token, other, {
+    const administrator = await registerAdmin(server);
+    const target = new TestClient(server, await server.register('target'));
+    const targetRoom = await target.createRoom();
+    const names = {
       roomId,
       roomIdOrAlias: roomId,
       eventId,
@@ -93,13 +102,19 @@ export class RouteDriver {
       relType: 'm.thread',
       scope: 'global',
       queryType: 'profile',
+    };
+    return new RouteDriver(several, server, user.token, other, administrator.token, names, {
+      ...names,
+      userId: target.id,
+      roomId: targetRoom,
+      roomIdOrAlias: targetRoom,
     });
   }
 
-  /** Routes that other servers or users call. */
+  /** Routes that other servers, users or administrators call. */
   get routes(): readonly Route[] {
     return this.#server.homeserver.routes.filter(
-      ({ contract: { auth, operationId } }) => auth !== 'admin' && !endsSession.has(operationId ?? ''),
+      ({ contract: { operationId } }) => !endsSession.has(operationId ?? ''),
     );
   }
 
@@ -108,7 +123,7 @@ export class RouteDriver {
   }
 
   /**
-   * Sends the request several times, until it costs what is allowed.
+   * Sends the request several times, until its cost is within the limits.
    * @returns a description of the cost if it is too high
    */
   async excess(route: Route, what: string, driven: DrivenRequest): Promise<string | undefined> {
@@ -139,7 +154,10 @@ export class RouteDriver {
     return `${name}, answered with ${status}: ${all} ms, of which ${thread} block, ${longest} at a time; ${client} to send it`;
   }
 
-  /** CPU of this process for sending the request, which a server answers at once that does not read it. */
+  /**
+   * Returns the CPU time that this process needs to send the request, measured with a server that answers at
+   * once without reading it.
+   */
   async #ownCost(route: Route, driven: DrivenRequest): Promise<number> {
     const idle = createServer((request, response) => {
       request.resume();
@@ -187,15 +205,17 @@ export class RouteDriver {
   }
 
   #authorization({ auth, method }: RouteContract, uri: string, body: Buffer | undefined): string {
+    if (auth === 'admin') return `Bearer ${this.#administrator}`;
     if (auth !== 'server') return `Bearer ${this.#token}`;
-    const { name: origin, key } = this.#other;
+    const { name: origin, key } = this.#remoteServer;
     return authorize({ method, uri, origin, destination: 'a.test', content: body?.toString() }, key);
   }
 
   /** Fills in the parameters of a path. */
   #pathOf(contract: RouteContract): string {
     const path = typeof contract.path === 'string' ? contract.path : contract.path[0]!;
-    const names: Readonly<Record<string, string>> = { ...this.#names, txnId: `txn${this.#count++}` };
+    const known = contract.auth === 'admin' ? this.#deletable : this.#pathParameters;
+    const names: Readonly<Record<string, string>> = { ...known, txnId: `txn${this.#count++}` };
     return toEcosystemSpelling(
       path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(names[name] ?? 'x')),
     );
@@ -203,12 +223,4 @@ export class RouteDriver {
 }
 
 /** Operations that end the session of the test's user, or the membership in the room. */
-const endsSession: ReadonlySet<string> = new Set([
-  'logout',
-  'logout_all',
-  'deactivateAccount',
-  'deleteDevices',
-  'changePassword',
-  'leaveRoom',
-  'forgetRoom',
-]);
+const endsSession: ReadonlySet<string> = new Set(['logout', 'logout_all', 'leaveRoom', 'forgetRoom']);

@@ -7,14 +7,14 @@ import { largestQueries } from './largest-queries.ts';
 import { type DrivenRequest, RouteDriver } from './route-driver.ts';
 
 /** Bytes of the body of a route that has no limit of its own. */
-const usualLimit = 512 * 1024;
+const defaultLimit = 512 * 1024;
 
 const mebibyte = 2 ** 20;
 
-/** All ways to fill bodies take two minutes. */
+/** How bodies are filled: in every way only in a thorough run, because that takes two minutes. */
 const chosen = Object.entries(fillings).filter(([name]) => isThorough || name === 'list');
 
-describe('the cost of a request, of at most 200 ms of CPU and 50 ms at a time,', () => {
+describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one request', () => {
   let driver: RouteDriver;
   before(async () => {
     driver = await RouteDriver.open();
@@ -66,8 +66,8 @@ describe('the cost of a request, of at most 200 ms of CPU and 50 ms at a time,',
   for (const [name, filling] of chosen) {
     it(`holds for the largest bodies of each route, filled with ${name}`, async () => {
       const count = await drive(function* ({ contract }) {
-        const { body, bodyMode = 'json', bodyLimit = usualLimit, operationId = '' } = contract;
-        if (body === undefined || bodyMode !== 'json' || takesLong.has(operationId)) return;
+        const { body, bodyMode = 'json', bodyLimit = defaultLimit, operationId = '' } = contract;
+        if (body === undefined || bodyMode !== 'json' || measuredElsewhere.has(operationId)) return;
         yield [`a body of ${name}`, { body: largestBody(contract, bodyLimit, filling) }];
       });
       assert.ok(count > 70, `${count} routes`);
@@ -75,5 +75,5 @@ describe('the cost of a request, of at most 200 ms of CPU and 50 ms at a time,',
   }
 });
 
-/** Operations whose largest bodies take longer, in turns of at most 50 ms: test/federation/large-transactions.test.ts. */
-const takesLong: ReadonlySet<string> = new Set(['sendTransaction']);
+/** Operations whose largest bodies test/federation/large-transactions.test.ts sends, for the same limit. */
+const measuredElsewhere: ReadonlySet<string> = new Set(['sendTransaction']);

@@ -30,7 +30,7 @@ export class MessageSender {
         await sleep(1);
       }
     } catch (error) {
-      // An error response fails the test; no response is what the test provokes.
+      // The test kills the server, so a missing response is expected; an error response fails the test.
       if (error instanceof ApiError) throw error;
     }
   }

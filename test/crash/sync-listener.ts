@@ -28,16 +28,16 @@ export class SyncListener {
   }
 
   get latestPoint(): SyncPoint {
-    const bookmark = this.syncPoints.at(-1);
-    if (!bookmark) throw new Error('no sync has completed yet');
-    return bookmark;
+    const point = this.syncPoints.at(-1);
+    if (!point) throw new Error('no sync has completed yet');
+    return point;
   }
 
   async syncUntilDown(): Promise<void> {
     try {
       for (;;) await this.sync(1_000);
     } catch (error) {
-      // An error response fails the test; no response is what the test provokes.
+      // The test kills the server, so a missing response is expected; an error response fails the test.
       if (error instanceof ApiError) throw error;
     }
   }

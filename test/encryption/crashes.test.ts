@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { HearthProcess } from '../clients/hearth-process.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
-import { forServerDatabases, makeTestDatabase, type TestDatabase } from '../support/databases/databases.ts';
+import { forSelectedDatabases, makeTestDatabase, type TestDatabase } from '../support/databases/databases.ts';
 import { ClientDevice } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
@@ -16,7 +16,7 @@ const [senders, messagesEach] = [8, 60];
 /** Milliseconds before a request without a response is repeated. */
 const retryDelay = 50;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('keys and to-device messages of a server that is killed', () => {
     let testDatabase: TestDatabase;
     let server: HearthProcess;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { within } from '../clients/eventually.ts';
 import { skippableClock } from '../support/clocks/skippable-clock.ts';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer } from '../support/servers/server.ts';
 
 const client = '/_matrix/client/v3';
@@ -10,7 +10,7 @@ const client = '/_matrix/client/v3';
 /** Milliseconds for which the long poll waits: other timers of the server are shorter or longer. */
 const [minPoll, maxPoll] = [200_000, 220_000];
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`a device list change, on ${database}`, () => {
     it('wakes the long poll of a user who shares a room with the changed user, even if that user has made no request since the start', async (context) => {
       const clock = skippableClock();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 import { ClientDevice } from '../support/users/client-device.ts';
 
@@ -14,7 +14,7 @@ interface KeyCounts {
   readonly device_unused_fallback_key_types?: readonly string[];
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   // A client that finds no key counts in a response concludes that its keys are used up, and uploads new ones
   // each time.
   describe(`key counts in every sync response, on ${database}`, () => {
@@ -74,9 +74,9 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     }
 
-    it('are zero before keys are uploaded', () => assertKeyCounts(0, []));
+    it('reports key counts of zero before keys are uploaded', () => assertKeyCounts(0, []));
 
-    it('grow by the number of uploaded keys', async () => {
+    it('increases key counts by the number of uploaded keys', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(3),
         fallback_keys: client.oneTimeKeys(1, 90, { fallback: true }),
@@ -86,7 +86,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertKeyCounts(5, [curve]);
     });
 
-    it('drop by one for each claim, which wakes a long poll', async () => {
+    it('decreases the key count by one for each claim, which wakes a long poll', async () => {
       for (let left = 4; left >= 0; left--) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
@@ -98,7 +98,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('list no unused fallback key after the fallback key is claimed, which is returned again by the next claim', async () => {
+    it('reports no unused fallback key after the fallback key is claimed, and returns it again to the next claim', async () => {
       const [name, key] = Object.entries(await claim())[0]!;
       assert.equal((key as JsonObject)['fallback'], true);
       await assertKeyCounts(0, []);
@@ -106,7 +106,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertKeyCounts(0, []);
     });
 
-    it('are the same after a restart', async () => {
+    it('reports the same key counts after a restart', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(2, 20),
         fallback_keys: client.oneTimeKeys(1, 91, { fallback: true }),

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { within } from '../clients/eventually.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
 import { ApplicationService } from '../support/other-servers/application-service.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
+import { ScriptedResident } from '../support/other-servers/scripted-resident.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`application services and other servers, on ${database}`, () => {
     let irc: ApplicationService;
     let several: SeveralServers;
@@ -78,19 +81,72 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
+    it('lets users of a service join a room whose members are not known yet, and sends its events to the service before and after', async () => {
+      const resident = new ScriptedResident(await several.scripted('resident.test'), 'bridged.test');
+      const { roomId, creator } = resident.room;
+      const charlie = '@charlie:resident.test';
+      resident.setState('m.room.member', { membership: 'join' }, charlie, charlie);
+      const release = resident.holdState();
+      const [xia, yan] = [await register('xia'), await register('yan')];
+      for (const user of [xia, yan]) await call('POST', `/join/${enc(roomId)}?via=resident.test`, {}, user);
+      await resident.send(resident.say('members unknown', charlie));
+      await irc.until(() => texts().includes('members unknown'));
+      release();
+      const members = await bridged.api('GET', `/_matrix/client/v3/rooms/${enc(roomId)}/joined_members`, {
+        token: irc.token,
+        query: { user_id: xia },
+      });
+      assert.deepEqual(
+        Object.keys(members.body['joined'] as object).sort(),
+        [charlie, creator, xia, yan].sort(),
+      );
+      await resident.send(resident.say('members known', charlie));
+      await irc.until(() => texts().includes('members known'));
+      assert.deepEqual(
+        texts().filter((text) => text.startsWith('members ')),
+        ['members unknown', 'members known'],
+      );
+    });
+
+    it('sends redactions of another server to the service only when they take effect', async () => {
+      const user = await register('zoe');
+      const room = await call('POST', '/createRoom', { preset: 'public_chat', room_version: '11' }, user);
+      const roomId = String(room['room_id']);
+      const content = { msgtype: 'm.text', body: 'the target' };
+      const sent = await call('PUT', `/rooms/${enc(roomId)}/send/m.room.message/1`, content, user);
+      const evil = await several.scripted('evil.test');
+      const remote = await ScriptedMember.join(evil, 'bridged.test', roomId, '@mallory:evil.test');
+      const redact = async (redacts: string) => {
+        const redaction = remote.build({ type: 'm.room.redaction', content: {} }, { redacts });
+        await remote.send(redaction.event.pdu);
+        remote.advanceTo(redaction);
+        return redaction.event.eventId;
+      };
+      await redact(String(sent['event_id']));
+      const allowed = await redact(await remote.say('redacted by its sender'));
+      await remote.say('after both redactions');
+      await irc.until(() => texts().includes('after both redactions'));
+      const redactions = irc.events.filter(({ type }) => type === 'm.room.redaction');
+      assert.deepEqual(
+        redactions.map(({ event_id }) => event_id),
+        [allowed],
+      );
+    });
+
     it('sends an invite by a user of another server to the service, and asks it for the invited user, who does not exist', async () => {
+      const registered = Promise.withResolvers<string>();
+      const user = '@irc_wes:bridged.test';
       irc.respond = async ({ path }) => {
-        if (path.includes('/users/')) await register('wes');
+        if (path.endsWith(`/users/${encodeURIComponent(user)}`)) registered.resolve(await register('wes'));
         return { status: 200, body: {} };
       };
-      const user = '@irc_wes:bridged.test';
       const roomId = await anna.createRoom({ invite: [user] });
-      await irc.until(() =>
-        irc.requests.some(({ path }) => path.endsWith(`/users/${encodeURIComponent(user)}`)),
-      );
+      assert.equal(await within('the request for the invited user', registered.promise), user);
       await irc.until(() => irc.events.some(({ state_key }) => state_key === user));
       const invite = irc.events.find(({ state_key }) => state_key === user);
       assert.deepEqual([invite.room_id, invite.content.membership], [roomId, 'invite']);
+      const described = invite.unsigned.invite_room_state.map(({ type }: { type: string }) => type);
+      assert.ok(described.includes('m.room.create') && described.includes('m.room.join_rules'), described);
       irc.respond = () => undefined;
       await join(user, roomId);
       await anna.say(roomId, 'hello Wes');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
@@ -18,7 +18,7 @@ const v2 = '/_matrix/federation/v2';
 /** The true version of the rooms of `b.test` in these tests. */
 const trueVersion = '10';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe("a remote server that claims a false room version for another server's room", () => {
     let several: SeveralServers;
     let [a, b]: FederatedServer[] = [];
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
     beforeEach(async () => {
-      evil.asked.splice(0);
+      evil.receivedRequests.splice(0);
       for (const path of ['make_join', 'make_leave', 'make_knock']) {
         evil.on(`GET ${v1}/${path}/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'no' }]);
       }
@@ -138,7 +138,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await inviteRoomName(anna), 'Trap');
       await a!.restart();
       await joinsAndReceives(anna);
-      assert.ok(evil.asked.some(({ path }) => path.includes('/make_join/')));
+      assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/make_join/')));
     });
 
     it('rejects an invite with another version of a known room, even after all local users have left it', async () => {
@@ -182,7 +182,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       evil.on(`GET ${v1}/make_leave/`, () => room.membershipTemplate(alan.id, 'leave'));
       evil.on(`PUT ${v2}/send_leave/`, () => ({}));
       await alan.leave(roomId);
-      const [sent] = evil.asked.filter(({ path }) => path.includes('/send_leave/'));
+      const [sent] = evil.receivedRequests.filter(({ path }) => path.includes('/send_leave/'));
       assert.ok(sent);
       assert.equal(receivePdu(sent.body, room.version).hashMatches, true);
       assert.equal(await inviteRoomName(alan), undefined);
@@ -245,7 +245,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       evil.on(`PUT ${v2}/send_join/`, () => ({ ...fake.stateAndAuthChain(), members_omitted: false }));
       const { status } = await joinAs(anna);
       assert.notEqual(status, 200);
-      assert.ok(evil.asked.some(({ path }) => path.includes('/send_join/')));
+      assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/send_join/')));
       assert.equal(await isJoined(anna), false);
       await joinsAndReceives(anna, 'b.test');
     });
@@ -265,7 +265,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
       evil.on(`PUT ${v2}/send_join/`, () => ({ state, auth_chain: [...state, ...real] }));
       assert.notEqual((await joinAs(anna, 'evil.test')).status, 200);
-      assert.ok(evil.asked.some(({ path }) => path.includes('/send_join/')));
+      assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/send_join/')));
       // This response lacks one event: events that refer to it are dropped, although evil.test has sent the
       // event before.
       const stateWithoutGuest = real.filter(({ state_key: key }) => key !== guest);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SlidingClient } from '../support/users/sliding-client.ts';
@@ -8,7 +8,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const allRooms = { lists: { all: { ranges: [[0, 19]], timeline_limit: 5, required_state: [['*', '*']] } } };
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('clients in a room of another server', () => {
     let several: SeveralServers;
     let b: FederatedServer;
@@ -19,7 +19,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('sends the invite, a limited timeline after the join, new events and the ban in both kinds of sync', async () => {
+    it('sends the invite, a limited timeline after the join, new events and the ban, in /sync and in sliding sync', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Far away' });
       await anna.say(roomId, 'before you came');
       const start = await ben.sync();
@@ -44,7 +44,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
 
       await ben.do('POST', `/join/${enc(roomId)}`, {});
-      // The room is left out until its members are known.
+      // Responses of /sync omit the room until its members are known.
       let since = invited.next_batch;
       const syncOnce = async () => {
         const { next_batch, rooms } = await ben.sync(since, { timeout: 1_000 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestClient } from '../support/users/test-client.ts';
@@ -14,7 +14,7 @@ const listener = (resource: { readonly names: ('client' | 'metrics' | 'federatio
   resources: [resource],
 });
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('events and EDUs between two servers', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -104,10 +104,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('delivers all messages sent while the other server was unreachable', async () => {
-      b.cut();
+      b.disconnect();
       for (const body of ['while away 1', 'while away 2', 'while away 3']) await alice.say(roomId, body);
       await b.untilRefused();
-      b.mend();
+      b.reconnect();
       await until(async () => (await bodies(bob)).includes('while away 3'));
       await until(async () => (await bodies(bob)).includes('while away 1'));
       await alice.say(roomId, 'and on');
@@ -116,10 +116,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('delivers messages that were undelivered when the server stopped', async () => {
-      b.cut();
+      b.disconnect();
       await alice.say(roomId, 'before the stop');
       await a.restart();
-      b.mend();
+      b.reconnect();
       await until(async () => (await bodies(bob)).includes('before the stop'));
     });
 

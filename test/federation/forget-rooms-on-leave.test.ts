@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('forget_rooms_on_leave for removals by remote users', () => {
     const several = new SeveralServers(kind);
     let anna: TestClient;

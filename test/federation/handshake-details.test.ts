@@ -7,7 +7,7 @@ import {
   buildFromTemplate,
   graphReferences,
 } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -19,7 +19,7 @@ const v2 = '/_matrix/federation/v2';
 const dora = '@dora:d.test';
 const version = getRoomVersion('11')!;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('details of the join, knock and invite handshakes', () => {
     let several: SeveralServers;
     let d: ScriptedServer;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { ConfigurationOverrides } from '../support/servers/server.ts';
 import { registerAdmin } from '../support/users/register-admin.ts';
@@ -8,7 +8,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const twoRequests = { per_second: 0, burst_count: 2 };
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('limits on joins and invites across servers', () => {
     let several: SeveralServers;
     afterEach(() => several.stop());

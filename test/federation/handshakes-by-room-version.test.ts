@@ -7,7 +7,7 @@ import {
   buildFromTemplate,
   graphReferences,
 } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
   type FederatedServer,
@@ -22,7 +22,7 @@ const v2 = '/_matrix/federation/v2';
 const dora = '@dora:d.test';
 const versions = [...roomVersions.keys()];
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('handshakes by room version', () => {
     let several: SeveralServers;
     let [a, b]: FederatedServer[] = [];
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ben = await b!.registerClient('ben');
     });
     after(() => several.stop());
-    beforeEach(() => void d.asked.splice(0));
+    beforeEach(() => void d.receivedRequests.splice(0));
 
     const roomOf = (version: string, rule = 'public') =>
       anna.createRoom({
@@ -126,7 +126,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
-    describe('as stated by a remote template', () => {
+    describe('the room version that a remote event template states', () => {
       let room: SignedRoom;
 
       /** Sends Anna an invite to a room of `version` that claims `claimedVersion`. */
@@ -150,13 +150,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         d.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
       };
       const sent = (membership: string) =>
-        d.asked.filter(({ path }) => path.includes(`/send_${membership}/`)).map(({ body }) => body);
+        d.receivedRequests
+          .filter(({ path }) => path.includes(`/send_${membership}/`))
+          .map(({ body }) => body);
       const isInvited = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
 
       for (const version of versions) {
         it(`signs a leave of room version ${version}, whether the template states it or not`, async () => {
           for (const statedVersion of [version, undefined]) {
-            if (statedVersion === undefined) d.asked.splice(0);
+            if (statedVersion === undefined) d.receivedRequests.splice(0);
             // In room versions since 12 the room id is the hash of the create event.
             if (getRoomVersion(version)!.roomId !== 'origin') {
               room = new SignedRoom(version, { serverName: 'd.test', key: d.key });

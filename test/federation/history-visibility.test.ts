@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { type Answer, alice } from '../support/rooms/rooms.ts';
 import { eventsIn, far, fay, finn, ServedRooms } from '../support/rooms/served-rooms.ts';
 import { enc } from '../support/users/test-client.ts';
@@ -28,7 +28,7 @@ const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invi
     ],
   ];
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('history visibility for other servers', () => {
     let served: ServedRooms;
     before(async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
@@ -18,8 +18,8 @@ const falseTemplatesBesideJoins: typeof falseTemplates = [
   ['without content', ({ content: _content, ...event }) => event],
 ];
 
-forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('make_knock and make_leave templates that lie', () => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
+  describe('hostile event templates of make_knock and make_leave', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
     let anna: TestClient;
@@ -34,7 +34,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
     beforeEach(() => {
       room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
-      evil.asked.splice(0);
+      evil.receivedRequests.splice(0);
     });
 
     /**
@@ -46,9 +46,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         return { ...right, event: change(right['event'] as JsonObject) };
       });
     const sent = (membership: string) =>
-      evil.asked.filter(({ path }) => path.includes(`/send_${membership}/`));
+      evil.receivedRequests.filter(({ path }) => path.includes(`/send_${membership}/`));
 
-    describe('for a knock', () => {
+    describe('a knock with a hostile event template', () => {
       const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'evil.test' });
       const isShown = async () => (await anna.sync()).rooms?.knock?.[room.roomId] !== undefined;
       beforeEach(() => {
@@ -75,7 +75,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    describe('for the rejection of an invite', () => {
+    describe('the rejection of an invite with a hostile event template', () => {
       const isShown = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
       beforeEach(async () => {
         evil.on(`PUT ${v2}/send_leave/`, () => ({}));
@@ -92,7 +92,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         it(`ends the invite locally without signing anything for a template ${what}`, async () => {
           prepare('leave', change);
           await anna.leave(room.roomId);
-          assert.ok(evil.asked.some(({ path }) => path.includes('/make_leave/')));
+          assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/make_leave/')));
           assert.deepEqual(sent('leave'), []);
           assert.equal(await isShown(), false);
         });

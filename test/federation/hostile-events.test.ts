@@ -21,7 +21,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type BuiltEvent, type JsonObject, stateMapKey } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -29,7 +29,7 @@ import { type ClientEventJson, enc, type TestClient } from '../support/users/tes
 
 const mallory = '@mallory:evil.test';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('PDUs of a hostile server in a room', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -12,7 +12,7 @@ import type { TestClient } from '../support/users/test-client.ts';
 
 const path = '/_matrix/federation/v1/send/x';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('HTTP requests of remote servers', () => {
     let several: SeveralServers;
     let a: FederatedServer;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
@@ -75,7 +75,7 @@ const answers: [what: string, answer: (response: ServerResponse) => void][] = [
   ],
 ];
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('an HTTP response of a remote server', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
@@ -130,7 +130,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         [event(5, {}), event('m.room.name', null), event('m.room.name', { name: { a: ['\0'] } })],
         [event('m.room.topic', { topic: 'x'.repeat(300_000) })],
         Array(5_000).fill(event('m.room.name', { name: 'x'.repeat(100) })),
-        [{ type: '__proto__', state_key: '__proto__', sender: '__proto__', content: { __proto__: 1 } }],
+        [{ type: '__proto__', state_key: '__proto__', sender: '__proto__', content: { ['__proto__']: 1 } }],
       ];
       for (const strippedState of strippedStates) {
         evil.on(

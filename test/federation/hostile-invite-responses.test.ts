@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu, roomVersions, signEvent, signJson } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type {
   ScriptedAnswer,
@@ -15,7 +15,7 @@ const guest = '@guest:far.test';
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('an invite to a user of a remote server', () => {
     let several: SeveralServers;
     let far: ScriptedServer;
@@ -33,7 +33,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     beforeEach(async () => {
       version = '11';
       roomId = await anna.createRoom({ preset: 'private_chat', room_version: version, name: 'Inn' });
-      far.asked.splice(0);
+      far.receivedRequests.splice(0);
     });
 
     const signedByFar = (event: JsonObject, key = far.key): JsonObject =>
@@ -53,7 +53,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const { status, raw } = await invite();
       assert.equal(status, 200, raw);
       assert.equal(await guestMembership(), 'invite');
-      const { body } = far.asked.find(({ path }) => path.includes('/invite/'))!;
+      const { body } = far.receivedRequests.find(({ path }) => path.includes('/invite/'))!;
       assert.equal(body['room_version'], '11');
       const inviteState = body['invite_room_state'] as JsonObject[];
       const byType = new Map(inviteState.map((pdu) => [pdu['type'], pdu]));
@@ -80,7 +80,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ['with status 500', () => [500, {}]],
     ];
     for (const [what, answer] of falseTemplates) {
-      it(`fails with 502 for a response ${what}`, async () => {
+      it(`fails the invite with 502 for a response ${what}`, async () => {
         answerInvites(answer);
         const { status, body, raw } = await invite();
         assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], raw);
@@ -88,7 +88,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
-    it('fails with the status and errcode of the remote server when that refuses the invite', async () => {
+    it('fails the invite with the status and errcode of the remote server when that refuses the invite', async () => {
       for (const [refused, errcode] of [
         [403, 'M_FORBIDDEN'],
         [403, 'M_INVITE_BLOCKED'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
@@ -12,7 +12,7 @@ import { falseTemplates } from './false-event-templates.ts';
 const makeJoin = 'GET /_matrix/federation/v1/make_join/';
 const sendJoin = 'PUT /_matrix/federation/v2/send_join/';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a join through a server that lies', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
@@ -28,13 +28,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
     beforeEach(() => {
       room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
-      evil.asked.splice(0);
+      evil.receivedRequests.splice(0);
       evil.on(makeJoin, () => room.membershipTemplate(anna.id, 'join'));
       evil.on(sendJoin, () => ({ ...room.stateAndAuthChain() }));
     });
 
     const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
-    const sendJoinRequests = () => evil.asked.filter(({ path }) => path.includes('/send_join/'));
+    const sendJoinRequests = () => evil.receivedRequests.filter(({ path }) => path.includes('/send_join/'));
     const wasSent = () => sendJoinRequests().length > 0;
     async function joinFails(status = 502, errcode = 'M_UNKNOWN') {
       const answer = await join();
@@ -45,7 +45,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.ok(!(joined as string[]).includes(room.roomId));
     }
 
-    it('succeeds when the server answers correctly', async () => {
+    it('joins when the server answers correctly', async () => {
       const { status, raw } = await join();
       assert.equal(status, 200, raw);
       const sent = sendJoinRequests()[0]!.body;
@@ -119,14 +119,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ],
     ];
     for (const [what, answer] of answers) {
-      it(`fails for a send_join response ${what}`, async () => {
+      it(`fails the join for a send_join response ${what}`, async () => {
         evil.on(sendJoin, answer);
         await joinFails();
         assert.ok(wasSent());
       });
     }
 
-    it('fails with the status and errcode of the remote server when that refuses the join', async () => {
+    it('fails the join with the status and errcode of the remote server when that refuses the join', async () => {
       for (const [status, errcode] of [
         [400, 'M_INVALID_PARAM'],
         [400, 'M_BAD_JSON'],
@@ -138,12 +138,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('fails when the room version of make_join is not that of the room', async () => {
+    it('fails the join when the room version of make_join is not that of the room', async () => {
       evil.on(makeJoin, () => ({ ...room.membershipTemplate(anna.id, 'join'), room_version: '10' }));
       await joinFails();
     });
 
-    it('fails for make_join responses that are endless, not JSON, redirected or cut off', async () => {
+    it('fails the join for make_join responses that are endless, not JSON, redirected or cut off', async () => {
       evil.on(makeJoin, (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const flood = () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -13,7 +13,7 @@ const v2 = '/_matrix/federation/v2';
 
 let transactions = 0;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('the lifecycle of invites and knocks', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -35,7 +35,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
     beforeEach(() => {
       room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
-      d.asked.splice(0);
+      d.receivedRequests.splice(0);
       isReachable = true;
       hasInvite = true;
       const ifReachable = (answer: () => ScriptedAnswer) => () =>
@@ -85,7 +85,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       other.roomId = room.roomId;
       return other;
     }
-    const asked = (what: string) => d.asked.filter(({ path }) => path.includes(`/${what}/`)).length;
+    const asked = (what: string) =>
+      d.receivedRequests.filter(({ path }) => path.includes(`/${what}/`)).length;
     const membershipInSync = async () => {
       const { rooms } = await anna.sync();
       if (rooms?.invite?.[room.roomId]) return 'invite';
@@ -162,7 +163,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await membershipInSync(), 'invite');
     });
 
-    describe('to a room that all members have left, as far as this server knows', () => {
+    describe('an invite to a room that all members have left, as far as this server knows', () => {
       beforeEach(async () => {
         assert.equal((await join('d.test')).status, 200);
         const ids = [...room.state.values()].map(({ event }) => event.eventId);
@@ -174,7 +175,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           return Object.keys(joined as object).length === 1;
         });
         assert.equal((await leave()).status, 200);
-        d.asked.splice(0);
+        d.receivedRequests.splice(0);
         // A user has joined again through a server that this one does not know.
         room.setState('m.room.member', { membership: 'join' }, room.creator);
         room.setState('m.room.topic', { topic: 'News' });
@@ -194,7 +195,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       it('rejects the invite at the inviting server', async () => {
         assert.equal((await leave()).status, 200);
         assert.equal(asked('send_leave'), 1);
-        const [sent] = d.asked.filter(({ path }) => path.includes('/send_leave/'));
+        const [sent] = d.receivedRequests.filter(({ path }) => path.includes('/send_leave/'));
         assert.equal(receivePdu(sent!.body, room.version).event.content['membership'], 'leave');
         assert.equal(await membershipInSync(), undefined);
         await a.restart();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
@@ -15,7 +15,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('the rejection of an invite', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -36,7 +36,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       room = new SignedRoom('11', { serverName: 'host.test', key: inviting.key });
       for (const server of [inviting, stranger]) {
         reachable.add(server);
-        server.asked.splice(0);
+        server.receivedRequests.splice(0);
         const ifReachable = (answer: () => JsonObject) => () =>
           reachable.has(server) ? answer() : ([500, {}] as const);
         const template = () => room.membershipTemplate(anna.id, 'leave');
@@ -61,7 +61,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     const leave = () => anna.do('POST', `/rooms/${enc(room.roomId)}/leave`, { reason: 'no' });
     const isInvited = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
     const receivedLeaves = (server: ScriptedServer) =>
-      server.asked
+      server.receivedRequests
         .filter(({ path }) => path.startsWith(`${v2}/send_leave/`))
         .map(({ body }) => receivePdu(body, room.version).event.content);
     const sendRequest = (server: ScriptedServer) => server.ask('a.test', 'GET', `${v1}/publicRooms`);

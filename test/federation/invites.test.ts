@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { PushGateway } from '../../src/pushers/test/push-gateway.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { type ClientEventJson, enc, type TestClient } from '../support/users/test-client.ts';
@@ -11,7 +12,7 @@ async function membershipFor(user: TestClient, roomId: string, userId: string): 
   return (await user.do('GET', path))['membership'];
 }
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('an invite of a user of another server', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -53,6 +54,30 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
+    it('notifies the push gateway of the invited user, with the names of the inviter and the room', async () => {
+      const gateway = await PushGateway.start();
+      const gus = await b.registerClient(`gus${kind}`);
+      await gus.do('POST', '/pushers/set', {
+        kind: 'http',
+        app_id: 'app',
+        pushkey: 'key',
+        app_display_name: 'App',
+        device_display_name: 'Phone',
+        lang: 'en',
+        data: { url: gateway.url() },
+      });
+      const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Secrets' });
+      assert.equal((await invite(roomId, gus.id)).status, 200);
+      const { counts, devices, ...sent } = await gateway.notification(0);
+      const { room_id, type, membership, user_is_target, sender_display_name, room_name } = sent;
+      assert.deepEqual(
+        [room_id, type, membership, user_is_target, sender_display_name, room_name],
+        [roomId, 'm.room.member', 'invite', true, 'anna', 'Secrets'],
+      );
+      assert.deepEqual([counts, devices[0]?.pushkey], [{ unread: 1 }, 'key']);
+      await gateway.stop();
+    });
+
     it('rejects an invite at the inviting server, with the reason', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       await invite(roomId);
@@ -71,10 +96,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('rejects an invite locally while the inviting server is unreachable, and remotely later', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       await invite(roomId);
-      a.cut();
+      a.disconnect();
       await ben.leave(roomId);
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
-      a.mend();
+      a.reconnect();
       assert.equal(await membershipFor(anna, roomId, ben.id), 'invite');
       await b.restart();
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
@@ -103,10 +128,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('fails the invite while the remote server is unreachable', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
-      b.cut();
+      b.disconnect();
       const unreachable = await invite(roomId);
       assert.deepEqual([unreachable.status, unreachable.body['errcode']], [502, 'M_UNKNOWN']);
-      b.mend();
+      b.reconnect();
       const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
       assert.deepEqual(Object.keys(joined as object), [anna.id]);
       const members = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
@@ -202,9 +227,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       await invite(roomId);
       const since = (await ben.sync()).next_batch;
-      b.cut();
+      b.disconnect();
       await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
-      b.mend();
+      b.reconnect();
       assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
       await bea.do('POST', `/join/${enc(roomId)}?server_name=a.test`, {});
       const { rooms } = await ben.sync(since);

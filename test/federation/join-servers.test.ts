@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
@@ -9,7 +9,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 const v1 = '/_matrix/federation/v1';
 const names = ['client.test', 'alias.test', 'inviter.test', 'space.test', 'member.test'] as const;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('the servers that are asked for a join', () => {
     let several: SeveralServers;
     let anna: TestClient;
@@ -56,7 +56,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return asked.splice(0);
     }
 
-    it('are those that the client, the alias, the invite and a space of the user name, in this order', async () => {
+    it('asks the servers that the client, the alias, the invite and a space of the user name, in this order', async () => {
       assert.deepEqual(await join(room.roomId), ['inviter.test']);
       const space = await anna.createRoom({ creation_content: { type: 'm.space' } });
       await anna.setState(space, 'm.space.child', { via: ['space.test', 5, 'a.test'] }, room.roomId);
@@ -76,7 +76,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await join(room.roomId), ['inviter.test']);
     });
 
-    it('are none for a room that only its id describes', async () => {
+    it('does not ask the server in the room id when only the room id is known', async () => {
       assert.deepEqual(await join('!room:member.test'), []);
     });
   });

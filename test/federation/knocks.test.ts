@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a knock on a room of another server', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -66,9 +66,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
       const unknown = await knock('!unknown:a.test');
       assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
-      a.cut();
+      a.disconnect();
       assert.equal((await knock(await (async () => '!any:a.test')())).status, 502);
-      a.mend();
+      a.reconnect();
     });
   });
 });

@@ -4,8 +4,8 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { authorize } from '../../src/federation-client/requests/request-signature.ts';
-import { cheapestCost, threadCost } from '../support/clocks/longest-turn.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { costAfterRetries, isAbove, threadCost } from '../support/clocks/thread-cost.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -19,7 +19,7 @@ const useless = (list: 'pdus' | 'edus', item: string, count: number) =>
 /** A list of `count` empty objects, as JSON. */
 const emptyObjects = (count: number) => `[${Array(count).fill('{}').join(',')}]`;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('large transactions of remote servers', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
@@ -57,7 +57,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         });
     }
 
-    it('rejects 13 MB without a valid header at no cost, eight at once', async () => {
+    it('rejects eight concurrent requests of 13 MB without a valid Authorization header at little cost', async () => {
       const content = useless('pdus', '{}', 4 * megabytes);
       for (const authorization of [
         '',
@@ -66,8 +66,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         'X-Matrix origin="evil.test",destination="a.test",key="ed25519:unknown",sig="AAAA"',
       ]) {
         const send = prepared(content, content, { authorization });
-        // Encryption at the sender's side is most of it.
-        const cost = await cheapestCost({ longest: 500, total: 500 }, async () => {
+        // Most of this cost is the encryption by the sender.
+        const cost = await costAfterRetries({ longest: 500, total: 500 }, async () => {
           const answers = await Promise.all(Array.from({ length: 8 }, () => send()));
           assert.deepEqual(answers, Array(8).fill(401));
         });
@@ -85,12 +85,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ['unknown EDUs', useless('edus', `{"edu_type":"x","content":{"a":"${'x'.repeat(120_000)}"}}`, 100)],
       ['events of numbers', useless('pdus', JSON.stringify({ a: Array(32_000).fill(1) }), 50)],
     ] as const) {
-      it(`processes a signed transaction of useless ${name} without delaying other requests for long`, async () => {
+      it(`accepts a signed transaction of useless ${name} with at most 200 ms of CPU, of which 50 ms without a pause`, async () => {
         const sends = Array.from({ length: 5 }, () => prepared(content));
-        const cost = await cheapestCost({ longest: 50, total: 20_000 }, async () => {
-          assert.equal(await sends.pop()?.(), 200);
-        });
-        assert.ok(cost.longest <= 50, `${cost.longest} ms at a time, ${cost.total} in all`);
+        // The sender is a part of this process, so its share counts as well.
+        const allowed = { longest: 50, total: 200 };
+        const cost = await costAfterRetries(allowed, async () => assert.equal(await sends.pop()?.(), 200));
+        assert.ok(!isAbove(cost, allowed), `${cost.longest} ms at a time, ${cost.total} in all`);
       });
     }
 

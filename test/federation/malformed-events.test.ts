@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { sha256Base64 } from '../../src/protocol/crypto/index.ts';
 import { type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -19,7 +19,7 @@ function sortedJson(value: unknown): string {
   return `{${members.map(([key, one]) => `${JSON.stringify(key)}:${sortedJson(one)}`).join(',')}}`;
 }
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a transaction with malformed events', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query);
       return chunk as ClientEventJson[];
     };
-    /** An event with arbitrary fields, with the correct hash and signature. */
+    /** Returns an event with changed fields and with a correct hash and signature. */
     function signed(change: Record<string, unknown>): JsonObject {
       const { signatures: _signatures, hashes: _hashes, ...pdu } = visitor.message('odd').event.pdu;
       const oddEvent = { ...pdu, ...change } as JsonObject;
@@ -47,7 +47,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       try {
         redacted = redactPdu(hashed as never, visitor.version);
       } catch {
-        // Redaction fails for some fields; the hash then stands for the redacted event.
+        // Redaction fails for some malformed fields; then the whole event is signed.
       }
       return {
         ...hashed,
@@ -56,7 +56,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
     let count = 0;
     /**
-     * Sends a transaction in which the malformed events stand between two valid ones; these must arrive.
+     * Sends a transaction with malformed events between two valid ones, which must arrive.
      * @param asParsed the same events as the receiver's JSON parser reads them, for the request's signature
      */
     async function sendBetweenValid(items: readonly string[], asParsed = items): Promise<void> {
@@ -81,7 +81,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     const isOddVisible = async () => (await timeline()).some(({ content }) => content['body'] === 'odd');
 
     it('accepts valid events beside malformed ones in a transaction', async () => {
-      // A valid event made by the same helper arrives.
+      // An event that `signed` makes without malformed fields arrives.
       await sendBetweenValid([sortedJson(signed({ content: { body: 'control' } }))]);
       const hasArrived = async () => (await timeline()).some(({ content }) => content['body'] === 'control');
       await eventually('the valid event', hasArrived);
@@ -96,7 +96,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         '{"room_id":"!x:y"}',
       ]);
       const without = (name: string) => {
-        const { [name]: _left, ...rest } = signed({});
+        const { [name]: _omitted, ...rest } = signed({});
         return rest;
       };
       const names = Object.keys(visitor.message('odd').event.pdu).filter((name) => name !== 'room_id');
@@ -141,7 +141,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           values.map((value) => sortedJson(signed({ [name]: 77_777 })).replace('77777', value)),
         );
       }
-      // In room versions since 6, in the content too.
+      // Room versions from 6 on forbid such numbers in the content, too.
       const values = ['1.5', '9007199254740993', '1e400', '1E3', '-9007199254740993'];
       await sendBetweenValid(
         values.map((value) =>
@@ -207,7 +207,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await sendBetweenValid(['null']);
     });
 
-    it('accepts keys that have a meaning in JavaScript without side effects', async () => {
+    it('treats JSON keys like __proto__ and constructor in events as plain data', async () => {
       const content = JSON.parse(
         '{"body":"proto","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":5,"hasOwnProperty":1}',
       ) as JsonObject;
@@ -219,7 +219,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(Object.keys(found.content).sort(), Object.keys(content).sort());
       assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
       await sendBetweenValid([
-        sortedJson({ ...signed({}), __proto__: null }),
+        sortedJson({ ...signed({}), ['__proto__']: null }),
         `{"__proto__":{"room_id":${JSON.stringify(roomId)}},"type":"m.room.message"}`,
         sortedJson(signed({ signatures: JSON.parse('{"__proto__":{"evil.test":{}}}') })),
         sortedJson(signed({ type: '__proto__', state_key: '__proto__' })),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('memberships in a room of three servers', () => {
     let several: SeveralServers;
     let [a, b, c]: FederatedServer[] = [];

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { RoomEvent } from '../../src/protocol/index.ts';
 import { skippableClock } from '../support/clocks/skippable-clock.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { ScriptedResident } from '../support/other-servers/scripted-resident.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { registerAdmin } from '../support/users/register-admin.ts';
 import type { SlidingRoomJson, SlidingSyncJson } from '../support/users/sliding-client.ts';
-import { enc, type TestClient } from '../support/users/test-client.ts';
+import { enc, TestClient } from '../support/users/test-client.ts';
 
 /** Milliseconds for which changes of memberships wait for the members of a room. */
 const membersTimeout = 10_000;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a room joined without members, with a resident server that serves states at its own events only', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -23,7 +23,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     const clock = skippableClock();
     before(async () => {
       several = new SeveralServers(kind);
-      a = await several.homeserver('a.test', { clock });
+      a = await several.homeserver('a.test', { clock, config: { accounts: { allow_guest_access: true } } });
       anna = await a.registerClient('anna');
     });
     after(() => several.stop());
@@ -61,10 +61,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const last = [...resident.room.events.keys()].at(-1)!;
       await join();
       assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
-      const asked = resident.statesAsked();
+      const asked = resident.requestedStates();
       assert.deepEqual([asked[0], asked.length <= 2], [`state_ids ${last}`, true], asked.join());
       for (const one of asked) assert.ok(one.endsWith(last), one);
-      assert.deepEqual(resident.asked('event_auth'), []);
+      assert.deepEqual(resident.requestsTo('event_auth'), []);
     });
 
     it('does not send the accepted join as a PDU', async () => {
@@ -89,12 +89,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const between = resident.say('between');
       const last = resident.say('last');
       resident.missing = [between];
-      const before = resident.server.asked.length;
+      const before = resident.server.receivedRequests.length;
       await resident.send(last);
       await until(async () => (await messages()).includes('last'));
       assert.ok((await messages()).includes('between'));
       assert.equal((await anna.do('GET', `${path}/state/m.room.topic`))['topic'], 'missed');
-      const endpoints = resident.server.asked
+      const endpoints = resident.server.receivedRequests
         .slice(before)
         .filter(({ path }) => !path.includes('/backfill/'))
         .map(({ path, query }) => `${path.split('/')[4]} ${query.get('event_id') ?? path.split('/')[5]}`);
@@ -118,7 +118,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         return rooms?.join?.[roomId] ?? nextSyncWith(roomId, next_batch);
       }
 
-      it('is left out of syncs that do not load members lazily, which a completed room ends', async () => {
+      it('leaves the room out of syncs without lazy_load_members until its members are known, and then ends a waiting sync', async () => {
         const { resident, roomId, charlie, derek, join } = await residentRoom();
         const before = (await anna.sync()).next_batch;
         const release = resident.holdState();
@@ -138,7 +138,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
-      it('comes with a sync after its completion, when that brings no member that was not known', async () => {
+      it('adds the room to syncs after its completion, even if this adds no member', async () => {
         const { resident, roomId, join } = await residentRoom({ withMembers: false });
         resident.heroes = [resident.room.creator];
         const release = resident.holdState();
@@ -171,7 +171,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await until(async () => (await messages()).includes('late'));
       });
 
-      it('takes typing, receipts and messages to devices of members that are not known', async () => {
+      it('accepts typing notifications, receipts and to-device messages of members that are not known', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -197,7 +197,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await members();
       });
 
-      it('lets a second local user join, leave, be removed from elsewhere, and join again', async () => {
+      it('lets a second local user join, leave, be kicked and banned by a remote user, and join again', async () => {
         const { resident, roomId, path, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -227,6 +227,38 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         release();
         assert.ok((await members()).includes(alan.id));
         assert.equal(await isJoined(), true);
+      });
+
+      it('refuses a guest with 403 M_GUEST_ACCESS_FORBIDDEN where guests may not join, without a request to another server', async () => {
+        const { resident, roomId, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const made = await a.api('POST', '/_matrix/client/v3/register', {
+          query: { kind: 'guest' },
+          body: {},
+        });
+        const [userId, deviceId, token] = ['user_id', 'device_id', 'access_token'].map((name) =>
+          String(made.body[name]),
+        ) as [string, string, string];
+        const guest = new TestClient(a, { userId, deviceId, token });
+        const requests = () => resident.requestsTo('make_join').length;
+        const before = requests();
+        const { status, body } = await guest.call('POST', `/join/${enc(roomId)}`, {});
+        assert.deepEqual([status, body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
+        assert.equal(requests(), before);
+        release();
+        await members();
+      });
+
+      it('answers GET /state/m.room.member/{userId} when the membership is known, and other state at once', async () => {
+        const { resident, path, charlie, join } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        assert.equal((await anna.do('GET', `${path}/state/m.room.member/${anna.id}`))['membership'], 'join');
+        assert.ok((await anna.do('GET', `${path}/state/m.room.create`))['room_version']);
+        const member = anna.do('GET', `${path}/state/m.room.member/${charlie}`);
+        release();
+        assert.equal((await member)['membership'], 'join');
       });
 
       it('lets users be kicked and banned when no server provides the members', async () => {
@@ -281,7 +313,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await members();
       });
 
-      it('takes device list and signing key updates of members that are not known', async () => {
+      it('accepts device list and signing key updates of members that are not known yet', async () => {
         const { resident, roomId, derek, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -308,7 +340,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.ok(roomId);
       });
 
-      it('can be given an alias, and gets display names, and is in the user directory when it is complete', async () => {
+      it('accepts a local alias and a new display name, and is in the user directory once its members are known', async () => {
         const { resident, roomId, path, charlie, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -336,7 +368,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         });
       });
 
-      it('counts its members in summaries, also of local users who join and leave meanwhile', async () => {
+      it('counts the members of the room in summaries, also local users who join and leave meanwhile', async () => {
         const { resident, roomId, join, members } = await residentRoom();
         const path = `/_matrix/client/v1/room_summary/${enc(roomId)}`;
         const count = async () =>
@@ -354,7 +386,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await until(async () => (await count()) === 5, 'a count of five members');
       });
 
-      it('can be deleted with all its data, which ends the requests for its members', async () => {
+      it('deletes the room with all its data, and ends the requests for its members', async () => {
         const { resident, roomId, path, charlie, derek, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -365,13 +397,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         const joinedRooms = (await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[];
         assert.ok(!joinedRooms.includes(roomId));
         assert.equal((await anna.call('GET', `${path}/state`)).status, 403);
-        const asked = resident.server.asked.filter(({ path: to }) => to.includes('state_ids')).length;
+        const asked = resident.server.receivedRequests.filter(({ path: to }) =>
+          to.includes('state_ids'),
+        ).length;
         release();
         // A further join asks its resident server; the deleted room asks no more.
         const next = await residentRoom();
         await next.join();
         assert.ok((await next.members()).includes(next.charlie));
-        const later = resident.server.asked.filter(({ path: to }) => to.includes('state_ids')).length;
+        const later = resident.server.receivedRequests.filter(({ path: to }) =>
+          to.includes('state_ids'),
+        ).length;
         assert.equal(later, asked);
         const details = await a.api('GET', `/_synapse/admin/v1/rooms/${enc(roomId)}`, { token: admin.token });
         assert.equal(details.status, 404, details.raw);
@@ -386,7 +422,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
-      it('places an event of which one previous event is missing, and corrects its state when it is complete', async () => {
+      it('places an event of which one previous event is missing, and corrects the state of the event when the room is complete', async () => {
         const { resident, path, charlie, derek, join, members, messages } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -408,7 +444,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(inState.sort(), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
-      it('is left out of sliding sync lists that require all members, and in others has the senders', async () => {
+      it('leaves the room out of sliding sync lists that require all members, and sends the memberships of the senders in other lists', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -431,7 +467,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(membersOf(await roomWith(['m.room.member', '*'])), all);
       });
 
-      it('has every changed membership in a gappy lazy sync after it is complete', async () => {
+      it('sends every changed membership in a gappy lazy sync after the room is complete', async () => {
         const { server, resident, roomId, charlie, derek, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
@@ -454,7 +490,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         });
       });
 
-      it('is in lazy syncs with the memberships of the senders', async () => {
+      it('sends the room in lazy syncs with the memberships of the senders', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         let since = (await anna.sync(undefined, { filter: lazy })).next_batch;
         const release = resident.holdState();

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { type ClientEventJson, enc, type TestClient } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('the history of a room after a partition', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -29,14 +29,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const settled = await ben.say(roomId, 'before');
       await until(async () => has(anna, settled));
       since = (await anna.sync()).next_batch;
-      a.cut();
-      b.cut();
+      a.disconnect();
+      b.disconnect();
       stateId = await ben.setState(roomId, 'org.example.late', { by: 'ben' });
       apart = new Set([stateId]);
       const lastOfBen = await sayMany(ben, 8);
       await sayMany(anna, 30);
-      a.mend();
-      b.mend();
+      a.reconnect();
+      b.reconnect();
       // Any request shows that the other server is reachable again.
       await anna.createRoom({ invite: [ben.id] });
       await until(async () => has(anna, lastOfBen));

@@ -8,7 +8,7 @@ import {
   signEvent,
 } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -20,7 +20,7 @@ const version = getRoomVersion('11')!;
 const policyKey = newSigningKey('policy_server');
 const refusal: ScriptedAnswer = [400, { errcode: 'M_FORBIDDEN', error: 'This looks like spam' }];
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a room with a policy server', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -47,7 +47,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const ofServer = (signed(pdu, key)['signatures'] as Record<string, JsonObject>)[policy.name];
       return { [policy.name]: { [policyKeyId]: ofServer![policyKeyId]! } };
     };
-    const signRequests = () => policy.asked.filter(({ path }) => path === '/_matrix/policy/v1/sign');
+    const signRequests = () =>
+      policy.receivedRequests.filter(({ path }) => path === '/_matrix/policy/v1/sign');
     const content = () => ({ via: policy.name, public_keys: { ed25519: policyKey.publicKey.base64 } });
     const usePolicy = () => anna.setState(roomId, 'm.room.policy', content());
     const send = (body: string, txnId = `t${Math.random()}`) =>
@@ -68,7 +69,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       policy.on(signPath, ({ body }) => sign(body));
       await ScriptedMember.join(policy, 'a.test', roomId, '@bot:policy.test');
       remoteMember = await ScriptedMember.join(b, 'a.test', roomId, '@bob:b.test');
-      policy.asked.splice(0);
+      policy.receivedRequests.splice(0);
     });
 
     it('sends only events that the policy server has signed, and passes its refusal on', async () => {
@@ -209,7 +210,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([joining.status, joining.body['errcode']], [400, 'M_FORBIDDEN']);
       const invite = await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@carol:${c.name}` });
       assert.deepEqual([invite.status, invite.body['errcode']], [400, 'M_FORBIDDEN']);
-      assert.ok(!c.asked.some(({ path }) => path.includes('/invite/')));
+      assert.ok(!c.receivedRequests.some(({ path }) => path.includes('/invite/')));
       policy.on(signPath, ({ body }) => sign(body));
       await ScriptedMember.join(c, 'a.test', roomId, `@carol:${c.name}`);
     });

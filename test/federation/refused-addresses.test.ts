@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('federation_ip_range_blacklist beside ip_range_blacklist', () => {
     let several: SeveralServers;
     before(() => {
@@ -12,7 +12,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('decides which addresses the federation reaches, instead of the other list and its exceptions [option: federation_ip_range_blacklist]', async () => {
+    it('applies to federation requests in place of ip_range_blacklist and ip_range_whitelist [option: federation_ip_range_blacklist]', async () => {
       const loopback = '127.0.0.0/8';
       const far = await several.homeserver('far.test');
       const anna = await far.registerClient('anna');

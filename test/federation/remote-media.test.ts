@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { Agent, request } from 'undici';
 import { eventually } from '../clients/eventually.ts';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { skippableClock } from '../support/clocks/skippable-clock.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
 import { serveOnLoopback } from '../support/network/loopback.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -19,7 +21,7 @@ function respond(response: ServerResponse, body: string): undefined {
   response.writeHead(200, { 'content-type': 'multipart/mixed; boundary=b' }).end(body);
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`media of other servers, on ${database}`, () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -58,18 +60,18 @@ for (const database of serverDatabases(import.meta.url)) {
       const { body: uploaded } = await b.api('POST', '/_matrix/media/v3/upload', request);
       return (uploaded['content_uri'] as string).slice('mxc://'.length);
     };
-    const requestsFor = (id: string) => remote.asked.filter(({ path }) => path.endsWith(`/${id}`));
+    const requestsFor = (id: string) => remote.receivedRequests.filter(({ path }) => path.endsWith(`/${id}`));
 
     it('fetches and stores remote media, and serves it while its server is unreachable', async () => {
       const media = await upload('from there');
       for (const isUnreachable of [false, true]) {
-        if (isUnreachable) b.cut();
+        if (isUnreachable) b.disconnect();
         const { status, text, headers } = await download(media);
         assert.deepEqual([status, text], [200, 'from there']);
         assert.equal(headers.get('content-disposition'), 'inline; filename="a b.txt"');
         assert.equal(headers.get('content-type'), 'text/plain');
       }
-      b.mend();
+      b.reconnect();
     });
 
     it('answers with 404 when the remote server does not have the media', async () => {
@@ -108,24 +110,40 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(requestsFor('once').length, 1);
     });
 
-    it('bounds the concurrent downloads that one client address causes', async () => {
+    it('lets one client address, or one remote server, have at most half of the download slots that others leave free', async () => {
       let isReleased = false;
-      const media = Array.from({ length: 33 }, (_, index) => `held${index}`);
-      for (const id of media)
-        remote.on(`${endpoint}/${id}`, async (_request, response) => {
+      const media = Array.from({ length: 33 + 17 }, (_, index) => `held${index}`);
+      const other = await several.scripted('other.test');
+      for (const [index, id] of media.entries())
+        (index < 33 ? remote : other).on(`${endpoint}/${id}`, async (_request, response) => {
           await eventually('the end of the others', () => isReleased);
           return respond(response, multipart('Content-Type: text/plain', 'held'));
         });
       const codes: string[] = [];
-      const running = media.map(async (id) => {
+      const running = media.slice(0, 33).map(async (id) => {
         const { status, code } = await download(`far.test/${id}`);
         codes.push(status === 200 ? 'served' : code);
       });
       await eventually('the refusal', () => codes.length === 1);
+      const otherAddress = new Agent({ localAddress: '127.0.0.2' });
+      const fromOtherAddress = async (path: string) => {
+        const { statusCode, body } = await request(`${a.baseUrl}/_matrix/client/v1/media/download/${path}`, {
+          headers: { authorization: `Bearer ${alice.token}` },
+          dispatcher: otherAddress,
+        });
+        await body.dump();
+        return statusCode === 200 ? 'served' : String(statusCode);
+      };
+      assert.equal(await fromOtherAddress('far.test/held-too'), '429', 'the server has its share');
+      running.push(
+        ...media.slice(33).map(async (id) => void codes.push(await fromOtherAddress(`other.test/${id}`))),
+      );
+      await eventually('the refusal to the other address', () => codes.length === 2);
       isReleased = true;
       await Promise.all(running);
-      assert.deepEqual([codes[0], codes.length], ['429 M_LIMIT_EXCEEDED', 33]);
-      assert.deepEqual(new Set(codes.slice(1)), new Set(['served']));
+      await otherAddress.close();
+      assert.deepEqual([codes[0], codes[1], codes.length], ['429 M_LIMIT_EXCEEDED', '429', 50]);
+      assert.deepEqual(new Set(codes.slice(2)), new Set(['served']));
     });
 
     it('fetches media from the legacy endpoint when the remote server has no other', async () => {
@@ -214,13 +232,35 @@ for (const database of serverDatabases(import.meta.url)) {
     it('does not fetch media from excluded servers [option: prevent_media_downloads_from]', async () => {
       const banned = await several.scripted('banned.test');
       assert.equal((await download('banned.test/x')).code, '404 M_NOT_FOUND');
-      assert.deepEqual(banned.asked, []);
+      assert.deepEqual(banned.receivedRequests, []);
     });
   });
 }
 
+describe('slow downloads of remote media', () => {
+  it('gives up a download when fewer than 8 KiB arrive in 30 seconds', async () => {
+    const several = new SeveralServers('sqlite');
+    try {
+      const clock = skippableClock();
+      const a = await several.homeserver('here.test', { clock });
+      const remote = await several.scripted('far.test');
+      const { token } = await a.registerClient('alice');
+      remote.on(endpoint, (_request, response) => {
+        const beginning = multipart('A: b', 'x'.repeat(9_000), '');
+        response.writeHead(200, { 'content-type': 'multipart/mixed; boundary=b' }).write(beginning);
+        return undefined;
+      });
+      const url = `${a.baseUrl}/_matrix/client/v1/media/download/far.test/slow`;
+      const answer = fetch(url, { headers: { authorization: `Bearer ${token}` } });
+      assert.equal((await clock.skipping(30_000, answer)).status, 504);
+    } finally {
+      await several.stop();
+    }
+  });
+});
+
 describe('the rate limit of remote media downloads', () => {
-  it('limits bytes per client address [option: remote_media_download_burst_count] [option: remote_media_download_per_second]', async () => {
+  it('limits the bytes of remote media per client address [option: remote_media_download_burst_count] [option: remote_media_download_per_second]', async () => {
     const several = new SeveralServers('sqlite');
     try {
       const media = { remote_media_download_burst_count: 1_000, remote_media_download_per_second: 1 };

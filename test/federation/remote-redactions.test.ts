@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { BuiltEvent, JsonObject } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -10,7 +10,7 @@ import { type ClientEventJson, enc, type TestClient } from '../support/users/tes
 
 const mallory = '@mallory:evil.test';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('redactions from another server', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
@@ -28,16 +28,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     const redactionOf = (remote: ScriptedMember, redacts: string, content: JsonObject = {}) =>
       remote.build({ type: 'm.room.redaction', content }, { redacts });
 
-    /** Sends an event that the next one has as its previous event. */
+    /** Sends an event, which becomes the previous event of the next one. @returns its id */
     async function send(remote: ScriptedMember, built: BuiltEvent): Promise<string> {
       assert.deepEqual(await remote.send(built.event.pdu), { [built.event.eventId]: {} });
       remote.advanceTo(built);
       return built.event.eventId;
     }
 
-    const isHere = async (roomId: string, eventId: string) =>
+    const canRead = async (roomId: string, eventId: string) =>
       (await anna.call('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`)).status === 200;
-    const arrives = (roomId: string, eventId: string) => eventually(eventId, () => isHere(roomId, eventId));
+    const arrives = (roomId: string, eventId: string) => eventually(eventId, () => canRead(roomId, eventId));
 
     const slidingSync = async (roomId: string) => {
       const body = { room_subscriptions: { [roomId]: { timeline_limit: 50, required_state: [] } } };
@@ -47,7 +47,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return raw;
     };
 
-    /** Returns the names of the responses that hold an event id. */
+    /**
+     * Returns the names of the responses to clients that contain an event id.
+     * @param near id of the event whose context and relations are requested
+     * @param since sync token from before the event
+     */
     async function responsesWith(roomId: string, eventId: string, near: string, since: string) {
       const path = `/rooms/${enc(roomId)}`;
       const raw = async (where: string, query: Record<string, string | number> = {}) => {
@@ -89,43 +93,43 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     for (const version of ['11', '1']) {
-      it(`are not in any response to clients while they take no effect, in room version ${version}`, async () => {
+      it(`hides remote redactions from every response to clients while they take no effect, in room version ${version}`, async () => {
         const { roomId, remote, path } = await open(version);
         await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, { actions: ['notify'] });
         const target = await anna.say(roomId, 'the target');
         await eventually('the target', async () => remote.latest.eventId === target);
         const { next_batch: since } = (await anna.do('GET', '/sync')) as { next_batch: string };
         const relation = { 'm.relates_to': { rel_type: 'm.reference', event_id: target } };
-        const bad = remote.build(
+        const redaction = remote.build(
           { type: 'm.room.redaction', content: relation },
           { redacts: target, originServerTs: Date.now() + 3_600_000 },
         );
-        await remote.send(bad.event.pdu);
-        if (version === '11') remote.advanceTo(bad);
+        await remote.send(redaction.event.pdu);
+        if (version === '11') remote.advanceTo(redaction);
         const next = await remote.say('after it');
         await arrives(roomId, next);
-        assert.deepEqual(await responsesWith(roomId, bad.event.eventId, target, since), []);
+        assert.deepEqual(await responsesWith(roomId, redaction.event.eventId, target, since), []);
         const event = await anna.do('GET', `${path}/event/${enc(target)}`);
         assert.deepEqual(event['content'], { msgtype: 'm.text', body: 'the target' });
         const sync = await anna.do('GET', '/sync');
         const { join } = sync['rooms'] as { join: Record<string, Record<string, JsonObject>> };
         assert.equal(join[roomId]?.['unread_notifications']?.['notification_count'], 1);
-        // They are part of the event graph, which other servers must be able to follow.
+        // The redaction is part of the event graph, which other servers must be able to follow.
         const { status, body } = await evil.ask('a.test', 'GET', `/_matrix/federation/v1/event/${enc(next)}`);
         assert.equal(status, 200, JSON.stringify(body));
         if (version !== '11') return;
         const served = await evil.ask(
           'a.test',
           'GET',
-          `/_matrix/federation/v1/event/${enc(bad.event.eventId)}`,
+          `/_matrix/federation/v1/event/${enc(redaction.event.eventId)}`,
         );
-        assert.deepEqual((served.body['pdus'] as JsonObject[])[0]?.['hashes'], bad.event.pdu['hashes']);
+        assert.deepEqual((served.body['pdus'] as JsonObject[])[0]?.['hashes'], redaction.event.pdu['hashes']);
         const backfill = await evil.ask(
           'a.test',
           'GET',
           `/_matrix/federation/v1/backfill/${enc(roomId)}?limit=10&v=${enc(next)}`,
         );
-        assert.match(JSON.stringify(backfill.body['pdus']), new RegExp(String(bad.event.pdu['depth'])));
+        assert.match(JSON.stringify(backfill.body['pdus']), new RegExp(String(redaction.event.pdu['depth'])));
         assert.ok(
           (backfill.body['pdus'] as JsonObject[]).some(({ type }) => type === 'm.room.redaction'),
           'the redaction is served by backfill',
@@ -134,18 +138,18 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     for (const version of ['11', '1']) {
-      it(`are shown to clients once their target has arrived and they take effect, in room version ${version}`, async () => {
+      it(`shows a remote redaction to clients once the event that it redacts has arrived, in room version ${version}`, async () => {
         const { roomId, remote, path } = await open(version);
         const start = remote.latest;
-        const hidden = remote.message('a secret target');
+        const withheld = remote.message('a secret target');
         const { next_batch: since } = (await anna.do('GET', '/sync')) as { next_batch: string };
-        const redaction = await send(remote, redactionOf(remote, hidden.event.eventId));
+        const redaction = await send(remote, redactionOf(remote, withheld.event.eventId));
         const near = await remote.say('after it');
         await arrives(roomId, near);
         assert.deepEqual(await responsesWith(roomId, redaction, near, since), []);
-        assert.equal(hidden.event.prevEventIds[0], start.eventId);
-        await remote.send(hidden.event.pdu);
-        await arrives(roomId, hidden.event.eventId);
+        assert.equal(withheld.event.prevEventIds[0], start.eventId);
+        await remote.send(withheld.event.pdu);
+        await arrives(roomId, withheld.event.eventId);
         assert.deepEqual(await responsesWith(roomId, redaction, near, since), [
           'initial sync',
           'incremental sync',
@@ -158,14 +162,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           'event',
         ]);
         const { chunk } = await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 100 });
-        const target = (chunk as ClientEventJson[]).find(({ event_id }) => event_id === hidden.event.eventId);
+        const target = (chunk as ClientEventJson[]).find(
+          ({ event_id }) => event_id === withheld.event.eventId,
+        );
         assert.deepEqual(target?.content, {});
         const because = target?.unsigned?.['redacted_because'] as { event_id: string } | undefined;
         assert.equal(because?.event_id, redaction);
       });
     }
 
-    it('are not in any response to clients while their target is unknown or in another room', async () => {
+    it('hides remote redactions from every response to clients while the event that they redact is unknown or in another room', async () => {
       const { roomId, remote, path } = await open('11');
       await anna.do('PUT', `${path}/state/m.room.power_levels`, {
         users: { [anna.id]: 100, [mallory]: 50 },
@@ -187,13 +193,51 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(event['content'], { msgtype: 'm.text', body: 'in another room' });
     });
 
-    it('are shown when their target was redacted before and they would take effect', async () => {
+    it('removes a redacted reply from its thread: in one transaction with its redaction in both orders, and when the redaction is redacted itself', async () => {
+      const { roomId, remote, path } = await open('11');
+      const root = await anna.say(roomId, 'the root');
+      await eventually('the root', async () => remote.latest.eventId === root);
+      const reply = (body: string) => {
+        const relation = { 'm.relates_to': { rel_type: 'm.thread', event_id: root } };
+        return remote.build({ type: 'm.room.message', content: { msgtype: 'm.text', body, ...relation } });
+      };
+      const kept = await send(remote, reply('kept'));
+      for (const isFirst of [true, false]) {
+        const target = reply(`redacted ${isFirst}`);
+        remote.advanceTo(target);
+        const redaction = redactionOf(remote, target.event.eventId);
+        const pdus = [target.event.pdu, redaction.event.pdu];
+        await remote.send(...(isFirst ? pdus : pdus.toReversed()));
+        remote.advanceTo(redaction);
+      }
+      // The redaction arrives after the one that redacts it.
+      const target = reply('redacted by a redacted event');
+      await send(remote, target);
+      const redaction = redactionOf(remote, target.event.eventId);
+      const ofRedaction = redactionOf(remote, redaction.event.eventId);
+      await remote.send(ofRedaction.event.pdu);
+      await remote.send(redaction.event.pdu);
+      remote.advanceTo(ofRedaction);
+      await arrives(roomId, await remote.say('after them'));
+      await arrives(roomId, redaction.event.eventId);
+      const children = `/_matrix/client/v1${path}/relations/${enc(root)}/m.thread`;
+      const { body } = await anna.ask('GET', children, undefined);
+      assert.deepEqual(
+        (body['chunk'] as ClientEventJson[]).map(({ event_id }) => event_id),
+        [kept],
+      );
+      const shown = await anna.do('GET', `${path}/event/${enc(root)}`);
+      const relations = (shown['unsigned'] as JsonObject)['m.relations'] as JsonObject;
+      assert.equal((relations['m.thread'] as JsonObject)['count'], 1);
+    });
+
+    it('shows a remote redaction to clients when the event that it redacts is already redacted', async () => {
       const { roomId, remote } = await open('11');
       const messageId = await remote.say('twice redacted');
       const first = await send(remote, redactionOf(remote, messageId));
       const second = await send(remote, redactionOf(remote, messageId, { reason: 'again' }));
       await arrives(roomId, second);
-      assert.ok(await isHere(roomId, first));
+      assert.ok(await canRead(roomId, first));
     });
   });
 });

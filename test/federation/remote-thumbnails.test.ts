@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readMediaPart } from '../../src/media/remote/multipart.ts';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
+import { filesBelow } from '../support/files/stored-files.ts';
 import {
   imageMetadata,
   noiseImage,
@@ -13,7 +14,7 @@ import {
   testAnimation,
   testImage,
 } from '../support/inputs/images.ts';
-import type { AskedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import type { ReceivedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestClient } from '../support/users/test-client.ts';
 
@@ -28,7 +29,7 @@ function serve(response: ServerResponse, type: string, file: Uint8Array): undefi
   response.end('\r\n--b--\r\n');
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`thumbnails of remote media, on ${database}`, () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -67,7 +68,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { body: uploaded } = await server.api('POST', '/_matrix/media/v3/upload', request);
       return (uploaded['content_uri'] as string).slice('mxc://'.length);
     };
-    const requestsFor = (id: string) => remote.asked.filter(({ path }) => path.endsWith(`/${id}`));
+    const requestsFor = (id: string) => remote.receivedRequests.filter(({ path }) => path.endsWith(`/${id}`));
 
     it('makes thumbnails from one download, also while the remote server is unreachable', async () => {
       const media = await upload(tess, b, await noiseImage(400, 300));
@@ -81,9 +82,9 @@ for (const database of serverDatabases(import.meta.url)) {
         const { width, height } = await imageMetadata(bytes);
         assert.equal(`${width}x${height}`, size);
         assert.equal(headers.get('content-disposition'), 'inline; filename=thumbnail.png');
-        b.cut();
+        b.disconnect();
       }
-      b.mend();
+      b.reconnect();
     });
 
     it('downloads media once for concurrent thumbnail requests of several sizes', async () => {
@@ -95,7 +96,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(responses[0]!.bytes, responses[1]!.bytes);
       assert.equal(requestsFor('once').length, 1);
       assert.deepEqual(
-        remote.asked.filter(({ path }) => path.includes('thumbnail')),
+        remote.receivedRequests.filter(({ path }) => path.includes('thumbnail')),
         [],
       );
     });
@@ -116,9 +117,9 @@ for (const database of serverDatabases(import.meta.url)) {
       remote.on(`${downloads}/cleared`, (_request, response) => serve(response, 'image/png', file));
       const first = await ask('far.test/cleared');
       const directories = () =>
-        readdirSync(join(store, 'thumbnails', 'remote'), { recursive: true, withFileTypes: true })
-          .filter((entry) => entry.isFile() && entry.name === '32x32-crop.png')
-          .map((entry) => entry.parentPath);
+        filesBelow(join(store, 'thumbnails', 'remote'))
+          .filter((path) => basename(path) === '32x32-crop.png')
+          .map((path) => dirname(path));
       const before = directories();
       rmSync(join(store, 'remote'), { recursive: true });
       assert.deepEqual((await ask('far.test/cleared')).bytes, first.bytes);
@@ -128,7 +129,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.notDeepEqual(new Set(after), new Set(before));
     });
 
-    it('fails with the error of the media download', async () => {
+    it('fails a thumbnail request with the error of the media download', async () => {
       assert.equal((await ask('there.test/unknown')).code, '404 M_NOT_FOUND');
       assert.equal((await ask('banned.test/x')).code, '404 M_NOT_FOUND');
       assert.equal((await ask('a_b/x')).code, '404 M_NOT_FOUND');
@@ -143,7 +144,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await ask('far.test/large')).code, '502 M_TOO_LARGE');
     });
 
-    it('fails for files that are not images, or have too many pixels', async () => {
+    it('fails thumbnail requests for files that are not images, or have too many pixels', async () => {
       for (const [id, file, code] of [
         ['text', Buffer.from('hello'), '400 M_UNKNOWN'],
         ['half', (await noiseImage(300, 300)).subarray(0, 10_000), '400 M_UNKNOWN'],
@@ -168,7 +169,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
     describe('GET /_matrix/federation/v1/media/thumbnail', () => {
       /** Parses a multipart response. */
-      const read = async ({ status, type, bytes, body }: AskedAnswer) => {
+      const read = async ({ status, type, bytes, body }: ReceivedAnswer) => {
         if (status !== 200) return { code: `${status} ${body['errcode']}` };
         const parts = (async function* () {
           yield bytes;
@@ -184,7 +185,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const asServer = async (id: string, query = small) =>
         read(await remote.ask('here.test', 'GET', `/_matrix/federation/v1/media/thumbnail/${id}?${query}`));
 
-      it('returns a multipart response', async () => {
+      it('returns a thumbnail in a multipart response', async () => {
         const [, id] = (await upload(alice, a, await testImage(400, 300))).split('/');
         const { headers, metadata } = await asServer(id!, 'width=200&height=100');
         assert.deepEqual(headers, {

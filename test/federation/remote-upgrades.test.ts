@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-const everyone = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
+const allowRule = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('rooms of several servers that are upgraded', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -16,7 +16,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let albert: TestClient;
     before(async () => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
-        config: { directory: { room_list_publication_rules: [everyone] } },
+        config: { directory: { room_list_publication_rules: [allowRule] } },
       });
       several = opened.several;
       const [, b] = opened.servers;
@@ -27,7 +27,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('move the aliases and the directory entry of a server whose user did not upgrade, when a user of it joins', async () => {
+    it('moves the aliases and the directory entry of a server that did not upgrade the room, when one of its users joins', async () => {
       const roomId = await anna.createRoom({
         preset: 'public_chat',
         room_version: '10',
@@ -57,7 +57,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(event['type'], 'm.room.tombstone');
     });
 
-    it('show the whole create event in invite_state and knock_state in room version 12', async () => {
+    it('shows the whole create event in invite_state and knock_state in room version 12', async () => {
       const roomId = await anna.createRoom({
         room_version: '12',
         initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
+import { codePoint } from '../support/inputs/code-point.ts';
 import { type Answer, alice } from '../support/rooms/rooms.ts';
 import { far, fay, ServedRooms } from '../support/rooms/served-rooms.ts';
 import { enc } from '../support/users/test-client.ts';
@@ -42,7 +43,7 @@ const roomRequests: Record<string, { request: RoomRequest; eventOfRoom?: true; r
   },
 };
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('requests of other servers about rooms', () => {
     let served: ServedRooms;
     before(async () => {
@@ -126,7 +127,7 @@ forServerDatabases(import.meta.url, (open) => {
       const { roomId, eventId } = await makeRoom();
       await served.member(roomId, fay, 'join');
       const text = fc.oneof(
-        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.string({ unit: codePoint, maxLength: 40 }),
         fc.constantFrom(roomId, eventId, '', '\0', '%', '../..', '__proto__', '$', '!', '0', '-1', '1e99'),
         fc.string({ minLength: 300, maxLength: 3_000 }),
       );

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('the history of a room on two servers', () => {
     let several: SeveralServers;
     let b: FederatedServer;
@@ -36,10 +36,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
       assert.deepEqual(await history(ben, roomId), await history(anna, roomId));
 
-      b.cut();
+      b.disconnect();
       for (let index = 0; index < 30; index++) await anna.say(roomId, `away ${index}`);
       await anna.setState(roomId, 'm.room.topic', { topic: 'while ben was away' });
-      b.mend();
+      b.reconnect();
       // The message shows server a that server b is reachable again.
       await ben.say(roomId, 'here again');
       const last = await anna.say(roomId, 'last');

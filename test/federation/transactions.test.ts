@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestClient } from '../support/users/test-client.ts';
 
 let transactions = 0;
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('PUT /_matrix/federation/v1/send/{txnId}', () => {
     let several: SeveralServers;
     let a: FederatedServer;

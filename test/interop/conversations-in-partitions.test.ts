@@ -11,40 +11,43 @@ const count = 15;
 const filter = enc(JSON.stringify({ room: { timeline: { limit: 5 } } }));
 
 InteropSuite.onOwnServers('separated', (suite) => {
-  suite.bothWays('shows everything that was sent on both sides of a partition', async ({ host, guest }) => {
-    const network = suite.servers;
-    assert.ok(network instanceof InteropNetwork);
-    const room = await host.createRoomWith([guest], { power_level_content_override: { state_default: 0 } });
-    for (const user of [host, guest]) {
-      const eventId = await user.say(room, 'before');
-      await Promise.all([host, guest].map((reader) => reader.waitForEvent(room, eventId)));
-    }
-    const since = new Map<InteropUser, string>();
-    for (const user of [host, guest])
-      since.set(user, (await user.do('GET', '/sync?timeout=0'))['next_batch'] as string);
-    network.partition();
-    const talk = async (user: InteropUser) => {
-      const eventIds: string[] = [];
-      for (let number = 0; number < count; number++) eventIds.push(await user.say(room, `${number}`));
-      eventIds.push(await user.setState(room, 'm.room.topic', { topic: `by ${user.id}` }));
-      return eventIds;
-    };
-    const sent = (await Promise.all([talk(host), talk(guest)])).flat();
-    network.heal();
-    for (const user of [host, guest]) sent.push(await user.say(room, 'after'));
-    for (const reader of [host, guest]) {
-      for (const eventId of sent.slice(-2)) await reader.waitForEvent(room, eventId);
-      let missing = sent;
-      let tries = 0;
-      await eventually(`the history of the partition for ${reader.id}`, async () => {
-        const received = await eventsSince(reader, room, since.get(reader)!, ++tries);
-        missing = sent.filter((eventId) => !received.has(eventId));
-        return missing.length === 0;
-      }).catch(() => assert.deepEqual(missing, [], `${reader.id} lacks events`));
-    }
-    const last = await host.say(room, 'merges both sides');
-    await guest.waitForEvent(room, last);
-  });
+  suite.bothWays(
+    'shows all messages that users on both sides sent during a partition',
+    async ({ host, guest }) => {
+      const network = suite.servers;
+      assert.ok(network instanceof InteropNetwork);
+      const room = await host.createRoomWith([guest], { power_level_content_override: { state_default: 0 } });
+      for (const user of [host, guest]) {
+        const eventId = await user.say(room, 'before');
+        await Promise.all([host, guest].map((reader) => reader.waitForEvent(room, eventId)));
+      }
+      const since = new Map<InteropUser, string>();
+      for (const user of [host, guest])
+        since.set(user, (await user.do('GET', '/sync?timeout=0'))['next_batch'] as string);
+      network.partition();
+      const talk = async (user: InteropUser) => {
+        const eventIds: string[] = [];
+        for (let number = 0; number < count; number++) eventIds.push(await user.say(room, `${number}`));
+        eventIds.push(await user.setState(room, 'm.room.topic', { topic: `by ${user.id}` }));
+        return eventIds;
+      };
+      const sent = (await Promise.all([talk(host), talk(guest)])).flat();
+      network.heal();
+      for (const user of [host, guest]) sent.push(await user.say(room, 'after'));
+      for (const reader of [host, guest]) {
+        for (const eventId of sent.slice(-2)) await reader.waitForEvent(room, eventId);
+        let missing = sent;
+        let tries = 0;
+        await eventually(`the history of the partition for ${reader.id}`, async () => {
+          const received = await eventsSince(reader, room, since.get(reader)!, ++tries);
+          missing = sent.filter((eventId) => !received.has(eventId));
+          return missing.length === 0;
+        }).catch(() => assert.deepEqual(missing, [], `${reader.id} lacks events`));
+      }
+      const last = await host.say(room, 'merges both sides');
+      await guest.waitForEvent(room, last);
+    },
+  );
 });
 
 /**

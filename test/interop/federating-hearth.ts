@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, HearthProcess } from '../clients/hearth-process.ts';
+import { HearthProcess } from '../clients/hearth-process.ts';
+import { freePort } from '../support/network/free-port.ts';
 import { openTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import type { TestAuthority } from '../support/network/test-authority.ts';
 

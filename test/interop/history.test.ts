@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
+import { registrationSecret } from '../clients/hearth-process.ts';
+import { adminRegistrationBody, adminRegistrationPath } from '../support/users/register-admin.ts';
 import { InteropSuite } from './interop-suite.ts';
 import { enc, type InteropUser, type Json } from './interop-user.ts';
 
@@ -43,13 +45,57 @@ InteropSuite.onSharedServers('history', (suite) => {
     },
   );
 
+  suite.scenario(
+    'users of the reference server join rooms on Hearth after a purge of history, and Hearth backfills the deleted messages from it',
+    async () => {
+      const { one: host, other: operator } = suite.onHearth;
+      const { one: guest } = suite.onReference;
+      const [shared, own] = [await host.createRoomWith([guest]), await host.createRoom()];
+      for (const room of [shared, own]) {
+        for (let i = 0; i < 5; i++) await host.say(room, `${i}`);
+        await host.say(room, 'last');
+      }
+      await eventually('the messages', async () => (await bodiesIn(guest, shared)).at(-1) === 'last');
+      const { nonce } = await operator.do('GET', adminRegistrationPath);
+      const registration = adminRegistrationBody('history-admin', nonce, registrationSecret);
+      const { access_token } = await operator.do('POST', adminRegistrationPath, registration);
+      const headers = { authorization: `Bearer ${String(access_token)}` };
+      const administer = async (method: string, path: string, body?: string) => {
+        const init = { headers, ...(body !== undefined && { body }) };
+        return (await (await operator.fetch(method, `/_synapse/admin/v1/${path}`, init)).json()) as Json;
+      };
+      for (const room of [shared, own]) {
+        const order = JSON.stringify({ purge_up_to_ts: Date.now(), delete_local_events: true });
+        const { purge_id } = await administer('POST', `purge_history/${enc(room)}`, order);
+        await eventually('the end of the purge', async () => {
+          return (
+            (await administer('GET', `purge_history_status/${String(purge_id)}`))['status'] === 'complete'
+          );
+        });
+        await host.say(room, 'after the purge');
+      }
+      assert.deepEqual(await bodiesIn(host, own), ['last', 'after the purge']);
+      await guest.join(own, host.server);
+      await host.waitForEvent(own, await guest.say(own, 'hello'));
+      await guest.waitForEvent(own, await host.say(own, 'welcome'));
+      // The reference server never accepts the first remaining event, because it follows an event that no server has.
+      const remaining = 'after the purge,hello,welcome';
+      await eventually(
+        'the remaining messages',
+        async () => (await bodiesIn(guest, own)).join() === remaining,
+      );
+      const whole = [...Array.from({ length: 5 }, (_, index) => `${index}`), 'last', 'after the purge'];
+      await eventually('the history', async () => (await bodiesIn(host, shared)).join() === whole.join());
+    },
+  );
+
   for (const [history_visibility, received] of [
     ['joined', ['after']],
     ['invited', ['between', 'after']],
     ['shared', ['before', 'between', 'after']],
   ] as const) {
     suite.bothWays(
-      `returns history with visibility '${history_visibility}' as far as it allows`,
+      `returns as much history as the visibility '${history_visibility}' allows`,
       async ({ host, guest }) => {
         const content = { history_visibility };
         const visibility = { type: 'm.room.history_visibility', state_key: '', content };
@@ -69,6 +115,12 @@ InteropSuite.onSharedServers('history', (suite) => {
     );
   }
 });
+
+/** Returns the texts of a room's messages, oldest first. */
+async function bodiesIn(reader: InteropUser, room: string): Promise<unknown[]> {
+  const events = (await completeHistory(reader, room)).toReversed();
+  return events.map(({ content }) => (content as Json)['body']).filter((body) => body !== undefined);
+}
 
 /** Reads a room's history backwards, page by page, to its end. */
 async function completeHistory(reader: InteropUser, room: string): Promise<Json[]> {

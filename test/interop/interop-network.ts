@@ -54,11 +54,11 @@ export class InteropNetwork {
 
   /** Cuts the servers off from each other; their users still reach them. */
   partition(): void {
-    for (const { proxy } of [this.hearth, this.reference]) proxy.cut();
+    for (const { proxy } of [this.hearth, this.reference]) proxy.disconnect();
   }
 
   heal(): void {
-    for (const { proxy } of [this.hearth, this.reference]) proxy.mend();
+    for (const { proxy } of [this.hearth, this.reference]) proxy.reconnect();
   }
 
   /** Stops both servers. @throws AssertionError when Hearth has logged an error */

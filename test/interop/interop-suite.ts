@@ -43,7 +43,7 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
     onHearth: [],
     onReference: [],
   };
-  readonly #compared = new Set<string>();
+  readonly #comparedRooms = new Set<string>();
   #servers: Servers<Server> | undefined;
 
   private constructor(topic: string) {
@@ -165,7 +165,7 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
     let [hearthRooms, referenceRooms] = await Promise.all([roomsOf(hearthUser), roomsOf(referenceUser)]);
     const sharedRooms = () =>
       [...hearthRooms.members].flatMap(([room, one]) => {
-        const other = this.#compared.has(room) ? undefined : referenceRooms.members.get(room);
+        const other = this.#comparedRooms.has(room) ? undefined : referenceRooms.members.get(room);
         return other ? [{ room, one, other }] : [];
       });
     await eventually('rooms on the reference server', async () => {
@@ -182,13 +182,13 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
         ...hearthRooms.lists,
         'users of the reference server:',
         ...referenceRooms.lists,
-        `compared before: ${[...this.#compared].join(' ')}`,
+        `compared before: ${[...this.#comparedRooms].join(' ')}`,
       ];
       throw new Error(lines.join('\n'), { cause });
     });
     for (const { room, one, other } of sharedRooms()) {
       await assertSameState(room, one, other);
-      this.#compared.add(room);
+      this.#comparedRooms.add(room);
     }
   }
 }

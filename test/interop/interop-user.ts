@@ -96,7 +96,7 @@ export class InteropUser {
     return answer.body;
   }
 
-  /** Syncs on from the last sync until one contains what `look` returns. */
+  /** Syncs from the last sync on until `find` returns a value for a response, and returns that value. */
   syncUntil<T>(what: string, find: (sync: Sync) => T | undefined | false): Promise<T> {
     return eventually(`${what} in a sync of ${this.id}`, async () => {
       const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;

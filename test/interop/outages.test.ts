@@ -102,25 +102,28 @@ InteropSuite.onOwnServers('outages', (suite) => {
     });
   }
 
-  suite.scenario('sends after a restart what Hearth was retrying when it was stopped', async () => {
-    const { hearth, reference } = suite.servers;
-    const [sender, receiver] = [suite.onHearth.one, suite.onReference.one];
-    const [room] = await sharedRooms(sender, receiver);
-    await reference.kill();
-    const eventIds = [await sender.say(room!, 'while the other server is down')];
-    reference.proxy.cut();
-    await eventually('two attempts', () => reference.proxy.refused >= 2);
-    eventIds.push(await sender.say(room!, 'before the stop'));
-    await hearth.stop();
-    reference.proxy.mend();
-    await reference.start();
-    await hearth.start();
-    // Without a further event: neither a backoff nor the stop delays what was pending.
-    for (const eventId of eventIds) await receiver.waitForEvent(room!, eventId);
-  });
+  suite.scenario(
+    'Hearth delivers after a restart the events that it was retrying when it was stopped',
+    async () => {
+      const { hearth, reference } = suite.servers;
+      const [sender, receiver] = [suite.onHearth.one, suite.onReference.one];
+      const [room] = await sharedRooms(sender, receiver);
+      await reference.kill();
+      const eventIds = [await sender.say(room!, 'while the other server is down')];
+      reference.proxy.disconnect();
+      await eventually('two attempts', () => reference.proxy.refused >= 2);
+      eventIds.push(await sender.say(room!, 'before the stop'));
+      await hearth.stop();
+      reference.proxy.reconnect();
+      await reference.start();
+      await hearth.start();
+      // Without a further event: neither a backoff nor the stop delays what was pending.
+      for (const eventId of eventIds) await receiver.waitForEvent(room!, eventId);
+    },
+  );
 
   suite.scenario(
-    'completes a room after a restart that Hearth had just joined when both servers were stopped',
+    'Hearth completes after a restart the state of a room that it had just joined when both servers were stopped',
     async () => {
       const { hearth, reference } = suite.servers;
       const { one: host, other } = suite.onReference;
@@ -134,11 +137,11 @@ InteropSuite.onOwnServers('outages', (suite) => {
       await other.join(room, reference);
       await guest.join(room, reference);
       await reference.kill();
-      reference.proxy.cut();
+      reference.proxy.disconnect();
       const eventId = await guest.say(room, 'to a server that is down');
       await eventually('an attempt', () => reference.proxy.refused >= 1);
       await hearth.stop();
-      reference.proxy.mend();
+      reference.proxy.reconnect();
       await reference.start();
       await hearth.start();
       await host.waitForEvent(room, eventId);

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
-import type { EventRules, LoginAttempt, ModuleApi, NewEvent, SpamChecker } from 'hearth/module';
+import type { EventRules, ModuleApi, NewEvent, SpamChecker } from 'hearth/module';
 import { createLogger } from '../../src/kernel/observability/index.ts';
+import type { JsonObject } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { skippableClock } from '../support/clocks/skippable-clock.ts';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
+import { delegatingTo } from './delegating.ts';
 import { registrations, resources } from './registering-module.ts';
 
 const file = join(import.meta.dirname, 'registering-module.ts');
@@ -16,21 +18,8 @@ const denial = { errcode: 'ORG_TEST_NO', error: 'Not here', status: 418, extra: 
 /** The callbacks of the running test. */
 let checker: SpamChecker = {};
 let rules: EventRules = {};
-let authenticate: (attempt: LoginAttempt) => string | undefined | Promise<string | undefined> = () =>
-  undefined;
 
-/** Returns callbacks that call those of the running test; without one they return `usual`. */
-function delegating<T extends object>(of: () => T, names: readonly (keyof T)[], usual?: string): T {
-  const call =
-    (name: keyof T) =>
-    (...values: unknown[]) => {
-      const callback = of()[name] as ((...values: unknown[]) => unknown) | undefined;
-      return callback ? callback(...values) : usual;
-    };
-  return Object.fromEntries(names.map((name) => [name, call(name)])) as T;
-}
-
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`modules on ${database}`, () => {
     let server: TestServer;
     let api: ModuleApi;
@@ -45,7 +34,7 @@ for (const database of serverDatabases(import.meta.url)) {
       registrations.set('all', (moduleApi, config) => {
         [api, given] = [moduleApi, config];
         api.registerSpamChecker(
-          delegating(
+          delegatingTo(
             () => checker,
             [
               'checkEvent',
@@ -61,12 +50,10 @@ for (const database of serverDatabases(import.meta.url)) {
             'allow',
           ),
         );
-        api.registerEventRules(delegating(() => rules, ['checkEventAllowed', 'checkRoomCreation'], 'allow'));
-        api.registerEventRules(delegating(() => rules, ['onNewEvent']));
-        api.registerPasswordProvider({
-          loginTypes: { 'm.login.password': ['password'], 'org.test.card': ['card'] },
-          authenticate: (attempt) => authenticate(attempt),
-        });
+        api.registerEventRules(
+          delegatingTo(() => rules, ['checkEventAllowed', 'checkRoomCreation'], 'allow'),
+        );
+        api.registerEventRules(delegatingTo(() => rules, ['onNewEvent']));
         api.registerWebResource('/_synapse/client/test', async ({ method, path, query, body, user }) => ({
           status: 202,
           headers: { 'x-test': 'yes' },
@@ -120,7 +107,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
     afterEach(() => {
-      [checker, rules, authenticate] = [{}, {}, () => undefined];
+      [checker, rules] = [{}, {}];
     });
 
     const call = (user: TestUser, method: string, path: string, body?: object) =>
@@ -235,7 +222,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('forbid a room in the room directory, rules for events with the state of the room, and new rooms', async () => {
+    it('forbid a room in the room directory, events by the state of the room, and new rooms, and change what users send', async () => {
       const roomId = await createRoom({ topic: 'quiet' });
       checker = { mayPublishRoom: () => denial };
       const published = await call(alice, 'PUT', `/directory/list/room/${roomId}`, { visibility: 'public' });
@@ -251,8 +238,90 @@ for (const database of serverDatabases(import.meta.url)) {
       };
       assert.equal((await say(alice, roomId, 'hello')).status, 418);
       assert.equal((await say(alice, await createRoom({ topic: 'loud' }), 'hello')).status, 200);
+      rules = {
+        checkEventAllowed: ({ content }) =>
+          content['body'] === 'password' ? { content: { msgtype: 'm.text', body: '********' } } : 'allow',
+      };
+      const { body: sent } = await say(alice, roomId, 'password');
+      const stored = await call(alice, 'GET', `/rooms/${roomId}/event/${sent['event_id']}`);
+      assert.deepEqual(stored.body['content'], { msgtype: 'm.text', body: '********' });
       rules = { checkRoomCreation: () => denial };
       assert.equal((await call(alice, 'POST', '/createRoom', {})).status, 418);
+    });
+
+    it('change the content of memberships, redactions and new rooms, but not their effects', async () => {
+      const secret: EventRules = {
+        checkEventAllowed: ({ content }) => ({
+          content: Object.fromEntries(
+            Object.entries(content).map(([name, value]) =>
+              ['displayname', 'reason', 'topic'].includes(name) ? [name, '***'] : [name, value],
+            ),
+          ),
+        }),
+      };
+      for (const room_version of ['10', '12']) {
+        rules = secret;
+        const roomId = await createRoom({ topic: 'secret', name: 'Open', room_version });
+        assert.equal((await call(bob, 'POST', `/rooms/${roomId}/join`, {})).status, 200);
+        const { body: sent } = await say(bob, roomId, 'hello');
+        const path = `/rooms/${roomId}/redact/${sent['event_id']}/${transactions++}`;
+        const { body: redaction } = await call(alice, 'PUT', path, { reason: 'secret' });
+        rules = {};
+        const contentOf = async (path: string) => (await call(alice, 'GET', `/rooms/${roomId}${path}`)).body;
+        assert.equal((await contentOf('/state/m.room.topic'))['topic'], '***');
+        assert.equal((await contentOf('/state/m.room.name'))['name'], 'Open');
+        assert.deepEqual(await contentOf(`/state/m.room.member/${bob.userId}`), {
+          membership: 'join',
+          displayname: '***',
+        });
+        const event = (await contentOf(`/event/${redaction['event_id']}`)) as Record<string, object>;
+        assert.equal((event['content'] as Record<string, unknown>)['reason'], '***');
+        rules = { checkEventAllowed: () => ({ content: {} }) };
+        const kick = await call(alice, 'POST', `/rooms/${roomId}/kick`, { user_id: bob.userId });
+        assert.equal(kick.status, 500);
+        const refused = await call(alice, 'POST', '/createRoom', { room_version });
+        assert.equal(refused.status, 500);
+      }
+    });
+
+    it('change nothing by writing to the events that they receive or have returned', async () => {
+      const roomId = await createRoom({ topic: 'stored' });
+      await call(bob, 'POST', `/rooms/${roomId}/join`, {});
+      const write = (content: JsonObject) =>
+        Object.assign(content, { membership: 'leave', topic: 'written' });
+      const received: JsonObject[] = [];
+      const returned: { msgtype: string; body: string }[] = [];
+      checker = {
+        checkEvent: ({ content }) => {
+          write(content);
+          return 'allow';
+        },
+      };
+      rules = {
+        async checkEventAllowed({ type, content }, state) {
+          if (type === 'm.room.member') return { content: write(content) };
+          write((await state.get('m.room.topic', ''))!.content);
+          const own = { msgtype: 'm.text', body: 'own' };
+          returned.push(own);
+          return { content: own };
+        },
+        onNewEvent: ({ content }) => void received.push(write(content)),
+      };
+      const promote = { membership: 'join', displayname: 'B' };
+      const path = `/rooms/${roomId}/state/m.room.member/${bob.userId}`;
+      assert.equal((await call(bob, 'PUT', path, promote)).status, 500);
+      const sending = say(bob, roomId, 'hello');
+      await eventually('the content of the module', () => returned.length === 1);
+      returned[0]!.body = 'changed';
+      const { body: sent } = await sending;
+      await eventually('the new event', () => received.length === 1);
+      [checker, rules] = [{}, {}];
+      const contentOf = async (path: string) => (await call(alice, 'GET', `/rooms/${roomId}${path}`)).body;
+      const event = await contentOf(`/event/${sent['event_id']}`);
+      assert.deepEqual(event['content'], { msgtype: 'm.text', body: 'own' });
+      assert.equal((await contentOf('/state/m.room.topic'))['topic'], 'stored');
+      const joined = (await contentOf(`/state/m.room.member/${bob.userId}`))['membership'];
+      assert.equal(joined, 'join');
     });
 
     it('distinguish invited users from others in joins, and are not asked about changes of profiles', async () => {
@@ -361,102 +430,6 @@ for (const database of serverDatabases(import.meta.url)) {
       await assert.rejects(api.rooms.send({ ...topic, sender: '@stranger:test' }), {
         errcode: 'M_FORBIDDEN',
       });
-    });
-
-    it('log users in and confirm actions with passwords and login types of their own, and leave stored passwords valid', async () => {
-      const { body: offered } = await server.api('GET', `${client}/login`);
-      const flows = offered['flows'] as { type: string }[];
-      assert.ok(flows.some(({ type }) => type === 'org.test.card'));
-      const attempts: LoginAttempt[] = [];
-      authenticate = async (attempt) => {
-        attempts.push(attempt);
-        const { type, fields, userId } = attempt;
-        if (fields[type === 'org.test.card' ? 'card' : 'password'] !== 'from the module') return undefined;
-        if (!(await api.users.get(userId))) await api.users.register('carol', { displayName: 'Carol' });
-        return userId;
-      };
-      const name = { identifier: { type: 'm.id.user', user: 'carol' } };
-      const first = await login({ type: 'm.login.password', ...name, password: 'from the module' });
-      assert.deepEqual([first.status, first.body['user_id']], [200, '@carol:test']);
-      assert.deepEqual(attempts[0]?.fields, { password: 'from the module' });
-      const profile = await server.api('GET', `${client}/profile/@carol:test`, { token: alice.token });
-      assert.equal(profile.body['displayname'], 'Carol');
-      const card = await login({ type: 'org.test.card', ...name, card: 'from the module' });
-      assert.deepEqual([card.status, card.body['user_id']], [200, '@carol:test']);
-      const device = `${client}/devices/${first.body['device_id']}`;
-      const token = String(first.body['access_token']);
-      const challenge = await server.api('DELETE', device, { token, body: {} });
-      const { session } = challenge.body;
-      const auth = { type: 'm.login.password', ...name, password: 'from the module', session };
-      assert.equal((await server.api('DELETE', device, { token, body: { auth } })).status, 200);
-      const wrong = await login({ type: 'org.test.card', ...name, card: 'other' });
-      assert.deepEqual([wrong.status, wrong.body['errcode']], [403, 'M_FORBIDDEN']);
-      const missing = await login({ type: 'org.test.card', ...name });
-      assert.deepEqual([missing.status, missing.body['errcode']], [400, 'M_MISSING_PARAM']);
-      const stored = { type: 'm.login.password', user: 'alice', password: 'correct horse' };
-      assert.equal((await login(stored)).status, 200);
-      authenticate = () => {
-        throw new Error('on purpose');
-      };
-      assert.equal((await login(stored)).status, 200);
-      assert.equal((await login({ ...stored, password: 'wrong' })).status, 403);
-      authenticate = () => '@unknown:test';
-      assert.equal((await login(stored)).status, 403);
-    });
-
-    it('send requests to allowed addresses only', async () => {
-      await assert.rejects(api.http.fetch(`${server.baseUrl}/health`), /not allowed/);
-    });
-  });
-
-  it(`logs in with the passwords of a module only, where stored passwords are off, on ${database}`, async () => {
-    registrations.set('passwords', (api) =>
-      api.registerPasswordProvider({
-        loginTypes: { 'm.login.password': ['password'] },
-        async authenticate({ userId, fields }) {
-          if (!(await api.users.get(userId))) await api.users.register('dave');
-          return fields['password'] === 'from the module' ? userId : undefined;
-        },
-      }),
-    );
-    const server = await startTestServer({
-      database,
-      config: {
-        accounts: { password_config: { localdb_enabled: false } },
-        modules: { modules: [{ module: file, config: { key: 'passwords' } }] },
-      },
-    });
-    try {
-      const { body } = await server.api('GET', `${client}/login`);
-      assert.ok((body['flows'] as { type: string }[]).some(({ type }) => type === 'm.login.password'));
-      const login = (password: string) =>
-        server.api('POST', `${client}/login`, { body: { type: 'm.login.password', user: 'dave', password } });
-      assert.equal((await login('from the module')).status, 200);
-      assert.equal((await login('other')).status, 403);
-    } finally {
-      await server.stop();
-    }
-  });
-
-  describe(`modules that cannot be loaded on ${database}`, () => {
-    const start = (module: string, config: object) =>
-      startTestServer({ database, config: { modules: { modules: [{ module, config: { ...config } }] } } });
-
-    it('keep the server from starting, and are named in the reason', async () => {
-      registrations.set('failing', () => {
-        throw new Error('the option x is missing');
-      });
-      registrations.set('outside', (api) => api.registerWebResource('/_matrix/client/v3/login', () => ({})));
-      await assert.rejects(start(file, { key: 'failing' }), {
-        name: 'StartFailure',
-        message: `the module ${file} cannot be loaded: the option x is missing`,
-      });
-      await assert.rejects(start(file, { key: 'outside' }), /is not a path below \/_synapse\/client\//);
-      await assert.rejects(
-        start('hearth-no-such-package', {}),
-        /the module hearth-no-such-package cannot be imported/,
-      );
-      await assert.rejects(start('node:path', {}), /has no function as its default export/);
     });
   });
 }

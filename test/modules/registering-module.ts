@@ -1,4 +1,4 @@
-/** A module for tests, which registers what a test has put under its key. */
+/** A module for tests. It calls the function that a test has stored under the key of its configuration. */
 import type { Module, ModuleApi, WebResource } from 'hearth/module';
 
 interface Config {
@@ -6,10 +6,10 @@ interface Config {
   readonly key: string;
 }
 
-/** What modules register, by key. */
+/** Functions that register the callbacks of a module, by key. */
 export const registrations = new Map<string, (api: ModuleApi, config: object) => void | Promise<void>>();
 
-/** What additional resources answer, by key. */
+/** Additional resources, by key. */
 export const resources = new Map<string, WebResource<object>>();
 
 const register: Module<Config> = (config, api) => {

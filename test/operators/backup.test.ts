@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import {
   existsSync,
+  globSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,6 +14,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it } from 'node:test';
+import { backup } from '../../src/commands/backup/backup.ts';
+import { backupPaths } from '../../src/commands/backup/manifest.ts';
+import { openStore } from '../../src/commands/backup/store/open-store.ts';
+import { fetchFromStore } from '../../src/commands/backup/store/restore-from-store.ts';
+import { addToIndex, readIndex, writeIndex } from '../../src/commands/backup/store/stored-backup.ts';
+import { readConfiguration } from '../../src/commands/configuration-files.ts';
+import { claimFile, openDatabase, openDatabaseExclusively } from '../../src/kernel/database/index.ts';
+import { writeMark } from '../../src/kernel/database/transfer/move-marks.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
 
 const client = '/_matrix/client/v3';
@@ -32,15 +43,15 @@ async function session(server: ServerProcess, kind: 'login' | 'register', user: 
 class ConstantSender {
   readonly acknowledged: string[] = [];
   #isStopped = false;
-  readonly #done: Promise<void>;
+  readonly #sending: Promise<void>;
 
   constructor(server: ServerProcess, token: string, roomId: string) {
-    this.#done = this.#send(server, token, roomId);
+    this.#sending = this.#send(server, token, roomId);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#done;
+    await this.#sending;
   }
 
   async #send(server: ServerProcess, token: string, roomId: string): Promise<void> {
@@ -65,7 +76,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('back up a server while messages are sent, and restore it for clients with sync tokens from after the backup', {
+  it('backs up a server while messages are sent, and restores it for clients with sync tokens from after the backup', {
     timeout: 120_000,
   }, async () => {
     const home = join(folder, 'home');
@@ -104,7 +115,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     assert.deepEqual({ ...copy.prepare('pragma integrity_check').get() }, { integrity_check: 'ok' });
     copy.close();
 
-    // The server loses what happens after the backup, but clients keep the tokens that they received.
+    // The server loses its data from after the backup, but clients keep the tokens that they received.
     const sliding = await server.api('POST', slidingSync, { token, body: {} });
     const filter = await server.api('POST', `${client}/user/${encodeURIComponent(userId)}/filter`, {
       token,
@@ -190,8 +201,70 @@ describe('hearth backup and hearth restore on SQLite', () => {
     running = undefined;
   });
 
-  it('work on a stopped server, refuse to overwrite files, and detect damaged backups', {
-    timeout: 60_000,
+  it('backs up to a store one at a time, and keeps the backups of other calls in its list', async () => {
+    const home = join(folder, 'listed');
+    const paths = configure(home);
+    new DatabaseSync(join(home, 'homeserver.db')).close();
+    const store = join(folder, 'store');
+    mkdirSync(join(home, 'media'));
+    const release = claimFile(join(home, 'media', 'backup-work'));
+    const adding = () => backup(undefined, { store, config: paths });
+    await assert.rejects(adding(), /^CommandFailure: another backup of this server to a store is running/);
+    release();
+
+    const { provider, close } = await openStore(store, readConfiguration(paths, { environment: {} }).values);
+    const entry = (name: string) => ({ name, createdTs: 1, serverName: 'example.org' });
+    const names = async () => (await readIndex(provider)).backups.map(({ name }) => name);
+    await writeIndex(provider, { storeFormat: 1, backups: [entry('a'), entry('b')] });
+    const known = await readIndex(provider);
+    for (const name of ['c', 'd']) await addToIndex(provider, known, entry(name));
+    assert.deepEqual(await names(), ['a', 'b', 'c', 'd']);
+    await writeIndex(provider, { storeFormat: 1, backups: ['b', 'c', 'd'].map(entry) });
+    await assert.rejects(addToIndex(provider, known, entry('e')), /has deleted older backups of the store/);
+    assert.deepEqual(await names(), ['b', 'c', 'd']);
+    await close();
+  });
+
+  it('uploads damaged pieces of a store again with --verify, and refuses a store that is unexpectedly empty', async () => {
+    const home = join(folder, 'verified');
+    const paths = configure(home);
+    const path = join(home, 'homeserver.db');
+    new DatabaseSync(path).exec('create table notes (text text)');
+    const media = join(home, 'media', 'local');
+    mkdirSync(media, { recursive: true });
+    writeFileSync(join(media, 'image'), 'pixels');
+    const store = join(folder, 'verified-store');
+    const adding = (more: object = {}) => backup(undefined, { store, config: paths, ...more });
+    await adding();
+    const pieces = globSync('pieces/*/*', { cwd: store }).map((piece) => join(store, piece));
+    assert.ok(pieces.length > 2);
+    for (const [index, piece] of pieces.entries())
+      if (index % 2 === 0) writeFileSync(piece, 'damaged');
+      else rmSync(piece);
+    await adding({ verify: true });
+    await fetchFromStore(join(folder, 'verified-copy'), { store, config: paths });
+    assert.equal(readFileSync(join(folder, 'verified-copy', backupPaths.media, 'image'), 'utf8'), 'pixels');
+    rmSync(store, { recursive: true });
+    await assert.rejects(adding(), /is empty, although the last backup was written to it: is it mounted/);
+  });
+
+  it('refuses to back up a database that was moved to another one', async () => {
+    const home = join(folder, 'moved');
+    const paths = configure(home);
+    const database = await openDatabase(
+      { kind: 'sqlite', path: join(home, 'homeserver.db') },
+      { log: silentLogger },
+    );
+    await writeMark(database, { state: 'moved', moveId: 'move', other: 'the other one' }, 1);
+    await database.close();
+    await assert.rejects(
+      backup(join(folder, 'outdated'), { config: paths }),
+      /^StartFailure: this database was moved to the other one/,
+    );
+  });
+
+  it('works on a stopped server, refuses to overwrite files, continues after a killed restore, and detects damaged backups', {
+    timeout: 120_000,
   }, async () => {
     const home = join(folder, 'stopped');
     const backup = join(folder, 'stopped-backup');
@@ -211,8 +284,19 @@ describe('hearth backup and hearth restore on SQLite', () => {
     const key = join(home, 'example.org.signing.key');
     writeFileSync(key, 'another');
     assert.match((await hearth(['restore', backup])).err, /signing\.key exists/);
+    // Files that a killed restore leaves beside the database of a server that was killed before.
+    const database = join(home, 'homeserver.db');
+    writeFileSync(`${database}.restoring`, 'a part');
+    writeFileSync(`${database}-wal`, 'acknowledged');
+    await assert.rejects(
+      openDatabaseExclusively({ kind: 'sqlite', path: database }, { log: silentLogger }, () => {}),
+      /^StartFailure: the restore of the database \S+ was interrupted: call the same "hearth restore" again/,
+    );
     const replaced = await hearth(['restore', backup, '--overwrite']);
     assert.deepEqual([replaced.code, replaced.err], [0, '']);
+    const [log] = globSync('homeserver.db.before-restore-*-wal', { cwd: home });
+    assert.equal(readFileSync(join(home, log!), 'utf8'), 'acknowledged', 'the earlier database is complete');
+    assert.deepEqual(globSync('homeserver.db{.restoring,-wal}', { cwd: home }), []);
     assert.match(readFileSync(key, 'utf8'), /^ed25519 /);
     const aside = readdirSync(home).filter((name) => /\.before-restore-.*Z$/.test(name));
     assert.deepEqual(aside.map((name) => name.split('.before')[0]).sort(), [

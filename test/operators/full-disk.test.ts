@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
+import { stringify } from 'yaml';
 import { eventually } from '../clients/eventually.ts';
 import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
 
@@ -111,7 +112,76 @@ describe('a server whose disk is full', { skip }, () => {
     await server.stop();
   });
 
-  it('does not start, with an error that names the full disk', { timeout: 60_000 }, async () => {
+  it('answers 507 to uploads and goes on without its log while their disk is full, and uses both again with free space', {
+    timeout: 120_000,
+  }, async () => {
+    rmSync(filler(), { force: true });
+    const logFile = join(disk, 'hearth.log');
+    const logConfig = join(folder, 'log.yaml');
+    const handlers = { file: { class: 'logging.FileHandler', filename: logFile } };
+    writeFileSync(
+      logConfig,
+      stringify({ version: 1, handlers, root: { level: 'DEBUG', handlers: ['file'] } }),
+    );
+    const paths = configure(join(folder, 'elsewhere'), {
+      media_store_path: join(disk, 'media'),
+      log_config: logConfig,
+    });
+    const server = await startProcess(paths);
+    running = server;
+    const register = { username: 'ann', password: 'correct horse', auth: { type: 'm.login.dummy' } };
+    const account = await server.api('POST', `${client}/register`, { body: register });
+    const token = String(account.body['access_token']);
+    const room = await server.api('POST', `${client}/createRoom`, { token, body: {} });
+    const roomPath = `${client}/rooms/${encodeURIComponent(String(room.body['room_id']))}`;
+    const upload = () =>
+      server.api('POST', '/_matrix/media/v3/upload', {
+        token,
+        body: Buffer.alloc(200_000, 'image'),
+        headers: { 'content-type': 'text/plain' },
+      });
+    const stored = await upload();
+    assert.equal(stored.status, 200, stored.raw);
+
+    fill();
+    const refused = await upload();
+    assert.deepEqual(
+      [refused.status, refused.body],
+      [507, { errcode: 'M_UNKNOWN', error: 'The server has no disk space left to store files' }],
+    );
+    let sent = 0;
+    await eventually('the report about the log', async () => {
+      const answer = await server.api('PUT', `${roomPath}/send/m.room.message/${sent}`, {
+        token,
+        body: { msgtype: 'm.text', body: 'Hello' },
+      });
+      assert.equal(answer.status, 200, answer.raw);
+      sent += 1;
+      return server.errors() !== '';
+    });
+    assert.match(server.errors(), /^hearth: cannot write the log \S+hearth\.log: ENOSPC[^\n]+\n$/);
+    assert.equal((await fetch(`${server.url}/health`)).status, 200, 'the database can be written');
+
+    rmSync(filler());
+    const again = await upload();
+    assert.equal(again.status, 200, again.raw);
+    for (const { body } of [stored, again]) {
+      const path = `/_matrix/client/v1/media/download/${String(body['content_uri']).slice('mxc://'.length)}`;
+      assert.equal((await server.api('GET', path, { token })).raw.length, 200_000);
+    }
+    await server.stop();
+    const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n');
+    const logged = lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg, url }) => msg === 'Request' && /m\.room\.message/.test(url));
+    assert.equal(
+      logged.length,
+      sent,
+      'lines from the time of the full disk are written later, and none is torn',
+    );
+  });
+
+  it('fails to start on a full disk, with an error that names it', { timeout: 120_000 }, async () => {
     const databases = { empty: 'new.db', used: 'used.db' };
     for (const [name, file] of Object.entries(databases)) {
       rmSync(filler(), { force: true });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
-import { serverDatabases } from '../support/databases/databases.ts';
+import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 const client = '/_matrix/client/v3';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`metrics of a running server on ${database}`, () => {
     let server: TestServer;
     const localhost = { type: 'http' as const, port: 0, bind_addresses: ['127.0.0.1'] };
@@ -41,7 +41,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return line === undefined ? undefined : Number(line.slice(series.length + 1));
     };
 
-    it('have series for durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
+    it('has series for durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
       const { token } = await server.register('ann');
       await server.register('bob');
       const room = await server.api('POST', `${client}/createRoom`, { token, body: {} });
@@ -110,7 +110,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('have series for each cache: size, bytes, maximum bytes, hits and misses', async () => {
+    it('has series for each cache: size, bytes, maximum bytes, hits and misses', async () => {
       const text = await scrape();
       const names = (metric: string) =>
         [...text.matchAll(new RegExp(`^${metric}\\{name="([^"]+)"\\}`, 'gm'))].map(([, name]) => name);
@@ -126,7 +126,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('are read without a scan of the database at each scrape', async () => {
+    it('reads metrics without a scan of the database at each scrape', async () => {
       const scans = (text: string) => seriesValue(text, 'server_database_statements_total{purpose="scan"}');
       await scrape();
       const before = scans(await scrape());
@@ -134,7 +134,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(scans(await scrape()), before);
     });
 
-    it('have labels with few values: no user ids, room ids or IP addresses', async () => {
+    it('has labels with few values: no user ids, room ids or IP addresses', async () => {
       const text = await scrape();
       assert.doesNotMatch(text, /@ann|@bob|!\w|127\.0\.0\.1/);
       const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Client } from 'pg';
 import { stringify } from 'yaml';
-import { connectionTo, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts';
+import type { PostgresServer } from '../support/databases/postgres-server.ts';
+import {
+  administer,
+  createRoom,
+  installedPostgres as installed,
+  postgresOption,
+  register,
+  startInstalledPostgres,
+  startRestored,
+  syncToken,
+} from './restored-postgres.ts';
 import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
-
-const client = '/_matrix/client/v3';
-
-/** The folder of an installed PostgreSQL with its client tools; `undefined` if none is installed. */
-const installed = globSync('/usr/{lib/postgresql,pgsql,local/pgsql}{,-*}{,/*}/bin/pg_dump')
-  .map((file) => join(file, '..'))
-  .toSorted()
-  .findLast((folder) => ['initdb', 'postgres', 'pg_restore'].every((name) => existsSync(join(folder, name))));
 
 describe('hearth backup and hearth restore on PostgreSQL', () => {
   let folder = '';
@@ -23,11 +24,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
   let running: ServerProcess | undefined;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-backup-'));
-    postgres = await startPostgres(
-      installed === undefined
-        ? undefined
-        : { initdb: join(installed, 'initdb'), postgres: join(installed, 'postgres') },
-    );
+    postgres = await startInstalledPostgres();
   });
   after(async () => {
     await running?.kill();
@@ -35,53 +32,22 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const administer = async (statement: string) => {
-    const connection = new Client(connectionTo(postgres.port));
-    await connection.connect();
-    await connection.query(statement);
-    await connection.end();
-  };
-  const databaseOption = (name: string) => {
-    const { database, ...args } = connectionTo(postgres.port, name);
-    return { database: { name: 'psycopg2', args: { ...args, dbname: database } } };
-  };
+  const databaseOption = (name: string) => postgresOption(postgres.port, name);
   const configured = (directory: string, database: string) =>
     configure(join(folder, directory), databaseOption(database));
-  const register = async (server: ServerProcess) => {
-    const body = { username: 'ann', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-    const answer = await server.api('POST', `${client}/register`, { body });
-    assert.equal(answer.status, 200, answer.raw);
-    return String(answer.body['access_token']);
-  };
-  const createRoom = async (server: ServerProcess, token: string) => {
-    const answer = await server.api('POST', `${client}/createRoom`, { token, body: {} });
-    assert.equal(answer.status, 200, answer.raw);
-  };
-  const syncToken = async (server: ServerProcess, token: string) =>
-    String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
-
-  /** Checks that a client with a sync token from after the backup can continue at the restored server. */
-  async function goesOn(paths: readonly string[], token: string, since: string): Promise<void> {
-    const server = await startProcess(paths);
-    running = server;
-    const quiet = await server.api('GET', `${client}/sync`, { token, query: { since, timeout: 0 } });
-    assert.equal(quiet.status, 200, quiet.raw);
-    await createRoom(server, token);
-    const next = await server.api('GET', `${client}/sync`, { token, query: { since, timeout: 0 } });
-    assert.equal(Object.keys((next.body['rooms'] as { join: object }).join).length, 1);
-    await server.stop();
-  }
+  const create = (name: string, template = 'template0') =>
+    administer(postgres.port, `create database ${name} template ${template}`);
 
   it('prepares a database that other tools have restored for clients with sync tokens from after the backup', {
     timeout: 120_000,
   }, async () => {
-    await administer('create database first template template0');
+    await create('first');
     const paths = configured('first', 'first');
     let server = await startProcess(paths);
     running = server;
     const token = await register(server);
     await server.stop();
-    await administer('create database copied template first');
+    await create('copied', 'first');
     server = await startProcess(paths);
     running = server;
     for (let count = 0; count < 3; count += 1) await createRoom(server, token);
@@ -96,11 +62,14 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     ]);
     assert.deepEqual([prepared.code, prepared.err], [0, '']);
     assert.match(prepared.out, /^The restored database is ready/);
-    await goesOn(restored, token, since);
+    running = await startRestored(restored, token, since);
+    await running.stop();
   });
 
-  it('runs pg_dump and pg_restore, or names the tool that is missing', { timeout: 120_000 }, async () => {
-    await administer('create database second template template0');
+  it('runs pg_dump and pg_restore, or names the tool that is missing; a killed restore leaves no database that starts, and goes on', {
+    timeout: 120_000,
+  }, async () => {
+    await create('second');
     const paths = configured('second', 'second');
     const flags = paths.flatMap((path) => ['-c', path]);
     const missing = await hearth(['backup', join(folder, 'none'), ...flags], { PATH: folder });
@@ -131,11 +100,33 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     await server.kill();
     const full = await hearth(['restore', backup, ...flags], env);
     assert.equal(full.code, 1);
-    assert.match(full.err, /already exists[\s\S]*hearth: pg_restore failed with exit code 1/);
-    await administer('drop database second with (force)');
-    await administer('create database second template template0');
+    assert.match(
+      full.err,
+      /^hearth: the PostgreSQL database second on \S+ port \d+ is not empty\. .*createdb/,
+    );
+    await administer(postgres.port, 'drop database second with (force)');
+    await create('second');
+    const killed = await hearth(['restore', backup, ...flags], {
+      PATH: `${killingTools(installed)}:${env.PATH}`,
+    });
+    assert.equal(killed.code, null, 'the command is killed after the transaction of pg_restore');
+    const refused = await hearth(['serve', ...flags]);
+    assert.match(
+      refused.err,
+      /this database is incomplete: its restore from \S+ was interrupted; call the same "hearth restore" again/,
+    );
     const restored = await hearth(['restore', backup, ...flags], env);
     assert.deepEqual([restored.code, restored.err], [0, '']);
-    await goesOn(paths, token, since);
+    running = await startRestored(paths, token, since);
+    await running.stop();
   });
+
+  /** Returns a folder with a pg_restore that kills the process that has called it, as soon as it has restored the contents. */
+  function killingTools(tools: string): string {
+    const directory = join(folder, 'killing');
+    mkdirSync(directory);
+    const script = `#!/bin/sh\n${join(tools, 'pg_restore')} "$@"\ncase "$*" in *--list*) ;; *) kill -9 $PPID ;; esac\n`;
+    writeFileSync(join(directory, 'pg_restore'), script, { mode: 0o755 });
+    return directory;
+  }
 });

@@ -36,6 +36,8 @@ export interface ServerProcess {
   readonly url: string;
   /** Returns the standard output of the server until now. */
   readonly log: () => string;
+  /** Returns the standard error of the server until now. */
+  readonly errors: () => string;
   api(method: string, path: string, request?: ApiRequest): Promise<ApiAnswer>;
   /** Kills the process by SIGKILL, like a crash. */
   kill(): Promise<void>;
@@ -74,11 +76,15 @@ export function configure(directory: string, more: object = {}): readonly string
   return [file, override];
 }
 
-/** Starts the server of a configuration and waits until it serves. */
-export async function startProcess(paths: readonly string[]): Promise<ServerProcess> {
+/** Starts the server of a configuration and waits until it serves. @param variables of its environment, besides those of the test */
+export async function startProcess(
+  paths: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<ServerProcess> {
   const flags = paths.flatMap((path) => ['-c', path]);
   const main = await builtHearth();
-  const child = spawn(process.execPath, [main, 'serve', ...flags], { stdio: 'pipe' });
+  const env = { ...process.env, ...variables };
+  const child = spawn(process.execPath, [main, 'serve', ...flags], { stdio: 'pipe', env });
   let [out, err] = ['', ''];
   child.stdout.on('data', (chunk) => {
     out += String(chunk);
@@ -103,6 +109,7 @@ export async function startProcess(paths: readonly string[]): Promise<ServerProc
     process: child,
     url,
     log: () => out,
+    errors: () => err,
     api: (method, path, request) => callApi(url, method, path, request),
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

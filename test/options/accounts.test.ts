@@ -314,6 +314,37 @@ describe('options of accounts', () => {
   it('limits the rate of logins by address [option: rc_login.address]', () =>
     expectLimit('address', (i) => login(`user${i}`)));
 
+  it('limits logins and registrations of all addresses of one IPv6 network together', async () => {
+    const two = { per_second: 0.001, burst_count: 2 };
+    const lax = { per_second: 1, burst_count: 100 };
+    const rc_login = { address: two, account: lax, failed_attempts: lax };
+    const rateLimits = { rc_login, rc_registration: two };
+    await start({}, { rateLimits, http: forwardedListener });
+    const from = (address: string, path: string, body: object) =>
+      server.api('POST', v3(path), { headers: { 'x-forwarded-for': address }, body });
+    const attempts: Record<string, (address: string, i: number) => Promise<ApiAnswer>> = {
+      login: (address, i) =>
+        from(address, '/login', {
+          type: 'm.login.password',
+          identifier: { type: 'm.id.user', user: `x${i}` },
+          password: 'x',
+        }),
+      registration: (address, i) =>
+        from(address, '/register', {
+          username: `y${i}`,
+          password: 'correct horse',
+          auth: { type: 'm.login.dummy' },
+        }),
+    };
+    for (const [name, attempt] of Object.entries(attempts)) {
+      for (let i = 1; i <= 2; i++)
+        assert.notEqual((await attempt(`2001:db8:0:1::${i}`, i)).status, 429, name);
+      assert.equal((await attempt('2001:db8:0:1:ffff::3', 3)).status, 429, name);
+      assert.notEqual((await attempt('::ffff:192.0.2.1', 4)).status, 429, name);
+      assert.notEqual((await attempt('2001:db8:0:2::1', 5)).status, 429, name);
+    }
+  });
+
   it('limits the rate of logins by account [option: rc_login.account]', () =>
     expectLimit('account', () => login('alice')));
 

@@ -44,7 +44,7 @@ describe('auto-join rooms', () => {
     return { userId: String(body['user_id']), deviceId: '', token: String(body['access_token']) };
   };
 
-  it('are created for the first user and joined by later users, but not by guests when that is off [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are created for the first user and joined by later users, but not by guests when that is off [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
     await start({
       auto_join_rooms: ['#lobby:test', '#elsewhere:other.example', '#news:test'],
       autocreate_auto_join_rooms_federated: false,
@@ -66,7 +66,7 @@ describe('auto-join rooms', () => {
     assert.deepEqual(await roomsOf(earlyGuest), []);
   });
 
-  it('are joined by guests at registration or when they become users [option: auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are joined by guests at registration or when they become users [option: auto_join_rooms_for_guests]', async () => {
     for (const forGuests of [false, true]) {
       await start({ auto_join_rooms: ['#lobby:test'], auto_join_rooms_for_guests: forGuests });
       const [room] = await joined(await server.register('alice'), 1);
@@ -89,7 +89,7 @@ describe('auto-join rooms', () => {
     }
   });
 
-  it('are not created when that is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are not created when that is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
     await start({ auto_join_rooms: ['#lobby:test'], autocreate_auto_join_rooms: false });
     const alice = await server.register('alice');
     const body = { room_alias_name: 'lobby', preset: 'public_chat' };
@@ -100,7 +100,7 @@ describe('auto-join rooms', () => {
     assert.deepEqual(await roomsOf(alice), [made.body['room_id']]);
   });
 
-  it('are created private with invites by the configured user [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
+  it('auto-join rooms are created private with invites by the configured user [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
     for (const preset of ['private_chat', 'trusted_private_chat'] as const) {
       await start({
         auto_join_rooms: ['#lobby:test'],

@@ -58,7 +58,7 @@ it('bounds the event cache by its size times the global factor, also after a rel
   assert.deepEqual(await cachedEvents(500, 1), [400, 250]);
 });
 
-it('bounds the event cache by its bytes as well, however large the events of one user are [option: event_cache_size]', async () => {
+it('bounds the event cache by bytes as well, so that large events do not fill the memory [option: event_cache_size]', async () => {
   const [before, after] = await cachedEvents(10_000, 0.5, 'x'.repeat(60_000));
   // 32 MiB at this factor; an event counts twice, because its text for clients is cached as well.
   assert.ok(before > 200 && before < 280, `${before} events`);

@@ -3,13 +3,13 @@ import { afterEach, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
 import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
 import { openContents } from '../support/databases/database-contents.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
 
 const minute = 60_000;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('rooms that all members have forgotten', () => {
     let server: TestServer;
     let clock: ManualClock;
@@ -61,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
       await client.membership('forget', room);
     };
 
-    it('are deleted after the retention period, counted from the last forget [option: forgotten_room_retention_period]', async () => {
+    it('forgotten rooms are deleted after the retention period, counted from the last forget [option: forgotten_room_retention_period]', async () => {
       const { anna, ben, room } = await start(7 * minute);
       await forget(anna, room);
       clock.advance(8 * minute);
@@ -80,7 +80,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.notEqual(again, room);
     });
 
-    it('are not deleted when a user has joined again, or when there is no retention period', async () => {
+    it('forgotten rooms are not deleted when a user has joined again, or when there is no retention period', async () => {
       const { anna, ben, room } = await start(7 * minute);
       await forget(anna, room);
       await forget(ben, room);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../support/rooms/rooms.ts';
 import { startTestServer } from '../support/servers/server.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   it('freezes cached events at every depth only when the option is on [option: use_frozen_dicts]', async () => {
     for (const use_frozen_dicts of [true, false]) {
       const { engine, ...under } = await RoomsUnderTest.open(open, [], { options: { use_frozen_dicts } });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 import { registerAdmin } from '../support/users/register-admin.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
@@ -12,7 +12,7 @@ const tight = { per_second: 0.1, burst_count: 2 };
 /** More attempts than `tight` allows. */
 const attempts = 5;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('rate limit overrides of users', () => {
     let server: TestServer;
     let clock: ManualClock;
@@ -66,7 +66,7 @@ forServerDatabases(import.meta.url, (open) => {
         body: 'x',
       });
 
-    it('replace the limit of messages and of nothing else', async () => {
+    it('overrides replace the rate limit of messages and no other', async () => {
       assert.deepEqual(await ask('GET'), {});
       assert.equal(await countAllowed(say(anna!)), 2);
       const override = { messages_per_second: 1, burst_count: 4 };
@@ -111,7 +111,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await countAllowed(say(anna!)), 2);
     });
 
-    it('refuse with 429, retry_after_ms and a Retry-After header', async () => {
+    it('an override refuses requests above its rate with 429, retry_after_ms and a Retry-After header', async () => {
       await countAllowed(say(ben!));
       const send = `${server.baseUrl}/_matrix/client/v3/rooms/${enc(room)}/send/m.room.message/refused`;
       const headers = { authorization: `Bearer ${ben!.token}` };
@@ -122,7 +122,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(refused.headers.get('retry-after'), '10');
     });
 
-    it('can be set by administrators only, with valid values, for existing local users', async () => {
+    it('overrides can be set by administrators only, with valid values, for existing local users', async () => {
       const codeOf = async (client: TestClient, userId: string, body: object = {}) => {
         const answer = await client.ask('POST', path(userId), body);
         return [answer.status, answer.body['errcode']];

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { loadConfigurationSources } from '../../src/configuration/load.ts';
 
 describe('the client secret of an OpenID Connect provider', () => {
-  it('is read from a file [option: oidc_providers[].client_secret_path]', () => {
+  it('the client secret of an OpenID Connect provider is read from a file [option: oidc_providers[].client_secret_path]', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-secret-'));
     writeFileSync(join(folder, 'secret'), 'the secret\n');
     const path = JSON.stringify(join(folder, 'secret'));

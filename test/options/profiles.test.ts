@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('options about the visibility of profiles', () => {
     let server: TestServer;
     afterEach(() => server.stop());
@@ -23,7 +23,7 @@ forServerDatabases(import.meta.url, (open) => {
         ['', '/displayname'].map(async (field) => (await viewer.call('GET', path(of, field))).status),
       );
 
-    it('show a profile only to users who currently share a room with its owner (limit_profile_requests_to_users_who_share_rooms)', async () => {
+    it('limit_profile_requests_to_users_who_share_rooms shows a profile only to users who currently share a room with its owner', async () => {
       const { anna, ben } = await start({ limit_profile_requests_to_users_who_share_rooms: true });
       assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
       assert.deepEqual(await statusesOf(ben, ben), [200, 200]);
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('show profiles only to requests with a valid access token (require_auth_for_profile_requests)', async () => {
+    it('require_auth_for_profile_requests shows profiles only to requests with a valid access token', async () => {
       const { anna, ben } = await start({ require_auth_for_profile_requests: true });
       assert.deepEqual(await statusesOf(ben, anna), [200, 200]);
       for (const field of ['', '/displayname', '/m.tz']) {

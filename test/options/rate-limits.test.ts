@@ -52,14 +52,14 @@ describe('rate limits of rooms', () => {
     assert.equal((await attempt(2)).status, 200);
   }
 
-  it('limit messages by sender [option: rc_message]', async () => {
+  it('limits messages by sender [option: rc_message]', async () => {
     const [alice] = await start({ rc_message: tight }, 'alice');
     const here = await room(alice!);
     clock.advance(60_000);
     await expectLimit((i) => send(alice!, here, i));
   });
 
-  it("limit redactions of other users' messages separately from messages [option: rc_admin_redaction]", async () => {
+  it("limits redactions of other users' messages separately from messages [option: rc_admin_redaction]", async () => {
     const [alice, bob] = await start({ rc_message: lax, rc_admin_redaction: tight }, 'alice', 'bob');
     const here = await room(alice!);
     await join(bob!, here);
@@ -74,13 +74,13 @@ describe('rate limits of rooms', () => {
     await expectLimit((i) => redact(sent, i));
   });
 
-  it('limit joins by user [option: rc_joins.local]', async () => {
+  it('limits joins by user [option: rc_joins.local]', async () => {
     const [alice, bob] = await start({ rc_joins: { local: tight } }, 'alice', 'bob');
     const places = await rooms(alice!);
     await expectLimit((i) => join(bob!, places[i]!));
   });
 
-  it('limit joins by room [option: rc_joins_per_room]', async () => {
+  it('limits joins by room [option: rc_joins_per_room]', async () => {
     const [alice, ...others] = await start({ rc_joins_per_room: tight }, 'alice', 'bob', 'carol', 'dave');
     const here = await room(alice!);
     clock.advance(60_000);
@@ -89,27 +89,27 @@ describe('rate limits of rooms', () => {
 
   const invites = { per_room: lax, per_user: lax, per_issuer: lax };
 
-  it('limit invites by room [option: rc_invites.per_room]', async () => {
+  it('limits invites by room [option: rc_invites.per_room]', async () => {
     const limits = { rc_invites: { ...invites, per_room: tight } };
     const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
     const here = await room(alice!);
     await expectLimit((i) => invite(alice!, here, others[i]!));
   });
 
-  it('limit invites by invited user [option: rc_invites.per_user]', async () => {
+  it('limits invites by invited user [option: rc_invites.per_user]', async () => {
     const [alice, bob] = await start({ rc_invites: { ...invites, per_user: tight } }, 'alice', 'bob');
     const places = await rooms(alice!);
     await expectLimit((i) => invite(alice!, places[i]!, bob!));
   });
 
-  it('limit invites by inviter [option: rc_invites.per_issuer]', async () => {
+  it('limits invites by inviter [option: rc_invites.per_issuer]', async () => {
     const limits = { rc_invites: { ...invites, per_issuer: tight } };
     const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
     const places = await rooms(alice!);
     await expectLimit((i) => invite(alice!, places[i]!, others[i]!));
   });
 
-  it('limit new rooms by creator [option: rc_room_creation]', async () => {
+  it('limits new rooms by creator [option: rc_room_creation]', async () => {
     const [alice] = await start({ rc_room_creation: tight }, 'alice');
     await expectLimit(() => post(alice!, '/createRoom'));
   });

@@ -63,7 +63,7 @@ describe('options of registration', () => {
       assert.deepEqual([failed.status, failed.body['errcode'], failed.body['completed']], [401, errcode, []]);
     }
     assert.deepEqual((await solve('solved 1')).body['completed'], ['m.login.recaptcha']);
-    assert.deepEqual(captcha.asked.at(-1), {
+    assert.deepEqual(captcha.verifications.at(-1), {
       secret: 'the private key',
       response: 'solved 1',
       remoteip: '127.0.0.1',
@@ -89,9 +89,9 @@ describe('options of registration', () => {
     assert.equal((await solve()).status, 401);
     await server?.stop();
     await start(captchaOptions(), {});
-    const asked = captcha.asked.length;
+    const asked = captcha.verifications.length;
     assert.equal((await solve()).status, 502);
-    assert.equal(captcha.asked.length, asked);
+    assert.equal(captcha.verifications.length, asked);
   });
 
   it('reads the keys of the CAPTCHA from files [option: recaptcha_public_key_path, recaptcha_private_key_path]', async () => {
@@ -201,6 +201,8 @@ describe('options of registration', () => {
       (await page('', { headers: { 'accept-language': 'fr, de-CH;q=0.8' } })).text,
       '<h1>Sei nett</h1>',
     );
+    const german = { headers: { 'accept-language': 'de' } };
+    assert.equal((await page('?v=1.6', german)).text, '<h1>Be kinder</h1>', 'it is not translated');
     for (const [query, status] of [
       ['?v=9', 404],
       ['?v=..%2Fsecret', 400],
@@ -213,7 +215,11 @@ describe('options of registration', () => {
     assert.match((await page(`?u=alice&h=${h}`)).text, new RegExp(`alice ${h}</form>agreed$`));
     assert.equal((await page(`?u=alice&h=${h}&v=1.6`)).text, '<h1>Be kinder</h1>');
     const send = (fields: Record<string, string>) =>
-      page('', { method: 'POST', body: new URLSearchParams({ v: '1.6', u: 'alice', ...fields }) });
+      page('', {
+        method: 'POST',
+        body: new URLSearchParams({ v: '1.6', u: 'alice', ...fields }),
+        ...german,
+      });
     assert.equal((await send({ h: 'guess' })).status, 403);
     assert.equal((await send({ u: 'bob', h })).status, 403);
     assert.equal((await send({ h })).text, '<h1>Thank you</h1>');

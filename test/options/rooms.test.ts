@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import {
   type ApiAnswer,
   type ConfigurationOverrides,
@@ -14,7 +14,7 @@ type Content = Readonly<Record<string, unknown>>;
 type Event = Readonly<Record<string, unknown>>;
 
 /** Options about rooms, tested on a whole homeserver. */
-forServerDatabases(import.meta.url, (open) =>
+forSelectedDatabases(import.meta.url, (open) =>
   describe('options of rooms', () => {
     let server: TestServer;
     afterEach(() => server.stop());

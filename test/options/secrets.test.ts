@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,5 +83,19 @@ describe('options of secrets', () => {
   it('keeps the sessions of guests over a restart without a configured key, by the signing key', async () => {
     const guest = await withServer({}, (base) => register(base, '?kind=guest', {}));
     assert.equal(await withServer({}, (base) => whoami(base, guest)), 200);
+  });
+
+  it('computes TURN credentials from the secret in a file [option: turn_shared_secret_path]', async () => {
+    writeFileSync(join(folder, 'turn'), 'the TURN secret\n');
+    const options = {
+      turn_uris: ['turn:turn.example.org'],
+      turn_shared_secret_path: join(folder, 'turn'),
+    };
+    const { username, password } = await withServer(options, async (base) => {
+      const token = await register(base, '?kind=guest', {});
+      return (await callApi(base, 'GET', '/_matrix/client/v3/voip/turnServer', { token })).body;
+    });
+    const expected = createHmac('sha1', 'the TURN secret').update(String(username)).digest('base64');
+    assert.equal(password, expected);
   });
 });

@@ -6,7 +6,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { writeSigningKeys } from '../../src/protocol/index.ts';
 import type { RoomTables } from '../../src/room-engine/tables.ts';
-import { forServerDatabases } from '../support/databases/databases.ts';
+import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import {
   type ConfiguredServer,
@@ -58,7 +58,7 @@ async function makeRoom(base: string): Promise<{ userId: string; roomId: string 
   return { userId: user_id!, roomId: room_id! };
 }
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   afterEach(() => server?.stop());
 
   it('stores data in the configured database, under the server name and signed with the configured key [option: server_name, signing_key_path, database.name, database.args.database, database.args.dbname, database.args.host, database.args.port, database.args.user]', async () => {
@@ -86,7 +86,7 @@ forServerDatabases(import.meta.url, (open) => {
 describe('listeners', () => {
   afterEach(() => server?.stop());
 
-  it('apply compression, tags, forwarded addresses and request ids per listener [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
+  it('listeners apply compression, tags, forwarded addresses and request ids per listener [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
     const { addresses, log } = await start({
       enable_metrics: true,
       listeners: [
@@ -116,7 +116,7 @@ describe('listeners', () => {
     assert.match(String(of('plain')['request']), /^GET-\d+$/);
   });
 
-  it('serve metrics only when they are enabled [option: enable_metrics]', async () => {
+  it('listeners serve metrics only when they are enabled [option: enable_metrics]', async () => {
     const listeners = [{ ...localhost, type: 'metrics' }];
     const measurements = async (enable_metrics: boolean) => {
       const { addresses } = await start({ enable_metrics, listeners });

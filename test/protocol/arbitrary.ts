@@ -1,13 +1,14 @@
 /** Generators for property tests of the protocol. */
 import fc from 'fast-check';
 import { type EventDraft, type JsonValue, type RoomVersion, roomVersions } from '../../src/protocol/index.ts';
+import { codePoint } from '../support/inputs/code-point.ts';
 
 /**
  * Text that can be encoded as UTF-8, with characters that are special in sorting, escaping or object keys.
  */
 export const anyText = fc.oneof(
   fc.string({ unit: 'grapheme-ascii' }),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: codePoint }),
   fc.constantFrom(
     '',
     '__proto__',

@@ -26,7 +26,7 @@ export interface Endpoint {
    * Returns everything that the endpoint shows of the scenario's room, in any form that contains the marks.
    */
   read(client: TestClient, scenario: Scenario): Promise<string>;
-  /** The marks that must be in it; other marks must not. */
+  /** Returns the marks that the result of `read` must contain; it must contain no others. */
   expected(access: Access): readonly string[];
 }
 
@@ -67,9 +67,9 @@ const markOfId = ({ events }: Scenario, text: string) => {
   return [...events].find(([, eventId]) => eventId === event_id)?.[0] ?? '';
 };
 
-const whole = { room: { include_leave: true, timeline: { limit: 100 } } };
+const fullTimeline = { room: { include_leave: true, timeline: { limit: 100 } } };
 
-const nothing = () => [];
+const noMarks = () => [];
 
 /** Endpoints by the `operationId` of the specification, or by a description. */
 export const endpoints: Readonly<Record<string, Endpoint>> = {
@@ -196,13 +196,13 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   sync: {
     read: async (client) =>
-      textOf((await client.sync(undefined, { filter: whole })).rooms ?? {}) +
-      textOf((await client.sync(undefined, { filter: whole, use_state_after: true })).rooms ?? {}),
+      textOf((await client.sync(undefined, { filter: fullTimeline })).rooms ?? {}) +
+      textOf((await client.sync(undefined, { filter: fullTimeline, use_state_after: true })).rooms ?? {}),
     expected: (access) => [...syncedHistory(access), ...nameAtJoin(access), ...strippedStateName(access)],
   },
   'sync from a token before the scenario': {
     read: async (client, { tokens }) =>
-      textOf((await client.sync(tokens.start, { filter: whole })).rooms ?? {}),
+      textOf((await client.sync(tokens.start, { filter: fullTimeline })).rooms ?? {}),
     expected: (access) => [...syncedHistory(access), ...nameAtJoin(access), ...strippedStateName(access)],
   },
   'sliding sync': {
@@ -249,18 +249,18 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       (await getPath(client, v1(`/rooms/${enc(roomId)}/hierarchy`))),
     expected: summaryName,
   },
-  getPublicRooms: { read: (client) => get(client, '/publicRooms'), expected: nothing },
+  getPublicRooms: { read: (client) => get(client, '/publicRooms'), expected: noMarks },
   queryPublicRooms: {
     read: async (client) => textOf((await client.call('POST', '/publicRooms', {})).body),
-    expected: nothing,
+    expected: noMarks,
   },
   searchUserDirectory: {
     read: async (client) => (await client.call('POST', '/user_directory/search', { search_term: 'mk' })).raw,
-    expected: nothing,
+    expected: noMarks,
   },
   getUserProfile: {
     read: (client, { sender }) => get(client, `/profile/${enc(sender.id)}`),
-    expected: nothing,
+    expected: noMarks,
   },
   'thread subscriptions': {
     read: (client, scenario) =>
@@ -283,7 +283,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       // Typing ends after two minutes, which a busy machine may have needed since the scenario.
       const typing = { typing: true, timeout: 120_000 };
       await owner.do('PUT', `/rooms/${enc(roomId)}/typing/${enc(owner.id)}`, typing);
-      const text = JSON.stringify((await client.sync(undefined, { filter: whole })).rooms ?? {});
+      const text = JSON.stringify((await client.sync(undefined, { filter: fullTimeline })).rooms ?? {});
       const extensions = { typing: { enabled: true }, receipts: { enabled: true } };
       const lists = { all: { ranges: [[0, 99]], timeline_limit: 1, required_state: [] } };
       const sliding = (await new SlidingClient(client, 'ephemeral').sync({ lists, extensions })).extensions;
@@ -330,7 +330,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
     read: async (client) =>
       (await getPath(client, '/_matrix/client/unstable/org.matrix.msc4140/delayed_events')) +
       (await getPath(client, v1('/delayed_events'))),
-    expected: nothing,
+    expected: noMarks,
   },
   'getRoomSummary under its unstable paths': {
     read: async (client, { roomId }) =>
@@ -359,16 +359,16 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   getAccountData: {
     read: (client, { owner }) => get(client, `/user/${enc(owner.id)}/account_data/org.example.private`),
-    expected: nothing,
+    expected: noMarks,
   },
   getAccountDataPerRoom: {
     read: (client, { owner, roomId }) =>
       get(client, `/user/${enc(owner.id)}/rooms/${enc(roomId)}/account_data/org.example.private`),
-    expected: nothing,
+    expected: noMarks,
   },
   getRoomTags: {
     read: (client, { owner, roomId }) => get(client, `/user/${enc(owner.id)}/rooms/${enc(roomId)}/tags`),
-    expected: nothing,
+    expected: noMarks,
   },
   getJoinedRooms: {
     read: async (client, { roomId, visibility }) =>

@@ -20,7 +20,7 @@ export function visiblePhases(access: Access): readonly Phase[] {
 }
 
 /**
- * Whether the viewer ignores the sender of such an event; state events are always shown. Source:
+ * Whether the viewer ignores the sender of events of a kind; state events are always shown. Source:
  * client-server API, "Ignoring Users".
  */
 const isIgnored = ({ viewer }: Access, kind: Kind) =>

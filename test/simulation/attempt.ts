@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 export type Answer<T> = { readonly value: T } | 'refused' | 'unanswered';
 
 /**
- * Has a server do what a client asks for. Never rejects; an error other than `MatrixError` is reported as a
+ * Runs a client's request at a server. Never rejects; an error other than `MatrixError` is reported as a
  * failure of the simulation.
  * @param what description for the trace when the request does not succeed
  */

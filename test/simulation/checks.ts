@@ -51,8 +51,8 @@ async function canBeCompleted(
 }
 
 /**
- * Since when a server has been in the room without interruption, in simulated milliseconds; servers outside
- * are absent.
+ * The times since which servers have been in the room without interruption, in simulated milliseconds;
+ * servers outside are absent.
  */
 export type JoinedSince = ReadonlyMap<string, number>;
 

@@ -81,7 +81,7 @@ export class EduTraffic {
     return this.#toDevice.repeat();
   }
 
-  /** Checks what must hold once the network has healed: messages, device keys and receipts have arrived. */
+  /** Checks that messages, device keys and receipts have arrived, once the network has healed. */
   async check(sees: Sees): Promise<void> {
     await this.#toDevice.check();
     await this.#keys.check(this.#roomId(), sees);

@@ -41,7 +41,7 @@ class ReceivedRequest extends Readable {
   override _read(): void {}
 }
 
-/** Stands for the `ServerResponse`, and collects what the server writes. */
+/** Stands for the `ServerResponse`, and collects the response that the server writes. */
 class CollectedResponse extends Writable {
   statusCode = 200;
   headersSent = false;
@@ -64,7 +64,7 @@ class CollectedResponse extends Writable {
 }
 
 /**
- * Has a server answer a request without a socket. @returns `undefined` when the server aborts the response
+ * Passes a request to a server without a socket. @returns `undefined` when the server aborts the response
  */
 export function answerLocally(
   listener: RequestListener,

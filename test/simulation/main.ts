@@ -1,7 +1,7 @@
 /**
  * Simulates many homeservers on an unreliable network. A seed decides everything that happens: `npm run
  * simulate -- --seed 7` prints the events of one run, `--seeds 500 --from 1` runs many seeds and names those
- * that fail, `--parts 2 --part 0` runs every second of them.
+ * that fail, `--parts 2 --part 0` runs every second of them. `--digest` and `--trace` print the digest and the events of each seed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     parts: { type: 'string', default: '1' },
     part: { type: 'string', default: '0' },
     digest: { type: 'boolean', default: false },
+    trace: { type: 'boolean', default: false },
   },
 });
 
@@ -30,8 +31,8 @@ process.on('unhandledRejection', (error) => {
   process.exitCode = 1;
 });
 
-async function one(seed: number, print: boolean): Promise<boolean> {
-  const { failures, digest } = await simulate(seed, template, print);
+async function one(seed: number): Promise<boolean> {
+  const { failures, digest } = await simulate(seed, template, values.trace || values.seed !== undefined);
   for (const failure of failures) process.stdout.write(`seed ${seed}: ${failure}\n`);
   if (values.digest) process.stdout.write(`seed ${seed}: ${digest}\n`);
   return failures.length === 0;
@@ -39,7 +40,7 @@ async function one(seed: number, print: boolean): Promise<boolean> {
 
 const template = await makeDatabaseTemplate(folder);
 if (values.seed !== undefined) {
-  process.exitCode = (await one(Number(values.seed), true)) ? 0 : 1;
+  process.exitCode = (await one(Number(values.seed))) ? 0 : 1;
 } else {
   const [from, count, parts, part] = [values.from, values.seeds, values.parts, values.part].map(Number) as [
     number,
@@ -52,7 +53,7 @@ if (values.seed !== undefined) {
   for (let seed = from; seed < from + count; seed++) {
     if (seed % parts !== part) continue;
     run += 1;
-    if (!(await one(seed, false))) failed.push(seed);
+    if (!(await one(seed))) failed.push(seed);
   }
   process.stdout.write(`${run} seeds, ${failed.length} failed: ${failed.join(' ')}\n`);
   if (failed.length > 0) {

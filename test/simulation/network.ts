@@ -47,7 +47,7 @@ export class Network {
   /** Network partitions: servers with different numbers do not reach each other. */
   #sides: ReadonlyMap<string, number> = new Map();
   conditions: NetworkConditions = reliableConditions;
-  /** Returns what a server answers in place of an answer; by default that answer. */
+  /** Replaces the answer of a server; by default returns it unchanged. */
   change: (to: string, request: LocalRequest, answer: LocalAnswer) => Promise<LocalAnswer> = async (
     _to,
     _request,

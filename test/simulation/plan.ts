@@ -29,7 +29,9 @@ export interface Plan {
   readonly isEncrypted: boolean;
   /** Number of actions that federate by EDU: see `edu-traffic.ts`. */
   readonly eduActions: number;
-  /** How often a state that a server answers names rejected power levels: from 0 to 1. */
+  /**
+   * Share of the answers with a state in which rejected power levels replace the current ones, from 0 to 1.
+   */
   readonly rejectedState: number;
 }
 

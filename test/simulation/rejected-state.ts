@@ -26,7 +26,7 @@ export class RejectedState {
   readonly #servers: readonly SimulatedServer[];
   readonly #dice: Dice;
   readonly #trace: Trace;
-  /** How often an answer is changed: from 0 to 1. */
+  /** Share of the answers that are changed, from 0 to 1. */
   readonly #chance: number;
   /** By the id of the power levels event that they would replace. */
   readonly #made = new Map<string, BuiltEvent>();
@@ -41,7 +41,7 @@ export class RejectedState {
     this.#chance = chance;
   }
 
-  /** Returns what a server answers instead. @param to the name of the server that is asked */
+  /** Returns the answer that a server sends instead. @param to the name of the server that is asked */
   async change(to: string, { path }: LocalRequest, answer: LocalAnswer): Promise<LocalAnswer> {
     const eventId = singleEvent.exec(path)?.[1];
     const asked = [...this.#made.values()].find(

@@ -12,7 +12,7 @@ interface EventRow {
   readonly redacted_by: number | null;
 }
 
-/** What one server has stored of a room. */
+/** The room as one server has stored it. */
 export interface View {
   readonly server: SimulatedServer;
   readonly run: Run;

@@ -66,7 +66,7 @@ export class Scheduler {
     }
   }
 
-  /** Runs immediates until only timers are left to wait for. */
+  /** Runs the callbacks of `immediately` until only timers are left. */
   async #runImmediates(): Promise<void> {
     for (;;) {
       await new Promise<void>((resolve) => void realSetImmediate(resolve));

@@ -26,7 +26,10 @@ export class SimulatedServer {
   #process: ServerProcess | undefined;
   #run: Run | undefined;
   #watchedRoomId: string | undefined;
-  /** Since when users of it have been in the watched room without interruption, in simulated milliseconds. */
+  /**
+   * Time since which users of this server have been in the watched room without interruption, in simulated
+   * milliseconds.
+   */
   joinedSince: number | undefined;
 
   constructor(

@@ -11,6 +11,7 @@ import {
   pendingWork,
   visibilityBetween,
 } from './checks.ts';
+import { closeConnections } from './connections.ts';
 import { EduTraffic } from './edu-traffic.ts';
 import { Scheduler } from './scheduler.ts';
 import { useScheduler } from './simulated-platform.ts';
@@ -43,6 +44,7 @@ export async function makeDatabaseTemplate(folder: string): Promise<string> {
     await database.close();
   };
   await scheduler.run(make());
+  closeConnections();
   return path;
 }
 

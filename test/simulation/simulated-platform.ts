@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import workers from 'node:worker_threads';
-import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
+import type { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
 import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
 import type {
   Request,
@@ -13,10 +13,13 @@ import type {
   WorkerOptions,
 } from '../../src/kernel/database/sqlite/protocol.ts';
 import { loadedSodium, type Sodium, signingWith } from '../../src/kernel/signing/sign-text.ts';
+import { takeConnection } from './connections.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** The disk of a process: database operations take time, and a crashed process does none. */
 export interface Disk {
+  /** Whether the process runs. */
+  readonly isAlive: boolean;
   /** Milliseconds until an operation runs. */
   delay(): number;
   /** Called before and after each write. @returns whether the process still runs */
@@ -50,9 +53,15 @@ class DatabaseThread {
   #runner: OperationRunner | undefined;
   #queue: (Request | 'close')[] = [];
   #isBusy = false;
+  #isClosed = false;
 
   constructor(answer: (message: ToWorkerClient) => void) {
     this.#answer = answer;
+  }
+
+  /** Whether this thread no longer uses its connection. */
+  get hasEnded(): boolean {
+    return this.#isClosed || this.#disk?.isAlive === false;
   }
 
   take(message: ToWorker): void {
@@ -67,7 +76,7 @@ class DatabaseThread {
   #open({ file, access }: WorkerOptions): void {
     this.#disk = disks.get(file.path);
     this.#isWriting = access === 'writing';
-    this.#connection = new SqliteConnection(file, access);
+    this.#connection = takeConnection(file, access, this);
     this.#runner = new OperationRunner(this.#connection, access);
   }
 
@@ -80,7 +89,7 @@ class DatabaseThread {
 
   #do(message: Request | 'close'): void {
     if (message === 'close') {
-      this.#connection?.close();
+      this.#isClosed = true;
       this.#isBusy = false;
       this.#answer('closed');
       return;
@@ -90,7 +99,7 @@ class DatabaseThread {
     if (this.#isProcessAlive()) {
       this.#answer({ id: message.id, results });
       this.#next();
-    } else this.#connection?.close();
+    }
   }
 
   #isProcessAlive(): boolean {

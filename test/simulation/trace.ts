@@ -1,4 +1,4 @@
-/** Readable log of a simulation: when, where and what. */
+/** Readable log of a simulation: a line for each event, with its time and its server. */
 export class Trace {
   readonly lines: string[] = [];
   readonly #elapsed: () => number;

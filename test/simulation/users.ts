@@ -98,7 +98,7 @@ export class Users {
     await Promise.all(actions);
   }
 
-  /** Has the users of each server that is not in the room try to join. */
+  /** Makes the users of each server that is not in the room try to join. */
   async joinAllServers(): Promise<void> {
     for (const server of this.#world.servers) {
       const head = await server.run?.rooms.engine.heads.get(this.roomId);
@@ -107,7 +107,7 @@ export class Users {
     }
   }
 
-  /** Has a user do something, if the server runs. Never rejects. */
+  /** Performs an action of a user, if the server runs. Never rejects. */
   async act(server: SimulatedServer, userId: string, name: ActionName, target?: string): Promise<void> {
     const { trace, scheduler } = this.#world;
     const { run } = server;

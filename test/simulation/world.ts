@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { closeConnections } from './connections.ts';
 import { Network, reliableConditions } from './network.ts';
 import { type Plan, planOf } from './plan.ts';
 import { Dice } from './random.ts';
@@ -25,7 +26,7 @@ export class World {
   readonly trace: Trace;
   readonly network: Network;
   readonly servers: readonly SimulatedServer[];
-  /** Descriptions of everything that a check has found wrong. */
+  /** Descriptions of all mistakes that checks have found. */
   readonly failures: string[] = [];
   readonly #folder: string;
   /** While it is false, crashed servers are restarted only after some time. */
@@ -78,7 +79,7 @@ export class World {
     this.network.conditions = this.plan.conditions;
   }
 
-  /** Has each server record since when it is in this room. */
+  /** Makes each server record since when it has been joined to this room. */
   watch(roomId: string): void {
     for (const server of this.servers) server.watch(roomId);
   }
@@ -112,7 +113,7 @@ export class World {
     }
   }
 
-  /** Crashes and restarts every server, so that only what is on their disks remains. */
+  /** Crashes and restarts every server, so that only the data on their disks remains. */
   async restart(): Promise<void> {
     for (const server of this.servers) {
       server.crashAfter(0);
@@ -123,6 +124,7 @@ export class World {
 
   remove(): void {
     for (const server of this.servers) server.crashAfter(0);
+    closeConnections();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 

@@ -18,14 +18,14 @@ type Options = Pick<AccountOptions, 'user_consent' | 'server_name'>;
 
 const path = '/_proto/consent';
 
-/** The language of the templates when the browser asks for none that exists. */
-const usualLanguage = 'en';
+/** The language of a template when the browser asks for none that has it. */
+const defaultLanguage = 'en';
 
 const versionForm = /^[\w.-]{1,64}$/;
 
 /**
- * Shows the policy of `user_consent`: to everyone, and with a signed link (`u`, `h`) a form by which the user agrees.
- * Nothing without `template_dir`. Parameters and values of the templates are those of the reference server.
+ * Serves the policy of `user_consent` without authentication, and with a signed link (`u`, `h`) a form by which the user
+ * agrees. Returns no routes without `template_dir`. Parameters and values of the templates are those of the reference server.
  */
 export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options: Options): Route[] {
   const folder = options.user_consent?.template_dir ?? null;
@@ -33,12 +33,20 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
   const currentVersion = options.user_consent?.version ?? undefined;
   const languages = languagesIn(folder);
 
-  const show = (
-    language: string,
+  /** Returns the first language that the browser accepts and that has a template. @throws MatrixError M_NOT_FOUND */
+  const languageOf = (name: string, accepted: string | string[] | undefined): string => {
+    const hasTemplate = (language: string) =>
+      languages.has(language) && existsSync(join(folder, language, name));
+    const found = [...acceptedLanguages(accepted).add(defaultLanguage)].find(hasTemplate);
+    if (found === undefined) throw notFound('There is no such version of the policy');
+    return found;
+  };
+  const show = async (
     name: string,
+    accepted: string | string[] | undefined,
     values: Readonly<Record<string, unknown>>,
   ): Promise<Reply> => {
-    if (!existsSync(join(folder, language, name))) throw notFound('There is no such version of the policy');
+    const language = languageOf(name, accepted);
     const pages = languages.get(language) ?? openPages(folder, language);
     languages.set(language, pages);
     return pages.page(name, values);
@@ -68,7 +76,7 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
       async ({ query: { v, u, h }, headers }) => {
         const version = versionIn(v);
         const userId = u === undefined ? undefined : await userIn(u, h);
-        return show(chosenLanguage(languages, headers['accept-language']), `${version}.html`, {
+        return show(`${version}.html`, headers['accept-language'], {
           version,
           user: u ?? '',
           userhmac: h ?? '',
@@ -88,30 +96,30 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
       },
       async ({ body: { v, u, h }, headers }) => {
         const version = versionIn(v);
+        const accepted = headers['accept-language'];
+        // Users can agree only to versions that they can read.
+        languageOf(`${version}.html`, accepted);
         await consents.record(await userIn(u, h), version);
-        return show(chosenLanguage(languages, headers['accept-language']), 'success.html', { version });
+        return show('success.html', accepted, { version });
       },
     ),
   ];
 }
 
-/** The languages of the templates: the names of the folders. Their pages are opened when they are needed. */
+/** Returns the languages of the templates, which are the names of the folders. Their pages are opened when they are needed. */
 function languagesIn(folder: string): Map<string, Pages | undefined> {
   const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
-  return new Map(entries.filter((entry) => entry.isDirectory()).map(({ name }) => [name, undefined]));
+  const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
+  return new Map(folders.map(({ name }) => [name, undefined]));
 }
 
 const openPages = (folder: string, language: string) =>
   new Pages(new Templates({ folders: [join(folder, language), pageTemplates] }));
 
-/** The first language that the browser accepts and that exists. */
-function chosenLanguage(
-  languages: ReadonlyMap<string, unknown>,
-  accepted: string | string[] | undefined,
-): string {
+/** Returns the languages of an `Accept-Language` header in their order, each also without its region, and each once. */
+function acceptedLanguages(accepted: string | string[] | undefined): Set<string> {
   const wanted = String(accepted ?? '')
     .split(',')
     .map((part) => part.split(';', 1)[0]?.trim() ?? '');
-  const found = wanted.flatMap((tag) => [tag, tag.split('-', 1)[0] ?? '']).find((tag) => languages.has(tag));
-  return found ?? usualLanguage;
+  return new Set(wanted.flatMap((tag) => [tag, tag.split('-', 1)[0] ?? '']));
 }

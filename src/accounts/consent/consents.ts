@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
+import { type AnyWriter, afterCommit, type Database, writerFor } from '../../kernel/database/index.ts';
+import { localpartOf } from '../../protocol/index.ts';
 import type { AccountTables } from '../tables.ts';
 
 export interface ConsentsDeps {
@@ -8,25 +10,64 @@ export interface ConsentsDeps {
   readonly clock: Clock;
   /** The option `form_secret`, which signs the links to the form; without it there are no forms. */
   readonly formSecret: string | null;
+  /** The version of the policy to which users have to agree; null without a policy. */
+  readonly currentVersion: string | null;
+  /** The address at which users reach the server. */
+  readonly baseUrl: string;
+  readonly caches: CacheRegistry;
 }
 
 /** Stores which version of the policy each user has agreed to, and signs the links to the form. */
 export class Consents {
   readonly #deps: ConsentsDeps;
+  /** Users who have agreed to the current version. */
+  readonly #agreed: Cache<string, true>;
 
   constructor(deps: ConsentsDeps) {
     this.#deps = deps;
+    this.#agreed = deps.caches.create('consents', { size: 10_000, maxBytes: MiB, sizeOf: () => 100 });
   }
 
-  /** The version that a user has agreed to last. */
+  /** Whether the cache knows that a user has agreed to the current version. */
+  isKnownToAgree(userId: string): boolean {
+    return this.#agreed.get(userId) === true;
+  }
+
+  /** Whether a user has agreed to the current version of the policy; true without a policy. */
+  async hasAgreed(userId: string): Promise<boolean> {
+    const { currentVersion } = this.#deps;
+    if (currentVersion === null || this.isKnownToAgree(userId)) return true;
+    if ((await this.versionOf(userId)) !== currentVersion) return false;
+    this.#agreed.set(userId, true);
+    return true;
+  }
+
+  /** Returns the signed link to the form by which a user agrees. */
+  link(userId: string): string {
+    const user = localpartOf(userId);
+    const url = new URL('_matrix/consent', this.#deps.baseUrl);
+    url.search = new URLSearchParams({ u: user, h: this.signature(user) ?? '' }).toString();
+    return url.href;
+  }
+
+  /** Returns the version of the policy to which a user has agreed last. */
   async versionOf(userId: string): Promise<string | undefined> {
-    const row = await this.#deps.database
+    return (await this.agreementOf(userId))?.version;
+  }
+
+  /**
+   * Returns the version to which a user has agreed last, and when: `agreed_at` is in milliseconds since the
+   * epoch.
+   */
+  agreementOf(
+    userId: string,
+  ): Promise<Pick<AccountTables['user_consents'], 'version' | 'agreed_at'> | undefined> {
+    return this.#deps.database
       .reader<AccountTables>()
       .selectFrom('user_consents')
-      .select('version')
+      .select(['version', 'agreed_at'])
       .where('user_id', '=', userId)
       .executeTakeFirst();
-    return row?.version;
   }
 
   /** Records that a user has agreed, inside the caller's transaction. */
@@ -37,6 +78,7 @@ export class Consents {
       .values({ user_id: userId, ...values })
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
       .execute();
+    afterCommit(writer, () => this.#agreed.delete(userId));
   }
 
   async record(userId: string, version: string): Promise<void> {

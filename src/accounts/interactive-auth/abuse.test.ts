@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -12,7 +12,7 @@ import type { AccountTables } from '../tables.ts';
 import { AuthSessions } from './auth-sessions.ts';
 import { Challenge } from './challenge.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -114,6 +114,17 @@ forEachDatabase((open) => {
       assert.equal((await server.login('alice')).userId, alice.userId);
     });
 
+    it('bounds the sessions that all addresses of one IPv6 network begin', async () => {
+      await start();
+      for (let index = 0; index < 101; index++) {
+        server.clock.advance(60_000);
+        const body = { username: `user${index}`, password: 'password' };
+        const begun = server.slice.registration.register(body, { ip: `2001:db8:0:1:${index}::1` });
+        await assert.rejects(begun, Challenge);
+      }
+      assert.equal(await rows(), 100);
+    });
+
     it('keeps a session whose operation was carried out when the result cannot be stored', async (test) => {
       await start();
       let count = 0;
@@ -154,7 +165,7 @@ forEachDatabase((open) => {
         server.slice.browserStages.attempt(session, 'm.login.password', { password }, '::1');
       await assert.rejects(attempt('password'), { errcode: 'M_USER_LOCKED' });
       await server.slice.accounts.setLocked(alice.userId, false);
-      await server.slice.accounts.deactivate(alice.userId, true);
+      await server.slice.accounts.deactivate(alice.userId, { erase: true, byAdmin: false });
       await assert.rejects(attempt('password'), (error) => {
         assert.ok(error instanceof MatrixError);
         assert.equal(error.errcode, 'M_FORBIDDEN');

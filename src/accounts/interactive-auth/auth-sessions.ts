@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { addressKey } from '../../kernel/rate-limits/index.ts';
 import { forbidden, type JsonObject, type JsonValue, tooLarge } from '../../protocol/index.ts';
 import type { AccountLimits } from '../limits.ts';
 import { hashToken } from '../sessions/tokens.ts';
@@ -107,7 +108,8 @@ export class AuthSessions {
   }
 
   /**
-   * Stores a session. A new one is counted by its user, or by the address of the client.
+   * Stores a session. A new session counts towards the limits of its user, or of the client's address without
+   * a user.
    * @throws MatrixError M_LIMIT_EXCEEDED, M_TOO_LARGE
    */
   async save(session: AuthSession, owner: SessionOwner): Promise<void> {
@@ -174,7 +176,7 @@ export class AuthSessions {
     const maxBytes = userId === undefined ? maxRegistrationBytes : maxBodyBytes;
     if (sealed_body.length > maxBytes) throw tooLarge('The request is too large');
     const { idHash: id_hash } = session;
-    const surplus = session.isStored ? [] : this.#bounds.begin(userId ?? ip, id_hash);
+    const surplus = session.isStored ? [] : this.#bounds.begin(userId ?? addressKey(ip), id_hash);
     const row = {
       id_hash,
       user_id: userId ?? null,
@@ -216,7 +218,7 @@ export class AuthSessions {
 const unknownSession = () => forbidden('Unknown authentication session');
 
 /**
- * Returns what is stored of an operation: a digest, because sessions outlive the devices whose ids operations
- * name.
+ * Returns the digest that is stored in place of an operation: sessions outlive the devices whose ids
+ * operations contain.
  */
 export const digestOperation = (operation: string) => hash('sha256', operation, 'base64url');

@@ -37,8 +37,9 @@ export class BrowserStages {
   }
 
   /**
-   * Attempts a stage with what the user has entered on a page.
-   * @throws MatrixError M_UNRECOGNIZED for an unknown stage, M_FORBIDDEN for an unknown session; what the stage throws
+   * Attempts a stage with the fields that the user has entered on a page.
+   * @throws MatrixError M_UNRECOGNIZED for an unknown stage, M_FORBIDDEN for an unknown session, and the
+   * errors of the stage
    */
   attempt(session: string, type: string, auth: JsonObject, ip: string): Promise<void> {
     return this.#complete(session, type, (stage, row) => stage.verify(auth, contextOf(row, session, ip)));

@@ -35,7 +35,7 @@ export interface InteractiveAuthResult {
   readonly body: JsonObject;
   /** Maps the completed stages to the results of `Stage.verify`. */
   readonly completed: ReadonlyMap<string, JsonValue>;
-  /** Hash of the id of the session, under which stages store what they have reserved. */
+  /** Hash of the id of the session, under which stages store their reservations. */
   readonly idHash: string;
 }
 
@@ -57,8 +57,8 @@ export class InteractiveAuth {
   /**
    * Carries out an operation when a flow is complete, and returns its result, which must be JSON. Clients repeat
    * requests whose response they have missed: a request with a session whose operation has been carried out gets the
-   * same result. A session is stored when a stage remains; each new one is counted by its user, or by the address of
-   * the client.
+   * same result. A session is stored when a stage remains; each new session counts towards the limits of its user, or
+   * of the client's address without a user.
    * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for
    * another operation or the proof is of another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
    */

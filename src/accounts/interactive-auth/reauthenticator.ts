@@ -30,11 +30,11 @@ export interface ConfirmationElsewhere {
 
 /** Asks a logged-in user to authenticate again, by their password or another login type. */
 export class Reauthenticator implements Reauthentication {
-  readonly #auth: InteractiveAuth;
+  readonly #interactiveAuth: InteractiveAuth;
   readonly #sessions: Sessions;
   readonly #options: Pick<AccountOptions, 'ui_auth'>;
   readonly #flows: (userId: string) => Promise<Flows>;
-  readonly #elsewhere: ConfirmationElsewhere | undefined;
+  readonly #confirmationElsewhere: ConfirmationElsewhere | undefined;
 
   /**
    * @param deps `flows` returns the flows by which a user can authenticate; `elsewhere` is absent when all
@@ -49,16 +49,16 @@ export class Reauthenticator implements Reauthentication {
     },
     options: Pick<AccountOptions, 'ui_auth'>,
   ) {
-    this.#auth = deps.auth;
+    this.#interactiveAuth = deps.auth;
     this.#sessions = deps.sessions;
     this.#flows = deps.flows;
-    this.#elsewhere = deps.elsewhere;
+    this.#confirmationElsewhere = deps.elsewhere;
     this.#options = options;
   }
 
   /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there are no flows */
   async confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T> {
-    const confirmed = await this.#elsewhere?.confirm(confirmation, action);
+    const confirmed = await this.#confirmationElsewhere?.confirm(confirmation, action);
     if (confirmed !== undefined) return confirmed.result;
     const { requester, operation, body, ip, always } = confirmation;
     const { tokenId } = requester;
@@ -69,7 +69,7 @@ export class Reauthenticator implements Reauthentication {
     const flows = await this.#flows(requester.userId);
     if (flows.length === 0) throw forbidden('No authentication flow is available to confirm this action');
     const request = { operation, body: body as JsonObject, requester, ip, flows };
-    return this.#auth.run(request, async () => {
+    return this.#interactiveAuth.run(request, async () => {
       if (tokenId !== undefined) await this.#sessions.markConfirmed(tokenId);
       return action();
     });

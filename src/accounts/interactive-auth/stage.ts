@@ -16,7 +16,8 @@ export interface Stage {
    */
   verify(auth: JsonObject, context: StageContext): Promise<JsonValue> | JsonValue;
   /**
-   * Stores what else belongs to the completed stage, in the transaction that stores the result in the session.
+   * Stores the further rows of a completed stage, for instance the reservation of a registration token, in
+   * the transaction that stores the result in the session.
    * @param idHash hash of the id of the session
    * @throws MatrixError when the stage fails after all
    */
@@ -25,10 +26,10 @@ export interface Stage {
   readonly form?: StageForm;
 }
 
-/** By type. */
+/** Stages of interactive authentication, by type. */
 export type Stages = ReadonlyMap<string, Stage>;
 
-/** The operation of registrations. */
+/** The value of `InteractiveAuthRequest.operation` for registrations. */
 export const registrationOperation = 'POST /register';
 
 /** The form by which a user completes a stage in a browser. Source: client-server API, "Fallback". */
@@ -63,7 +64,10 @@ export interface StageContext {
   readonly isRegistration: boolean;
 }
 
-/** A stage was completed for another user than the requester: the request is rejected, not asked again. */
+/**
+ * The error for a stage that proves another user than the requester. The request fails; the client is not
+ * challenged again.
+ */
 export class ProofOfAnotherUser extends MatrixError {
   constructor() {
     super(403, 'M_FORBIDDEN', 'This proof belongs to another user');

@@ -40,7 +40,7 @@ export class LimitOverrides {
 
   /**
    * Returns `none` for a user without any limits, the limiter of the user's messages when that is overridden,
-   * and `undefined` for the usual limits.
+   * and `undefined` for the default limits.
    */
   limiterOf(userId: string): 'none' | RateLimiter | undefined {
     const entry = this.#entries.get(userId);

@@ -8,6 +8,12 @@ const path = '/_server/admin/v1/users/:userId/override_ratelimit';
 
 const count = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
+/** Absent fields: the user has no override. */
+const limits = Type.Object({
+  messages_per_second: Type.Optional(Type.Integer()),
+  burst_count: Type.Optional(Type.Integer()),
+});
+
 /** Admin API for rate limit overrides, compatible with existing tools. */
 export function limitOverrideRoutes(
   accounts: Pick<Accounts, 'getUser'>,
@@ -19,16 +25,21 @@ export function limitOverrideRoutes(
     if (userId.includes('\0') || !(await accounts.getUser(userId))) throw notFound('No such user');
   };
   return [
-    route({ method: 'GET', path, auth: 'admin' }, async ({ params: { userId } }) => {
-      await check(userId);
-      return { ...overrides.get(userId) };
-    }),
+    route(
+      { operationId: 'getRateLimitOverride', method: 'GET', path, auth: 'admin', response: limits },
+      async ({ params: { userId } }) => {
+        await check(userId);
+        return { ...overrides.get(userId) };
+      },
+    ),
     route(
       {
+        operationId: 'setRateLimitOverride',
         method: 'POST',
         path,
         auth: 'admin',
         body: Type.Object({ messages_per_second: count, burst_count: count }),
+        response: limits,
       },
       async ({ params: { userId }, body: { messages_per_second = 0, burst_count = 0 } }) => {
         await check(userId);
@@ -36,10 +47,19 @@ export function limitOverrideRoutes(
         return { messages_per_second, burst_count };
       },
     ),
-    route({ method: 'DELETE', path, auth: 'admin' }, async ({ params: { userId } }) => {
-      await check(userId);
-      await overrides.remove(userId);
-      return {};
-    }),
+    route(
+      {
+        operationId: 'deleteRateLimitOverride',
+        method: 'DELETE',
+        path,
+        auth: 'admin',
+        response: Type.Object({}, { additionalProperties: false }),
+      },
+      async ({ params: { userId } }) => {
+        await check(userId);
+        await overrides.remove(userId);
+        return {};
+      },
+    ),
   ];
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -10,7 +10,7 @@ import {
 
 const path = '/_matrix/client/v1/login/get_token';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   let alice: LoggedInUser;
   afterEach(() => server.stop());
@@ -97,7 +97,7 @@ forEachDatabase((open) => {
       const locked = await redeem(first);
       assert.deepEqual([locked.status, locked.body['errcode']], [401, 'M_USER_LOCKED']);
       await server.slice.accounts.setLocked(alice.userId, false);
-      await server.slice.accounts.deactivate(alice.userId, true);
+      await server.slice.accounts.deactivate(alice.userId, { erase: true, byAdmin: false });
       const gone = await redeem(second);
       assert.deepEqual([gone.status, gone.body['errcode']], [403, 'M_USER_DEACTIVATED']);
     });

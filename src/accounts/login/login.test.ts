@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { hash } from '@node-rs/bcrypt';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -10,7 +10,7 @@ import {
 import type { AccountTables } from '../tables.ts';
 import type { LoginType } from './login.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
     });
 
-    it('replaces an imported password hash, and one in an older form, when the user logs in', async () => {
+    it('replaces an imported password hash, and one in an older form, when the user logs in, and refuses locked and deactivated users with an imported one', async () => {
       await start({ options: { bcrypt_rounds: 5 } });
       await server.register('alice');
       const stored = () =>
@@ -79,6 +79,17 @@ forEachDatabase((open) => {
         await server.login('alice');
         assert.equal(await stored(), replaced);
       }
+      const change = (values: object) =>
+        server.database.transaction<AccountTables, unknown>((writer) =>
+          writer
+            .updateTable('users')
+            .set({ password_hash: imported, ...values })
+            .execute(),
+        );
+      await change({ is_locked: 1 });
+      await fails(401, 'M_USER_LOCKED', passwordLogin('alice'));
+      await change({ is_locked: 0, is_deactivated: 1 });
+      await fails(403, 'M_USER_DEACTIVATED', passwordLogin('alice'));
     });
 
     it('rejects an unknown user and a wrong password with the same response', async () => {

@@ -3,7 +3,7 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Authenticate } from '../../kernel/http/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
-import type { AccountChecks } from '../account-checks.ts';
+import type { AccountChecks, AuthenticatedLogin, OpenedLogin } from '../account-checks.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -14,8 +14,8 @@ export interface LoginRequest {
   /** Address of the client. */
   readonly ip: string;
   /**
-   * Authenticates the access token of the request, as application services send one. Other clients may send a stale one
-   * with their login, which must not keep them from logging in, so only login types that need the requester call this.
+   * Authenticates the access token of the request, which application services send. Other clients may send a stale token
+   * with their login, which must not fail it, so only login types that need the requester call this.
    * @throws MatrixError M_UNKNOWN_TOKEN, and the other errors of the authenticator
    */
   readonly authenticate: Authenticate;
@@ -47,6 +47,15 @@ export interface AuthenticatedUser {
   readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;
 }
 
+/**
+ * Runs in the transaction that opens a new session on a device that exists, before the session is opened. Deletes what a slice
+ * has stored about the earlier session of the device.
+ */
+export type BeforeReopening = (
+  writer: AnyWriter,
+  device: { readonly userId: string; readonly deviceId: string },
+) => Promise<void>;
+
 export interface LoginDeps {
   readonly streams: StreamWriter;
   readonly devices: Devices;
@@ -55,6 +64,10 @@ export interface LoginDeps {
   readonly types: readonly LoginType[];
   /** Asked after the user is authenticated. */
   readonly check?: AccountChecks['login'];
+  /** Deletes what slices have stored about the earlier session when a device logs in again. */
+  readonly beforeReopening?: readonly BeforeReopening[] | undefined;
+  /** Receives each login, after its session is stored. */
+  readonly loggedIn?: ((login: OpenedLogin) => void) | undefined;
 }
 
 /** Logs users in. Source: client-server API, "Login". */
@@ -81,34 +94,50 @@ export class Login {
   ): Promise<{ userId: string; session: OpenedSession; members: JsonObject }> {
     const type = this.#typeOf(body);
     this.#deps.devices.check(device);
-    const { userId, members = {}, opened } = await this.#authenticate(type, body, request, device);
-    return { userId, session: await this.open(userId, device, undefined, opened), members };
+    const { userId, members = {}, opened } = await this.#authenticate(type, body, request);
+    const { deviceId, displayName: deviceName } = device;
+    await this.check({ userId, type: type.type, deviceId, deviceName, ip: request.ip });
+    const session = await this.open({ userId, type: type.type }, device, undefined, opened);
+    return { userId, session, members };
   }
 
   /**
-   * Authenticates a user as `login` does, without opening a session.
+   * Authenticates a user as `login` does, without the check of modules and without opening a session.
    * @returns the user id
-   * @throws as `login`
+   * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and the errors of the login type
    */
   async authenticate(body: JsonObject, request: LoginRequest): Promise<string> {
     return (await this.#authenticate(this.#typeOf(body), body, request)).userId;
   }
 
   /**
-   * Opens a session for a user who has been authenticated.
+   * Asks modules and the limit of monthly active users whether an authenticated user may open a session. `login` does so
+   * itself.
+   * @throws MatrixError when the login is refused
+   */
+  async check(login: AuthenticatedLogin): Promise<void> {
+    await this.#deps.check?.(login);
+  }
+
+  /**
+   * Opens a session for a user who has been authenticated and checked.
+   * @param login the user, and the login type that modules receive
    * @param before runs in the same transaction, before the session is opened
    * @param opened runs in the same transaction, after it
    */
-  open(
-    userId: string,
+  async open(
+    { userId, type }: Pick<OpenedLogin, 'userId' | 'type'>,
     { deviceId, displayName, refreshable }: LoginDevice,
     before?: (writer: AnyWriter) => Promise<void>,
     opened?: AuthenticatedUser['opened'],
   ): Promise<OpenedSession> {
-    const { devices, sessions, streams } = this.#deps;
-    return streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
+    const { beforeReopening = [], devices, sessions, streams } = this.#deps;
+    const session = await streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
       await before?.(writer);
       const device = await devices.ensure(writer, publish, { userId, deviceId, displayName });
+      if (!device.created) {
+        for (const forget of beforeReopening) await forget(writer, { userId, deviceId: device.deviceId });
+      }
       const tokens = await sessions.open(writer, publish, {
         userId,
         deviceId: device.deviceId,
@@ -118,19 +147,13 @@ export class Login {
       await opened?.(writer, device.deviceId);
       return { deviceId: device.deviceId, ...tokens };
     });
+    this.#deps.loggedIn?.({ userId, deviceId: session.deviceId, type });
+    return session;
   }
 
-  async #authenticate(
-    type: LoginType,
-    body: JsonObject,
-    request: LoginRequest,
-    { deviceId, displayName: deviceName }: Partial<LoginDevice> = {},
-  ): Promise<AuthenticatedUser> {
-    const { check, limits } = this.#deps;
-    if (!type.isUnlimited) limits.address.take(request.ip);
-    const user = await type.login(body, request);
-    if (check) await check({ userId: user.userId, type: type.type, deviceId, deviceName, ip: request.ip });
-    return user;
+  async #authenticate(type: LoginType, body: JsonObject, request: LoginRequest): Promise<AuthenticatedUser> {
+    if (!type.isUnlimited) this.#deps.limits.address.take(request.ip);
+    return type.login(body, request);
   }
 
   /** @throws MatrixError M_UNKNOWN for a type that is not offered */

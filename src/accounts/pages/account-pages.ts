@@ -7,6 +7,7 @@ import { consentRoutes } from '../consent/consent-routes.ts';
 import type { AccountsSlice } from '../open.ts';
 import { fallbackRoutes } from './fallback-routes.ts';
 import { loginPageRoutes } from './login-page.ts';
+import { passwordResetRoutes } from './password-reset-page.ts';
 import { registrationPageRoutes } from './registration-page-routes.ts';
 import { RegistrationPages } from './registration-pages.ts';
 import { StagePages } from './stage-pages.ts';
@@ -32,7 +33,7 @@ type Options = Pick<
   | 'password_config'
 >;
 
-/** Pages about accounts for browsers: stages of interactive authentication, registration and login. */
+/** Pages about accounts for browsers: stages of interactive authentication, registration, login and new passwords. */
 export function accountPageRoutes(
   { slice, pages, randomness, webClient }: AccountPagesDeps,
   options: Options,
@@ -43,6 +44,7 @@ export function accountPageRoutes(
     ...consentRoutes(slice, options),
     ...fallbackRoutes({ stagePages, pages, randomness }),
     ...registrationPageRoutes(registrationPages),
+    ...passwordResetRoutes({ ...slice, stagePages, pages }, options),
     ...loginPageRoutes({ ...slice, pages, randomness }, options),
   ];
 }

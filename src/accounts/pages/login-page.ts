@@ -5,11 +5,14 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { Login } from '../login/login.ts';
+import type { PasswordChange } from '../passwords/password-change.ts';
 import { toLoginDevice, toSessionResponse } from '../routes/session-response.ts';
+import { passwordResetPageOf } from './password-reset-page.ts';
 import { requireSameSite } from './same-site.ts';
 
 export interface LoginPageDeps {
   readonly login: Login;
+  readonly passwordChange: PasswordChange;
   readonly pages: Pages;
   readonly randomness: Randomness;
   /** The content of `/.well-known/proto/client`, which the login response contains as well. */
@@ -29,7 +32,7 @@ const device = { device_id: text, initial_device_display_name: text };
 export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] {
   const contract = { path: paths, auth: 'none', errors: 'page' } as const;
   const show = (url: string, values: Readonly<Record<string, unknown>>, status = 200) =>
-    deps.pages.page('login.html', { ...waysToLogIn(deps.login, options), myurl: url, ...values }, { status });
+    deps.pages.page('login.html', { ...waysToLogIn(deps, options), myurl: url, ...values }, { status });
   return [
     route(
       { ...contract, method: 'GET', query: Type.Object({ ...device, loginToken: text }) },
@@ -100,8 +103,11 @@ function loginBody({ username, password, login_token: token }: LoginFields): Jso
   return { type: 'm.login.password', identifier, password };
 }
 
-/** Values of the page: whether it asks for a password, and the links to identity providers. */
-function waysToLogIn(login: Login, options: Options): Readonly<Record<string, unknown>> {
+/** Values of the page: whether it asks for a password, and the links to identity providers and to a new password. */
+function waysToLogIn(
+  { login, passwordChange }: LoginPageDeps,
+  options: Options,
+): Readonly<Record<string, unknown>> {
   const flows = login.flows();
   const base = options.public_baseurl ?? `https://${options.server_name}/`;
   const back = encodeURIComponent(new URL('_matrix/static/client/login/', base).href);
@@ -109,6 +115,7 @@ function waysToLogIn(login: Login, options: Options): Readonly<Record<string, un
   const providers = Array.isArray(sso?.['identity_providers']) ? sso['identity_providers'] : [];
   return {
     server_name: options.server_name,
+    reset_url: passwordResetPageOf(passwordChange),
     with_password: flows.some(({ type }) => type === 'm.login.password'),
     providers: providers.filter(isJsonObject).map(({ id, name }) => ({
       name,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -15,7 +15,7 @@ import { accountPageRoutes, accountTemplates } from './account-pages.ts';
 
 const pages = new Pages(new Templates({ folders: [accountTemplates, pageTemplates] }));
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -33,7 +33,7 @@ forEachDatabase((open) => {
   describe('fallback pages of interactive authentication', () => {
     const fallback = (stage: string) => `/_matrix/client/v3/auth/${stage}/fallback/web`;
 
-    it('complete the stage of a registration token, and report it to the window that opened them', async () => {
+    it('completes the stage of a registration token on a page, and reports it to the window that opened the page', async () => {
       await start({ options: { registration_requires_token: true } });
       await server.slice.registrationTokens.create({ token: 'welcome', uses_allowed: 1 });
       const { session } = (await register({ username: 'alice', password: 'password' })).body as {
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
       assert.equal((await get(`${path}?session=${session}`)).status, 403);
     });
 
-    it('accept the password of the user of the session, and no other', async () => {
+    it('accepts only the password of the user of the session', async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob', { password: "bob's password" });
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       assert.equal((await server.call('DELETE', path, { token, body: { auth: { session } } })).status, 200);
     });
 
-    it('respond 404 to unknown stages, 400 without a session, and 403 to unknown and expired sessions', async () => {
+    it('responds 404 to unknown stages, 400 without a session, and 403 to unknown and expired sessions', async () => {
       await start();
       const { session } = (await register({})).body as { session: string };
       assert.equal((await get(`${fallback('m.login.wizard')}?session=${session}`)).status, 404);
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
       assert.equal((await send(fallback('m.login.dummy'), { session })).status, 403);
     });
 
-    it('complete the dummy stage, under the path of r0 as well', async () => {
+    it('completes the dummy stage, under the path of r0 as well', async () => {
       await start();
       const { session } = (await register({ username: 'alice', password: 'password' })).body as {
         session: string;
@@ -113,7 +113,7 @@ forEachDatabase((open) => {
     const path = '/_synapse/client/register';
     const form = { username: 'alice', password: 'password', password_again: 'password' };
 
-    it('creates an account without a session', async () => {
+    it('creates an account without opening a session', async () => {
       await start();
       const page = await get(path);
       assert.equal(page.status, 200);
@@ -133,7 +133,7 @@ forEachDatabase((open) => {
       assert.equal(devices.length, 1);
     });
 
-    it('asks for the registration token, and shows what is wrong beside the field', async () => {
+    it('asks for the registration token, and shows errors beside the field', async () => {
       await start({
         options: {
           registration_requires_token: true,
@@ -178,7 +178,7 @@ forEachDatabase((open) => {
       assert.match(taken.body, /This user name is taken/);
     });
 
-    it('responds 403 when registration is closed, and to forms from other sites', async () => {
+    it('responds 403 when registration is closed, and refuses forms from other sites with 403', async () => {
       await start({ options: { enable_registration: false } });
       const closed = await get(path);
       assert.deepEqual([closed.status, /Registration is closed/.test(closed.body)], [403, true]);
@@ -200,7 +200,7 @@ forEachDatabase((open) => {
       alice = await server.register('alice');
     };
 
-    it('logs in with the device of the client, and hands over the response', async () => {
+    it('logs in with the device id that the client names, and passes the login response to the client', async () => {
       await startWithAlice();
       const asked = await get(`${path}?device_id=PHONE&initial_device_display_name=My%20%3Cphone%3E`);
       assert.match(asked.body, /name="device_id" value="PHONE"/);

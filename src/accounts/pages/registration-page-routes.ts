@@ -7,7 +7,10 @@ import { requireSameSite } from './same-site.ts';
 const path = '/_server/client/register';
 const text = Type.String({ default: '' });
 
-/** Remembers where a user goes on after the registration: to the login of an app, for instance. */
+/**
+ * Name of the cookie with the page to which the user returns after the registration, for instance the login
+ * of an app.
+ */
 const backCookie = 'hearth_after_registration';
 
 /** Returns the path of a page of this server on which users log in; `undefined` for anything else. */

@@ -24,7 +24,7 @@ type Options = Pick<
   'server_name' | 'registration_requires_token' | 'registrations_require_3pid' | 'password_config'
 >;
 
-/** What the registration form contains. */
+/** The fields of the registration form. */
 export interface RegistrationForm {
   readonly username: string;
   readonly password: string;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -8,7 +8,7 @@ import {
   testAccountOptions,
 } from '../../../test/support/servers/accounts-server.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -19,7 +19,7 @@ forEachDatabase((open) => {
   describe('POST /account/password', () => {
     const path = '/account/password';
 
-    it('ends all other sessions', async () => {
+    it('ends all other sessions of the user', async () => {
       await start();
       const phone = await server.register('alice', { refresh_token: true });
       const laptop = await server.login('alice');
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       assert.equal((await refresh(phone.refreshToken)).status, 200);
     });
 
-    it('keeps other sessions with logout_devices: false', async () => {
+    it('keeps the other sessions of the user with logout_devices: false', async () => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');

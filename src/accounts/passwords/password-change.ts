@@ -32,15 +32,21 @@ export class PasswordChange {
     this.#options = options;
   }
 
+  /** Whether users may change their passwords. */
+  get isPossible(): boolean {
+    return canChangePassword(this.#options);
+  }
+
   /**
+   * Checks that passwords can be changed, and that a new password meets the policy.
    * @throws MatrixError M_FORBIDDEN when passwords cannot be changed, and the codes of the password policy
    */
   check(password: string): void {
-    if (!canChangePassword(this.#options)) throw forbidden('Passwords cannot be changed on this server');
+    if (!this.isPossible) throw forbidden('Passwords cannot be changed on this server');
     checkPasswordPolicy(password, this.#options.password_config.policy);
   }
 
-  /** Changes the requester's password. @param logoutDevices end the user's other sessions */
+  /** Changes the requester's password. @param logoutDevices whether to end the user's other sessions */
   async change(requester: Requester, password: string, logoutDevices: boolean): Promise<void> {
     this.check(password);
     const hash = await this.#deps.hasher.hash(password);
@@ -58,22 +64,22 @@ export class PasswordChange {
   }
 
   /**
-   * Sets the password of the account with an address that has just been validated for that.
-   * @param request the operation's parameters and the completed stage
-   * @param logoutDevices end all sessions of the account
+   * Sets the password of the account whose address has just been validated for a password reset.
+   * @param request the parameters of `POST /account/password`, or those of its session when the request omits
+   * them, and the completed stage
    * @throws Challenge; MatrixError M_NOT_FOUND when no account has the address
    */
   async resetByAddress(
     request: Omit<InteractiveAuthRequest, 'operation' | 'flows' | 'requester'>,
-    password: string,
-    logoutDevices: boolean,
   ): Promise<void> {
     const { interactiveAuth, thirdPartyIds, accounts, hasher } = this.#deps;
     const operation = 'POST /account/password by address';
     const flows = this.resetFlows();
     await interactiveAuth.run(
       { ...request, operation, flows, requester: undefined },
-      async ({ completed }) => {
+      async ({ body, completed }) => {
+        const { new_password: password, logout_devices: logoutDevices = true } = body;
+        if (typeof password !== 'string') throw forbidden('This authentication session sets no password');
         const address = validatedAddresses(completed).find(({ purpose }) => purpose === 'password_reset');
         if (address === undefined) throw forbidden('The address was validated for another purpose');
         const userId = await thirdPartyIds.findUser(address.medium, address.address);

@@ -36,12 +36,12 @@ describe('PasswordHasher', () => {
     assert.equal(await hasher.verify(long, ofLong), true);
     const beginning = await bcrypt(bytes('secret'), { cost: 4 });
     assert.equal(await new PasswordHasher(4, null).verify('secret\0more', beginning), false);
-    // As another implementation made it, of the password U*U.
+    // A hash of the password U*U that another implementation of bcrypt made.
     const known = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW';
     assert.equal(await new PasswordHasher(4, null).verify('U*U', known), true);
   });
 
-  it('accepts hashes of digests that do not say so, which earlier versions made', async () => {
+  it('accepts hashes of digests without the suffix $hmac-sha256, which earlier versions made', async () => {
     const hash = (await hasher.hash('secret')).replace('$hmac-sha256', '');
     assert.deepEqual(
       [await hasher.verify('secret', hash), await hasher.verify('guess', hash)],
@@ -50,7 +50,7 @@ describe('PasswordHasher', () => {
     assert.equal(hasher.isOutdated(hash), true);
   });
 
-  it('reports hashes with fewer rounds than the option says as outdated', async () => {
+  it('reports hashes with fewer rounds than the option bcrypt_rounds as outdated', async () => {
     const hash = await hasher.hash('secret');
     assert.equal(hasher.isOutdated(hash), false);
     assert.equal(new PasswordHasher(5, 'pepper').isOutdated(hash), true);

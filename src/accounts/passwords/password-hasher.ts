@@ -22,14 +22,15 @@ export class PasswordHasher {
     this.#pepper = pepper ?? '';
   }
 
-  /** Runs on another thread. */
+  /** Hashes a password on another thread. */
   async hash(password: string): Promise<string> {
     return (await hash(this.#digest(password), { cost: this.#rounds })) + ofDigest;
   }
 
   /**
-   * Takes as long without a stored hash as with one, so that accounts cannot be enumerated by timing: further comparisons
-   * that a hash of unknown origin or of fewer rounds needs run at the same time, on other threads.
+   * Whether a password matches a stored hash. Takes as long without a stored hash as with one, so that
+   * accounts cannot be enumerated by timing: further comparisons that a hash of unknown origin or of fewer
+   * rounds needs run at the same time, on other threads.
    */
   async verify(password: string, passwordHash: string | undefined): Promise<boolean> {
     this.#dummyHash ??= hash('', { cost: this.#rounds });
@@ -62,14 +63,14 @@ export class PasswordHasher {
     return createHmac('sha256', this.#pepper).update(password.normalize('NFKC')).digest('base64');
   }
 
-  /** Returns what other servers hash: the beginning of the password and the pepper. */
+  /** Returns the input that other servers hash: the first 72 bytes of the password followed by the pepper. */
   #plain(password: string): Buffer {
     return Buffer.from(password.normalize('NFKC') + this.#pepper).subarray(0, maxBytes);
   }
 }
 
-/** The bcrypt part of a stored hash. The version 2y is another name of 2b. */
+/** Returns the bcrypt part of a stored hash. The version 2y is another name of 2b. */
 const bcryptOf = (passwordHash: string) => passwordHash.replace(ofDigest, '').replace(/^\$2y\$/, '$2b$');
 
-/** The binary logarithm of the rounds. */
+/** Returns the binary logarithm of the number of rounds of a stored hash; 0 when it is no bcrypt hash. */
 const roundsOf = (passwordHash: string) => Number(/^\$2[aby]\$(\d\d)\$/.exec(passwordHash)?.[1] ?? 0);

@@ -27,7 +27,7 @@ export interface PasswordLoginDeps {
   readonly hasher: PasswordHasher;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'findUser' | 'phoneNumber'>;
   readonly limits: AccountLimits['login'];
-  /** Accepts other passwords than the stored ones; absent: only these are accepted. */
+  /** Accepts further passwords; absent: only stored passwords are accepted. */
   readonly provider?: PasswordAuthority | undefined;
 }
 
@@ -38,6 +38,13 @@ export interface PasswordAuthority {
    * @returns the user id of an account; undefined when the password is not accepted
    */
   authenticate(userId: string, password: string, body: JsonObject): Promise<string | undefined>;
+  /**
+   * Authenticates the user of a mail address or phone number; absent: the owner of the address is authenticated.
+   * @returns as `authenticate`
+   */
+  readonly authenticateAddress?:
+    | ((medium: string, address: string, password: string) => Promise<string | undefined>)
+    | undefined;
 }
 
 const wrongPassword = () => forbidden('Wrong user name or password');
@@ -105,6 +112,11 @@ export class PasswordLogin implements Stage {
     const userId = userIdFromInput(name.userName ?? name.unknownAddress, this.#options.server_name);
     const account = this.#limitKey(name);
     limits.failedAttempts.check(account);
+    if (name.address && provider?.authenticateAddress) {
+      const { medium, address: given } = name.address;
+      const provided = await provider.authenticateAddress(medium, given, password);
+      if (provided !== undefined) return this.#activeUser(provided);
+    }
     if (provider && name.userName !== undefined) {
       const provided = await provider.authenticate(userId, password, body);
       if (provided !== undefined) return this.#activeUser(provided);
@@ -177,7 +189,10 @@ export class PasswordLogin implements Stage {
   async #ownerOf(identifier: JsonObject): Promise<LoginName> {
     const [medium, address] = [textIn(identifier, 'medium'), textIn(identifier, 'address')];
     const userName = await this.#deps.thirdPartyIds.findUser(medium, address);
-    return userName === undefined ? { unknownAddress: `${medium} ${address.toLowerCase()}` } : { userName };
+    const named = { address: { medium, address } };
+    return userName === undefined
+      ? { ...named, unknownAddress: `${medium} ${address.toLowerCase()}` }
+      : { ...named, userName };
   }
 }
 
@@ -188,9 +203,10 @@ function requireActive({ isDeactivated, isLocked }: User): void {
 }
 
 /** The user whom a login request names: a user id or its local part, or an address without account. */
-type LoginName =
+type LoginName = (
   | { readonly userName: string; readonly unknownAddress?: never }
-  | { readonly userName?: never; readonly unknownAddress: string };
+  | { readonly userName?: never; readonly unknownAddress: string }
+) & { readonly address?: { readonly medium: string; readonly address: string } };
 
 /** @throws MatrixError M_MISSING_PARAM */
 function textIn(object: JsonObject, name: string): string {

@@ -4,7 +4,7 @@ import type { PasswordPolicyOptions } from '../account-options.ts';
 /** Maximum characters of a password, so that hashing cannot be abused to cause load. */
 const maxPasswordLength = 512;
 
-/** Returns in words what the policy requires of a password; empty when it requires nothing. */
+/** Returns the requirements of the policy in words; empty when there are none. */
 export function passwordRules(policy: PasswordPolicyOptions): string[] {
   if (!policy.enabled) return [];
   const { minimum_length: length } = policy;

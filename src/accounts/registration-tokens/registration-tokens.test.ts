@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { AccountsServer, type AccountsServerOptions } from '../../../test/support/servers/accounts-server.ts';
 
 const hour = 3_600_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
   };
 
   describe('registration tokens', () => {
-    it('are required by every flow of a registration, and checked [option: registration_requires_token]', async () => {
+    it('requires a valid registration token in every flow of a registration [option: registration_requires_token]', async () => {
       const tokens = await start();
       await tokens.create({ token: 'welcome' });
       const asked = await register({ username: 'alice', password: 'password' });
@@ -53,7 +53,7 @@ forEachDatabase((open) => {
       await server.login('alice');
     });
 
-    it('count pending and completed registrations, a repeated request once', async () => {
+    it('counts pending and completed registrations of a token, and counts a repeated request once', async () => {
       const tokens = await start();
       await tokens.create({ token: 'welcome', uses_allowed: 2 });
       const { session } = (await begin('welcome', 'alice')).body;
@@ -69,7 +69,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await counts(), [0, 1]);
     });
 
-    it('give a reserved use back when the session fails, expires or takes another token', async () => {
+    it('releases the reserved use of a token when the session fails, expires or takes another token', async () => {
       const tokens = await start();
       await tokens.create({ token: 'once', uses_allowed: 1 });
       await tokens.create({ token: 'other' });
@@ -93,7 +93,7 @@ forEachDatabase((open) => {
       assert.equal((await begin('once', 'emil')).status, 401);
     });
 
-    it('never register more accounts than allowed, however many requests come at once', async () => {
+    it('registers no more accounts than a token allows, however many requests come at once', async () => {
       const tokens = await start();
       await tokens.create({ token: 'three', uses_allowed: 3 });
       const begun = await Promise.all(Array.from({ length: 12 }, (_, index) => begin('three', `u${index}x`)));
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       assert.deepEqual([pending, completed], [0, 3]);
     });
 
-    it('are refused when they have expired, and completed when they expire during the registration', async () => {
+    it('refuses a token after its expiry, except in a registration that has used it before', async () => {
       const tokens = await start();
       await tokens.create({ token: 'today', expiry_time: server.clock.now() + hour });
       const { session } = (await begin('today', 'alice')).body;
@@ -116,7 +116,7 @@ forEachDatabase((open) => {
       assert.equal((await finish(session)).status, 200);
     });
 
-    it('end the registrations that have begun with them when an administrator deletes or limits them', async () => {
+    it('fails registrations that have begun with a token after an administrator deletes it or lowers its limit', async () => {
       const tokens = await start();
       await tokens.create({ token: 'deleted' });
       await tokens.create({ token: 'limited' });
@@ -130,7 +130,7 @@ forEachDatabase((open) => {
       assert.equal((await server.slice.accounts.getUser('@alice:test'))?.userId, undefined);
     });
 
-    it('are completed by the upgrade of a guest', async () => {
+    it('counts the upgrade of a guest as a completed use of the token', async () => {
       const tokens = await start();
       await tokens.create({ token: 'welcome' });
       const guest = (await server.call('POST', '/register?kind=guest', { body: {} })).body;
@@ -146,7 +146,7 @@ forEachDatabase((open) => {
   });
 
   describe('RegistrationTokens', () => {
-    it('creates, lists, updates and removes tokens', async () => {
+    it('creates, lists, updates and removes registration tokens', async () => {
       const tokens = await start();
       const expiry_time = server.clock.now() + hour;
       const none = { pending: 0, completed: 0 };

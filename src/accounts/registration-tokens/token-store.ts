@@ -86,7 +86,7 @@ export async function deleteToken(writer: Writer<AccountTables>, token: string):
   return result.numDeletedRows > 0n;
 }
 
-/** The token that a session has reserved. */
+/** Returns the token of which a session has reserved a use. */
 export async function reservedToken(
   reader: Reader<AccountTables>,
   idHash: string,

@@ -13,8 +13,10 @@ export interface CompletedStagesDeps {
 }
 
 /**
- * Stores what the completed stages of a registration prove, in the transaction that creates the account.
- * @throws MatrixError M_UNAUTHORIZED when the registration token is no longer valid; M_THREEPID_IN_USE, M_THREEPID_DENIED
+ * Stores the results of the completed stages of a registration (consent, registration token and addresses),
+ * in the transaction that creates the account.
+ * @throws MatrixError M_UNAUTHORIZED when the registration token is no longer valid; M_THREEPID_IN_USE,
+ * M_THREEPID_DENIED
  */
 export async function applyCompletedStages(
   writer: AnyWriter,

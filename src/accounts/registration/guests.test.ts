@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { CompletedRegistration } from '../account-checks.ts';
 import { dummy, RegistrationServer } from './test/registration-server.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const server = new RegistrationServer(open);
 
   describe('guests', () => {
-    it('register without credentials, under a numeric name, and may use guest endpoints only', async () => {
+    it('registers guests without credentials, under a numeric name, for guest endpoints only', async () => {
       await server.start();
       const { body } = await server.register({ device_id: 'MINE', username: 'alice' }, '?kind=guest');
       assert.match(body['user_id'] as string, /^@\d+:test$/);
@@ -19,7 +21,7 @@ forEachDatabase((open) => {
       assert.equal(denied.body['errcode'], 'M_GUEST_ACCESS_FORBIDDEN');
     });
 
-    it('are upgraded to full users of the same name by guest_access_token', async () => {
+    it('upgrades a guest to a full user of the same name by guest_access_token', async () => {
       await server.start();
       const guest = (await server.register({}, '?kind=guest')).body;
       const [other, user] = [
@@ -46,7 +48,27 @@ forEachDatabase((open) => {
       await server.refuses(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: token });
     });
 
-    it('are refused with 403 M_FORBIDDEN when guest access is off', async () => {
+    it('checks a guest a second time, as a full user, at the upgrade of the account', async () => {
+      const checked: [string, boolean][] = [];
+      const registration = async ({ userId, isGuest }: CompletedRegistration) => {
+        checked.push([userId, isGuest]);
+        if (!isGuest) throw new MatrixError(403, 'M_RESOURCE_LIMIT_EXCEEDED', 'The limit is reached');
+        return undefined;
+      };
+      await server.start({ extensions: () => ({ checks: { registration } }) });
+      const { user_id, access_token } = (await server.register({}, '?kind=guest')).body;
+      const username = String(user_id).slice(1, -':test'.length);
+      const upgrade = { username, password: 'password', guest_access_token: access_token, auth: dummy };
+      await server.refuses(403, 'M_RESOURCE_LIMIT_EXCEEDED', upgrade);
+      assert.deepEqual(checked, [
+        [user_id, true],
+        [user_id, false],
+      ]);
+      const token = access_token as string;
+      assert.equal((await server.accounts.call('GET', '/account/whoami', { token })).body['is_guest'], true);
+    });
+
+    it('refuses to register guests with 403 M_FORBIDDEN when guest access is off', async () => {
       await server.start({ options: { allow_guest_access: false } });
       await server.refuses(403, 'M_FORBIDDEN', {}, '?kind=guest');
     });

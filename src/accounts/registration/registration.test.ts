@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { Stage } from '../interactive-auth/stage.ts';
 import { dummy, RegistrationServer } from './test/registration-server.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const server = new RegistrationServer(open);
 
   describe('registration', () => {
@@ -58,7 +58,7 @@ forEachDatabase((open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('POST /register carries out a session once, and answers repeated requests as the first time', async () => {
+    it('POST /register registers once for each session, and answers repeated requests with the first response', async () => {
       await server.start();
       const parameters = { password: 'password', inhibit_login: true };
       const auth = { ...dummy, session: (await server.register(parameters)).body['session'] };
@@ -124,7 +124,7 @@ forEachDatabase((open) => {
       await server.refuses(400, 'M_USER_IN_USE', { ...parameters, auth: dummy });
     });
 
-    it('responds 403 M_FORBIDDEN when registration is off, or has no verification and that is not allowed', async () => {
+    it('POST /register responds 403 M_FORBIDDEN when registration is off, or when it requires no verification without enable_registration_without_verification', async () => {
       await server.start({ options: { enable_registration: false } });
       await server.refuses(403, 'M_FORBIDDEN', { username: 'alice' });
       assert.equal((await server.accounts.call('GET', '/register/available?username=a')).status, 403);

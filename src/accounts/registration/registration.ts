@@ -13,7 +13,7 @@ import {
   missingParam,
   type UserId,
 } from '../../protocol/index.ts';
-import type { AccountChecks } from '../account-checks.ts';
+import type { AccountChecks, AccountNames } from '../account-checks.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { type Accounts, userInUse } from '../accounts.ts';
 import type { Consents } from '../consent/consents.ts';
@@ -26,7 +26,7 @@ import { checkPasswordPolicy } from '../passwords/password-policy.ts';
 import type { RegistrationTokens } from '../registration-tokens/registration-tokens.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
-import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
+import { type ThirdPartyIdentifiers, validatedAddresses } from '../third-party-identifiers.ts';
 import { appserviceLoginUnsupported, type UsernameReservations, userIdFor } from '../usernames.ts';
 import { applyCompletedStages } from './completed-stages.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
@@ -40,6 +40,8 @@ export interface NewAccount {
   readonly displayName?: string | undefined;
   readonly isGuest?: boolean;
   readonly isAdmin?: boolean;
+  /** Whether the user's events are accepted and not sent. */
+  readonly isShadowBanned?: boolean;
   readonly userType?: string | undefined;
   readonly appservice?: string | undefined;
   /** The device to log in with; without it, no session is opened. */
@@ -67,6 +69,10 @@ export interface RegistrationDeps {
   readonly disabledError?: (() => MatrixError) | undefined;
   /** Asked before clients create an account. */
   readonly check?: AccountChecks['registration'];
+  /** Asked before logins create an account. */
+  readonly checkNewAccount?: AccountChecks['newAccount'];
+  /** Chooses names of the accounts that clients register. */
+  readonly names?: AccountNames | undefined;
 }
 
 type Options = Pick<
@@ -94,20 +100,30 @@ const registrationDisabled = () => forbidden('Registration is disabled');
 export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #options: Options;
-  readonly #guests: GuestUpgrade;
+  readonly #guestUpgrade: GuestUpgrade;
   /** Limits `checkAvailable` by client address. */
-  readonly #availability: RateLimiter;
+  readonly #availabilityLimiter: RateLimiter;
 
   constructor(deps: RegistrationDeps, options: Options) {
     this.#deps = deps;
-    this.#guests = new GuestUpgrade(deps, options.server_name);
+    this.#guestUpgrade = new GuestUpgrade(deps, options.server_name);
     this.#options = options;
-    this.#availability = new RateLimiter(availabilityLimit, deps.clock);
+    this.#availabilityLimiter = new RateLimiter(availabilityLimit, deps.clock);
   }
 
   /** Whether users can register accounts. */
   get isOpen(): boolean {
     return this.#deps.disabledError === undefined && this.#allowedFlows().length > 0;
+  }
+
+  /**
+   * Checks that a login may create the account of a user whom another service has authenticated.
+   * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED while the server is disabled (`hs_disabled`), or when it has reached its
+   * limit of users
+   */
+  checkEnabled(): void {
+    if (this.#deps.disabledError) throw this.#deps.disabledError();
+    this.#deps.checkNewAccount?.();
   }
 
   /** Whether users can choose a flow with this stage. */
@@ -142,22 +158,32 @@ export class Registration {
     authenticated: InteractiveAuthResult,
     ip: string,
   ): Promise<RegistrationResult> {
-    const parameters = readParameters(authenticated.body);
+    const { accounts, names = {}, thirdPartyIds } = this.#deps;
+    const sent = readParameters(authenticated.body);
+    const pending = { username: sent.username, stages: Object.fromEntries(authenticated.completed) };
+    const parameters = { ...sent, username: (await names.username?.(pending)) ?? sent.username };
     await this.#checkParameters(parameters);
     if (parameters.password === undefined) throw missingParam("'password' is missing");
     const { password, login } = parameters;
-    if (parameters.guestToken !== undefined) {
-      const userId = await this.#guests.find(parameters.username, parameters.guestToken);
-      const onUpgrade = (writer: AnyWriter) =>
-        applyCompletedStages(writer, this.#deps, { userId, authenticated });
-      return this.#guests.upgrade({ userId, password, login, onUpgrade });
-    }
-    const userId =
-      parameters.username === undefined ? this.#generatedId('user') : this.#userIdFor(parameters.username);
-    await this.#deps.check?.({ userId, isGuest: false, ip });
+    const userId = await this.#userToRegister(parameters);
+    const addresses = validatedAddresses(authenticated.completed);
+    for (const { medium, address } of addresses) await thirdPartyIds.checkUse?.(medium, address, true);
+    const isShadowBanned =
+      (await this.#deps.check?.({ userId, isGuest: false, addresses, ip })) === 'shadow-ban';
     const onCreate = (writer: AnyWriter) =>
       applyCompletedStages(writer, this.#deps, { userId, authenticated });
-    return this.create({ userId, password, login, onCreate });
+    if (parameters.guestToken === undefined) {
+      const displayName = await names.displayName?.(pending);
+      return this.create({ userId, password, displayName, isShadowBanned, login, onCreate });
+    }
+    if (isShadowBanned) await accounts.setShadowBanned(userId, true);
+    return this.#guestUpgrade.upgrade({ userId, password, login, onUpgrade: onCreate });
+  }
+
+  /** Returns the id of the guest to upgrade, or of the new user. */
+  async #userToRegister({ username, guestToken }: RegistrationParameters): Promise<UserId> {
+    if (guestToken !== undefined) return this.#guestUpgrade.find(username, guestToken);
+    return username === undefined ? this.#generatedId('user') : this.#userIdFor(username);
   }
 
   /**
@@ -188,8 +214,8 @@ export class Registration {
     this.#deps.limits.registration.take(ip);
     const login = { displayName, refreshable: false };
     const userId = this.#generatedId('guest');
-    await this.#deps.check?.({ userId, isGuest: true, ip });
-    return this.create({ userId, isGuest: true, login });
+    const verdict = await this.#deps.check?.({ userId, isGuest: true, addresses: [], ip });
+    return this.create({ userId, isGuest: true, isShadowBanned: verdict === 'shadow-ban', login });
   }
 
   /**
@@ -199,7 +225,7 @@ export class Registration {
   async checkAvailable(username: string, ip: string): Promise<void> {
     this.#flows();
     this.#deps.limits.registration.check(ip);
-    this.#availability.take(ip);
+    this.#availabilityLimiter.take(ip);
     await this.#checkName(username);
   }
 
@@ -234,6 +260,7 @@ export class Registration {
       displayName: account.displayName,
       isGuest: account.isGuest ?? false,
       isAdmin: account.isAdmin ?? false,
+      isShadowBanned: account.isShadowBanned ?? false,
       userType: account.userType ?? this.#options.user_types.default_user_type ?? undefined,
       appservice: account.appservice,
     };
@@ -266,19 +293,20 @@ export class Registration {
     return registrationFlows(this.#options, (stage) => this.#deps.interactiveAuth.offers(stage));
   }
 
-  /** Like `#checkParameters`; a taken name counts as an availability check. */
+  /** Like `#checkParameters`; a taken name counts towards the rate limit of availability checks. */
   async #checkRequest(parameters: RegistrationParameters, ip: string): Promise<void> {
-    this.#availability.check(ip);
+    this.#availabilityLimiter.check(ip);
     try {
       await this.#checkParameters(parameters);
     } catch (error) {
-      if (error instanceof MatrixError && error.errcode === 'M_USER_IN_USE') this.#availability.take(ip);
+      if (error instanceof MatrixError && error.errcode === 'M_USER_IN_USE')
+        this.#availabilityLimiter.take(ip);
       throw error;
     }
   }
 
   async #checkParameters({ username, password, login, guestToken }: RegistrationParameters): Promise<void> {
-    if (guestToken !== undefined) await this.#guests.find(username, guestToken);
+    if (guestToken !== undefined) await this.#guestUpgrade.find(username, guestToken);
     else if (username !== undefined) await this.#checkName(username);
     if (password !== undefined) checkPasswordPolicy(password, this.#options.password_config.policy);
     if (login) this.#deps.devices.check(login);

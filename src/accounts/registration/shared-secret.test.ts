@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { registrationMac } from './shared-secret.ts';
 import { RegistrationServer } from './test/registration-server.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const server = new RegistrationServer(open);
 
   describe('registration by shared secret', () => {

@@ -72,7 +72,7 @@ function changeRoutes({
         if (requester?.isGuest) throw guestRefused();
         passwordChange.check(password);
         if (requester === undefined) {
-          await passwordChange.resetByAddress({ body: body as JsonObject, ip }, password, logout);
+          await passwordChange.resetByAddress({ body: body as JsonObject, ip });
           return {};
         }
         const operation = 'POST /account/password';
@@ -101,8 +101,14 @@ function changeRoutes({
         if (server !== undefined && !isServerName(server))
           throw invalidParam('id_server is not a server name');
         return reauthenticator.confirm({ requester, operation, body, ip, always: true }, async () => {
-          const isForgotten = await thirdPartyIds.unpublishAll(requester.userId, server);
-          await accounts.deactivate(requester.userId, body.erase ?? false);
+          let isForgotten = false;
+          await accounts.deactivate(requester.userId, {
+            erase: body.erase ?? false,
+            byAdmin: false,
+            before: async () => {
+              isForgotten = await thirdPartyIds.unpublishAll(requester.userId, server);
+            },
+          });
           return { id_server_unbind_result: isForgotten ? 'success' : 'no-support' };
         });
       },

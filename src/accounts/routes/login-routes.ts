@@ -18,6 +18,7 @@ const paths = {
 const bodyLimit = 65_536;
 
 /**
+ * Returns the routes of `GET /login` and `POST /login`.
  * @param wellKnown the content of `/.well-known/proto/client`, for clients that read it from the login
  * response
  */
@@ -39,6 +40,7 @@ export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Ro
         method: 'POST',
         path: paths.login,
         auth: 'on-demand',
+        ignoreAssertedUser: true,
         body: Type.Object({ type: Type.String(), ...loginDeviceFields }),
         bodyLimit,
         response: sessionResponse,
@@ -57,7 +59,7 @@ export interface SessionRoutesDeps {
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly devices: Devices;
-  /** Refuses to refresh sessions that have an endpoint of their own for that. */
+  /** Refuses to refresh sessions whose tokens another endpoint refreshes. */
   readonly checkRefresh: RefreshCheck | undefined;
 }
 

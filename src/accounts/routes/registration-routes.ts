@@ -19,6 +19,7 @@ export function registrationRoutes(registration: Registration): Route[] {
         method: 'POST',
         path: ['/_proto/client/v3/register', '/_proto/client/r0/register'],
         auth: 'on-demand',
+        ignoreAssertedUser: true,
         query: Type.Object({
           kind: Type.Union([Type.Literal('user'), Type.Literal('guest')], { default: 'user' }),
         }),
@@ -57,7 +58,10 @@ export function registrationRoutes(registration: Registration): Route[] {
   ];
 }
 
-/** @param requester the application service @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN */
+/**
+ * Registers a user of the application service `requester`. @throws MatrixError M_MISSING_TOKEN,
+ * M_UNKNOWN_TOKEN
+ */
 function registerForService(registration: Registration, body: JsonObject, requester: Requester | undefined) {
   if (!requester) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
   if (requester.appservice === undefined) {
@@ -70,11 +74,21 @@ function registerForService(registration: Registration, body: JsonObject, reques
 export function sharedSecretRoutes(registration: SharedSecretRegistration): Route[] {
   const path = '/_server/admin/v1/register';
   return [
-    route({ method: 'GET', path, auth: 'none', response: Type.Object({ nonce: Type.String() }) }, () => ({
-      nonce: registration.nonce(),
-    })),
     route(
       {
+        operationId: 'getRegistrationNonce',
+        method: 'GET',
+        path,
+        auth: 'none',
+        response: Type.Object({ nonce: Type.String() }),
+      },
+      () => ({
+        nonce: registration.nonce(),
+      }),
+    ),
+    route(
+      {
+        operationId: 'registerBySharedSecret',
         method: 'POST',
         path,
         auth: 'none',

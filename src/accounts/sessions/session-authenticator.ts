@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from '../../kernel/http/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
-import type { MatrixError } from '../../protocol/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
 import { readUser } from '../user-store.ts';
@@ -60,7 +60,7 @@ export class SessionAuthenticator implements Authenticator {
       return this.#admit(session, context);
     }
     if (introspection === undefined) return this.#load(token, context);
-    const found = this.#introspecting.run(token, () => this.#introspect(introspection, token));
+    const found = this.#introspecting.run(token, () => this.#introspect(introspection, token, context.ip));
     return found.then((one) => this.#admit(one, context));
   }
 
@@ -83,17 +83,23 @@ export class SessionAuthenticator implements Authenticator {
   /**
    * Finds the session of a token of the authentication service; concurrent requests with one token share an
    * introspection.
-   * @throws MatrixError M_UNKNOWN_TOKEN; 503 when the service does not answer
+   * @throws MatrixError M_UNKNOWN_TOKEN, M_LIMIT_EXCEEDED; 500 for a user without an account on this server, 503 when the service
+   * does not answer
    */
-  async #introspect(introspection: TokenIntrospection, token: string): Promise<Session> {
+  async #introspect(introspection: TokenIntrospection, token: string, ip: string): Promise<Session> {
     const { cache, clock, database } = this.#deps;
     const { generation } = cache;
-    const found = await introspection.introspect(token);
+    const found = await introspection.introspect(token, ip);
     if (found === undefined) throw unknownToken('Unknown access token');
     const { userId, deviceId, isAdmin, usableUntil } = found;
     const user = await readUser(database.reader<AccountTables>(), userId);
-    if (user === undefined || user.isDeactivated) throw unknownToken('Unknown access token');
-    // The service deletes the device when a session ends, before its answers about the token change here.
+    // The service creates its users on this server, so a missing user is a fault of a server, for which no
+    // client must log out.
+    if (user === undefined)
+      throw new MatrixError(500, 'M_UNKNOWN', 'The user of the access token does not exist on this server');
+    if (user.isDeactivated) throw unknownToken('Unknown access token');
+    // The service deletes the device when a session ends, while this server may still cache its answer about
+    // the token.
     if (deviceId !== undefined && !(await this.#deps.hasDevice(userId, deviceId))) {
       throw unknownToken('The session has ended');
     }
@@ -143,6 +149,7 @@ function toSession(row: AccessTokenRow): Session {
       isSuspended: row.is_suspended === 1,
       isShadowBanned: row.is_shadow_banned === 1,
       appservice: undefined,
+      ...(row.issued_by !== null && { administrator: row.issued_by }),
       tokenId: row.id,
     }),
     isLocked: row.is_locked === 1,

@@ -29,7 +29,8 @@ const changeTimeout = 30_000;
 export class SessionCache {
   readonly #sessions: Cache<string, Session>;
   readonly #tokensOf = new Map<string, Set<string>>();
-  readonly #changing = new Map<string, number>();
+  /** User ids to the end of their change at the latest, in milliseconds since the epoch. */
+  readonly #changesUntil = new Map<string, number>();
   #generation = 0;
 
   /** @param size maximum number of sessions */
@@ -54,7 +55,7 @@ export class SessionCache {
   /** Caches a session that was read in `generation`, unless a change has happened since or is under way. */
   put(token: string, session: Session, generation: number, now: number): void {
     const { userId } = session.requester;
-    if (generation !== this.#generation || now < (this.#changing.get(userId) ?? 0)) return;
+    if (generation !== this.#generation || now < (this.#changesUntil.get(userId) ?? 0)) return;
     this.#sessions.set(token, session);
     const tokens = this.#tokensOf.get(userId);
     if (tokens) tokens.add(token);
@@ -63,14 +64,14 @@ export class SessionCache {
 
   /** Begins a change of the user's sessions: none is cached until `invalidate`. */
   beginChange(userId: string, now: number): void {
-    for (const [user, until] of this.#changing) if (until <= now) this.#changing.delete(user);
-    this.#changing.set(userId, now + changeTimeout);
+    for (const [user, until] of this.#changesUntil) if (until <= now) this.#changesUntil.delete(user);
+    this.#changesUntil.set(userId, now + changeTimeout);
     this.#drop(userId);
   }
 
   /** Deletes the user's sessions after they, or the rights of the user, have changed. */
   invalidate(userId: string): void {
-    this.#changing.delete(userId);
+    this.#changesUntil.delete(userId);
     this.#drop(userId);
   }
 

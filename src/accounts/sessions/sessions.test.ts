@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
@@ -8,7 +8,7 @@ import {
 } from '../../../test/support/servers/accounts-server.ts';
 import type { AccountTables } from '../tables.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
   const start = async (setup: AccountsServerOptions = {}) => {

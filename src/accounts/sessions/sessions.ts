@@ -110,13 +110,13 @@ const finiteOrNull = (time: number) => (Number.isFinite(time) ? time : null);
 export class Sessions implements DeviceCleanup {
   readonly sessionStream = new Stream<SessionChange>('sessions', jsonFacts());
   readonly #deps: SessionsDeps;
-  readonly #exchanges: RateLimiter;
-  readonly #refusals: RateLimiter;
+  readonly #exchangeLimiter: RateLimiter;
+  readonly #refusalLimiter: RateLimiter;
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
-    this.#exchanges = new RateLimiter(exchangeLimit, deps.clock);
-    this.#refusals = new RateLimiter(refusalLimit, deps.clock);
+    this.#exchangeLimiter = new RateLimiter(exchangeLimit, deps.clock);
+    this.#refusalLimiter = new RateLimiter(refusalLimit, deps.clock);
     this.sessionStream.subscribe(({ userId }) => deps.cache.invalidate(userId));
   }
 
@@ -151,10 +151,10 @@ export class Sessions implements DeviceCleanup {
     also?: (writer: AnyWriter, owner: TokenOwner) => Promise<void>,
   ): Promise<IssuedTokens> {
     const { database, streams, clock } = this.#deps;
-    this.#refusals.check(ip);
+    this.#refusalLimiter.check(ip);
     const hash = hashToken(secret);
     const found = this.#checkOrCount(await findRefreshToken(database.reader<AccountTables>(), hash), ip);
-    this.#exchanges.take(`${found.user_id} ${found.device_id}`);
+    this.#exchangeLimiter.take(`${found.user_id} ${found.device_id}`);
     return streams.write<AccountTables, IssuedTokens>(async (writer, publish) => {
       const token = checkRefreshToken(await findRefreshToken(writer, hash), clock.now());
       const pair = { userId: token.user_id, deviceId: token.device_id, refreshTokenId: token.id };
@@ -205,8 +205,9 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Ends all sessions of a user except that of an access token, inside the caller's transaction. Sessions that the user
-   * as an administrator has opened as other users end too, and those that administrators have opened as this user stay.
+   * Ends all sessions of a user except that of the token `keptTokenId`, inside the caller's transaction.
+   * Sessions that the user has opened as other users, as an administrator, end too; sessions that
+   * administrators have opened as this user stay.
    */
   async closeAllIn(writer: AnyWriter, publish: Publish, userId: string, keptTokenId?: number): Promise<void> {
     this.#deps.cache.beginChange(userId, this.#deps.clock.now());
@@ -315,7 +316,7 @@ export class Sessions implements DeviceCleanup {
     try {
       return checkRefreshToken(found, this.#deps.clock.now());
     } catch (error) {
-      this.#refusals.take(ip);
+      this.#refusalLimiter.take(ip);
       throw error;
     }
   }

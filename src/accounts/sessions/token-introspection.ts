@@ -11,8 +11,10 @@ export interface IntrospectedToken {
 /** Asks an authentication service about access tokens, in place of the database. */
 export interface TokenIntrospection {
   /**
+   * @param ip address of the client
    * @returns `undefined` for a token that is not valid
-   * @throws MatrixError 503 when the service does not answer
+   * @throws MatrixError 503 when the service does not answer; M_LIMIT_EXCEEDED for a client that has sent too many
+   * tokens that are not valid
    */
-  introspect(token: string): Promise<IntrospectedToken | undefined>;
+  introspect(token: string, ip: string): Promise<IntrospectedToken | undefined>;
 }

@@ -4,7 +4,7 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 /** About 238 bits of entropy. */
 const tokenLength = 40;
 
-/** A token as the client receives it, and what the server stores of it. */
+/** A token as the client receives it, and its hash, which the server stores. */
 export interface Token {
   readonly id: number;
   /** Sent to the client and not stored. */
@@ -23,8 +23,8 @@ export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', gu
 }
 
 /**
- * Returns what is stored of an access token: a MAC for a token of a guest, so that all guests are logged out
- * when an operator replaces `macaroon_secret_key`; a digest for other tokens.
+ * Returns the hash that is stored of an access token: a MAC for a token of a guest, so that all guests are
+ * logged out when an operator replaces `macaroon_secret_key`; a digest for other tokens.
  */
 export function hashAccessToken(secret: string, guestKey: Uint8Array): string {
   if (!secret.startsWith('hgt_')) return hashToken(secret);

@@ -3,6 +3,7 @@ import type { SenderTables } from '../../federation/index.ts';
 import type { DestinationTables } from '../../federation-client/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
+import { contains, isLike } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
 import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
@@ -16,7 +17,7 @@ export const destinationOrders = [
 
 export type DestinationOrder = (typeof destinationOrders)[number];
 
-/** A server to which this one sends. Times are milliseconds since the epoch. */
+/** A server to which this server has sent requests. Times and intervals are in milliseconds, times since the epoch. */
 export interface ListedDestination {
   readonly destination: string;
   readonly retry_last_ts: number;
@@ -43,25 +44,37 @@ export class DestinationList {
     this.#database = database;
   }
 
+  /** @param name a part of the server names; absent: all servers */
   page(
+    name: string | undefined,
     order: { readonly by: DestinationOrder; readonly descending: boolean },
     start: PageStart,
     limit: number,
   ): Promise<RowsOfPage<ListedDestination>> {
     return readPage(
-      this.#selected(),
+      this.#selected(name),
       { by: orders[order.by], key: orders.destination, descending: order.descending },
       start,
       limit,
     );
   }
 
-  count(): Promise<number> {
-    return countRows(this.#database.scanner<Tables>().selectFrom('destinations'));
+  count(name: string | undefined): Promise<number> {
+    return countRows(this.#named(name));
   }
 
   async get(serverName: string): Promise<ListedDestination | undefined> {
-    return this.#selected().where('d.server_name', '=', serverName).executeTakeFirst();
+    return this.#selected(undefined).where('d.server_name', '=', serverName).executeTakeFirst();
+  }
+
+  /** Counts the rooms whose newest events the server has not received, and the EDUs that are pending for it. */
+  async pending(serverName: string): Promise<{ readonly rooms: number; readonly edus: number }> {
+    const tables = this.#database.scanner<Tables>();
+    const [rooms, edus] = await Promise.all([
+      countRows(tables.selectFrom('destination_rooms').where('destination', '=', serverName)),
+      countRows(tables.selectFrom('federation_outbox').where('destination', '=', serverName)),
+    ]);
+    return { rooms, edus };
   }
 
   /** Reads the rooms in which the server has joined users, each with the newest position that the server has received. */
@@ -87,19 +100,21 @@ export class DestinationList {
   }
 
   #roomsOf(serverName: string) {
-    const pattern = `%:${serverName.replaceAll(/[\\%_]/g, '\\$&')}`;
     return this.#database
       .scanner<Tables>()
       .selectFrom('rooms as r')
       .where(sql<boolean>`exists (
       select 1 from memberships m where m.room_nid = r.room_nid and m.membership = 'join'
-        and m.user_id like ${pattern} escape '\\')`);
+        and ${isLike(sql`m.user_id`, ['%:', serverName, ''])})`);
   }
 
-  #selected() {
-    return this.#database
-      .scanner<Tables>()
-      .selectFrom('destinations as d')
+  #named(name: string | undefined) {
+    const all = this.#database.scanner<Tables>().selectFrom('destinations as d');
+    return name === undefined ? all : all.where(contains(sql`d.server_name`, name.toLowerCase()));
+  }
+
+  #selected(name: string | undefined) {
+    return this.#named(name)
       .leftJoin('destination_positions as p', 'p.destination', 'd.server_name')
       .select([
         'd.server_name as destination',

@@ -3,11 +3,20 @@ import type { Destinations } from '../../federation-client/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { MatrixError, notFound } from '../../protocol/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
-import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import { direction, pageFrom, pageParameters, pageWithTotal } from '../paging/page-query.ts';
+import { integer, nothing, nullableInteger, text } from '../response-fields.ts';
 import { type DestinationList, destinationOrders, type ListedDestination } from './destination-list.ts';
 
 const path = '/_server/admin/v1/federation/destinations';
-const one = `${path}/:destination` as const;
+const ofDestination = `${path}/:destination` as const;
+
+const server = Type.Object({
+  destination: text,
+  retry_last_ts: integer,
+  retry_interval: integer,
+  failure_ts: nullableInteger,
+  last_successful_stream_ordering: nullableInteger,
+});
 
 const nextToken = Type.Optional(Type.String());
 
@@ -25,32 +34,31 @@ export function destinationRoutes(deps: DestinationDeps): Route[] {
 function listRoute({ list, cursors }: DestinationDeps): Route {
   return route(
     {
+      operationId: 'listDestinations',
       method: 'GET',
       path,
       auth: 'admin',
       query: Type.Object({
         ...pageParameters,
+        destination: Type.Optional(Type.String()),
         order_by: Type.Union(
           destinationOrders.map((order) => Type.Literal(order)),
           { default: 'destination' },
         ),
         dir: Type.Optional(direction),
       }),
-      response: Type.Object({
-        destinations: Type.Array(Type.Object({ destination: Type.String() })),
-        total: Type.Integer(),
-        next_token: nextToken,
-      }),
+      response: Type.Object({ destinations: Type.Array(server), total: integer, next_token: nextToken }),
     },
     async ({ query, requester }) => {
       const order = { by: query.order_by, descending: query.dir === 'b' };
-      const listed = { administrator: requester.userId, list: JSON.stringify(['destinations', order]) };
+      const { destination: name } = query;
+      const listed = { administrator: requester.userId, list: JSON.stringify(['destinations', name, order]) };
       const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
-        list.page(order, start, limit),
+        list.page(name, order, start, limit),
       );
       return {
         destinations: rows.map(destinationJson),
-        total: await list.count(),
+        total: await list.count(name),
         ...(next !== undefined && { next_token: String(next) }),
       };
     },
@@ -60,11 +68,27 @@ function listRoute({ list, cursors }: DestinationDeps): Route {
 function detailRoutes({ destinations, list }: DestinationDeps): Route[] {
   return [
     route(
-      { method: 'GET', path: one, auth: 'admin', response: Type.Object({ destination: Type.String() }) },
-      async ({ params: { destination } }) => destinationJson(await known(list, destination)),
+      {
+        operationId: 'getDestination',
+        method: 'GET',
+        path: ofDestination,
+        auth: 'admin',
+        response: Type.Object({ ...server.properties, pending_rooms: integer, pending_edus: integer }),
+      },
+      async ({ params: { destination } }) => {
+        const found = await known(list, destination);
+        const { rooms, edus } = await list.pending(destination);
+        return { ...destinationJson(found), pending_rooms: rooms, pending_edus: edus };
+      },
     ),
     route(
-      { method: 'POST', path: `${one}/reset_connection`, auth: 'admin' },
+      {
+        operationId: 'resetDestinationConnection',
+        method: 'POST',
+        path: `${ofDestination}/reset_connection`,
+        auth: 'admin',
+        response: nothing,
+      },
       async ({ params: { destination } }) => {
         await known(list, destination);
         if (await destinations.endBackoff(destination)) return {};
@@ -77,13 +101,14 @@ function detailRoutes({ destinations, list }: DestinationDeps): Route[] {
 function roomsRoute({ list, cursors }: DestinationDeps): Route {
   return route(
     {
+      operationId: 'listDestinationRooms',
       method: 'GET',
-      path: `${one}/rooms`,
+      path: `${ofDestination}/rooms`,
       auth: 'admin',
       query: Type.Object({ ...pageParameters, dir: Type.Optional(direction) }),
       response: Type.Object({
-        rooms: Type.Array(Type.Object({ room_id: Type.String(), stream_ordering: Type.Integer() })),
-        total: Type.Integer(),
+        rooms: Type.Array(Type.Object({ room_id: text, stream_ordering: integer })),
+        total: integer,
         next_token: nextToken,
       }),
     },
@@ -94,12 +119,13 @@ function roomsRoute({ list, cursors }: DestinationDeps): Route {
         administrator: requester.userId,
         list: JSON.stringify(['rooms of a destination', destination, descending]),
       };
-      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
-        list.rooms(destination, descending, start, limit),
-      );
+      const { rows, next, total } = await pageWithTotal(cursors, listed, query, {
+        read: (start, limit) => list.rooms(destination, descending, start, limit),
+        count: () => list.countRooms(destination),
+      });
       return {
         rooms: rows.map(({ room_id, stream_ordering }) => ({ room_id, stream_ordering })),
-        total: await list.countRooms(destination),
+        total,
         ...(next !== undefined && { next_token: String(next) }),
       };
     },

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { type FederatedServer, SeveralServers } from '../../../test/support/other-servers/several-servers.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
@@ -8,7 +10,7 @@ import { Administration } from '../test/administration.ts';
 /** Addresses on which no server listens. */
 const unreachable = ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'];
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('federation/destinations of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
@@ -53,18 +55,68 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
+    it('lists servers whose names contain a text', async () => {
+      const { destinations, total } = await list({ destination: '1:2' });
+      assert.deepEqual([destinations.map(({ destination }) => destination), total], [['127.0.0.1:2'], 1]);
+      assert.equal((await list({ destination: '%' })).total, 0);
+    });
+
     it('shows a server and its rooms, and ends its backoff', async () => {
       const one = `${path}/${enc(unreachable[1]!)}`;
       const found = await admin.do('GET', one);
       assert.equal(found['last_successful_stream_ordering'], null);
       assert.ok(Number(found['retry_last_ts']) > 1e12);
       assert.deepEqual(await admin.do('GET', `${one}/rooms`), { rooms: [], total: 0 });
+      const messages = { [`@x:${unreachable[1]}`]: { '*': {} } };
+      const sent = await admin.admin.call('PUT', '/sendToDevice/org.example/1', { messages });
+      assert.equal(sent.status, 200);
+      const { pending_rooms: rooms, pending_edus: edus } = await admin.do('GET', one);
+      assert.deepEqual([rooms, edus], [0, 1]);
       assert.deepEqual(await admin.do('POST', `${one}/reset_connection`, {}), {});
       const reset = await admin.do('GET', one);
       assert.deepEqual([reset['failure_ts'], reset['retry_last_ts'], reset['retry_interval']], [null, 0, 0]);
       assert.deepEqual(await admin.refused('POST', `${one}/reset_connection`, {}), [400, 'M_UNKNOWN']);
       assert.deepEqual(await admin.refused('GET', `${path}/unknown.example`), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', `${path}/unknown.example/rooms`), [404, 'M_NOT_FOUND']);
+    });
+
+    it('lists the rooms with users of a server, with the newest position that the server has received, in both directions and by pages', async () => {
+      const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      try {
+        const [a, b] = servers as readonly [FederatedServer, FederatedServer];
+        const operator = await Administration.open(a);
+        const [anna, ben] = [await a.registerClient('anna'), await b.registerClient('ben')];
+        const shared: string[] = [];
+        for (let index = 0; index < 3; index++) {
+          const roomId = await anna.createRoom({ preset: 'public_chat' });
+          await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
+          await anna.say(roomId, 'hello');
+          shared.push(roomId);
+        }
+        await anna.createRoom();
+        type Page = {
+          rooms: { room_id: string; stream_ordering: number }[];
+          total: number;
+          next_token?: string;
+        };
+        const rooms = async (query: Record<string, string | number> = {}) =>
+          (await operator.do('GET', `${path}/b.test/rooms`, undefined, query)) as unknown as Page;
+        await eventually('the messages on the other server', async () => {
+          const found = await operator.call('GET', `${path}/b.test/rooms`);
+          const { rooms: all = [] } = found.body as Partial<Page>;
+          return all.length === 3 && all.every((room) => room.stream_ordering > 0);
+        });
+        const whole = await rooms();
+        assert.deepEqual(whole.rooms.map((room) => room.room_id).toSorted(), shared.toSorted());
+        assert.equal(whole.next_token, undefined);
+        const first = await rooms({ limit: 2 });
+        const second = await rooms({ limit: 2, from: first.next_token! });
+        assert.deepEqual([first.total, second.total, second.next_token], [3, 3, undefined]);
+        assert.deepEqual([...first.rooms, ...second.rooms], whole.rooms);
+        assert.deepEqual((await rooms({ dir: 'b' })).rooms.toReversed(), whole.rooms);
+      } finally {
+        await several.stop();
+      }
     });
   });
 });

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { MediaDetails, MediaModeration } from '../../media/index.ts';
 import { invalidParam, notFound } from '../../protocol/index.ts';
+import { flag, integer, nothing, nullable, nullableInteger, nullableText, text } from '../response-fields.ts';
 import type { KnownRooms } from '../rooms/known-rooms.ts';
 import type { LocalUsers } from '../users/local-user.ts';
 import type { ImagesInUse } from './images-in-use.ts';
@@ -24,6 +25,23 @@ const time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const quarantined = Type.Object({ num_quarantined: Type.Integer() });
 const deletedMedia = Type.Object({ deleted_media: Type.Array(Type.String()), total: Type.Integer() });
 
+const mediaInfo = Type.Object({
+  media_origin: text,
+  user_id: nullableText,
+  media_id: text,
+  media_type: nullableText,
+  media_length: nullableInteger,
+  upload_name: nullableText,
+  created_ts: integer,
+  filesystem_id: nullableText,
+  url_cache: Type.Null(),
+  last_access_ts: nullableInteger,
+  quarantined_by: nullableText,
+  authenticated: flag,
+  safe_from_quarantine: nullable(flag),
+  sha256: nullableText,
+});
+
 export interface MediaRoutesDeps {
   readonly moderation: MediaModeration;
   readonly roomMedia: RoomMedia;
@@ -42,10 +60,11 @@ function quarantineRoutes({ moderation, users }: MediaRoutesDeps): Route[] {
   return [
     route(
       {
+        operationId: 'getMedia',
         method: 'GET',
         path: paths.one,
         auth: 'admin',
-        response: Type.Object({ media_info: Type.Object({ media_id: Type.String() }) }),
+        response: Type.Object({ media_info: mediaInfo }),
       },
       async ({ params }) => {
         checkStorable(params.serverName, params.mediaId);
@@ -54,26 +73,55 @@ function quarantineRoutes({ moderation, users }: MediaRoutesDeps): Route[] {
         return { media_info: detailsJson(found) };
       },
     ),
-    route({ method: 'POST', path: paths.quarantine, auth: 'admin' }, async ({ params, requester }) => {
-      checkStorable(params.serverName, params.mediaId);
-      await moderation.quarantine([params], requester.userId);
-      return {};
-    }),
-    route({ method: 'POST', path: paths.release, auth: 'admin' }, async ({ params }) => {
-      checkStorable(params.serverName, params.mediaId);
-      await moderation.release(params);
-      return {};
-    }),
-    ...(['protect', 'unprotect'] as const).map((action) =>
-      route({ method: 'POST', path: paths[action], auth: 'admin' }, async ({ params: { mediaId } }) => {
-        checkStorable(mediaId);
-        const isKnown = await moderation.setProtected(mediaId, action === 'protect');
-        if (!isKnown) throw notFound('Unknown media');
+    changesRoute(moderation),
+    route(
+      {
+        operationId: 'quarantineMedia',
+        method: 'POST',
+        path: paths.quarantine,
+        auth: 'admin',
+        response: nothing,
+      },
+      async ({ params, requester }) => {
+        checkStorable(params.serverName, params.mediaId);
+        await moderation.quarantine([params], requester.userId);
         return {};
-      }),
+      },
     ),
     route(
       {
+        operationId: 'unquarantineMedia',
+        method: 'POST',
+        path: paths.release,
+        auth: 'admin',
+        response: nothing,
+      },
+      async ({ params }) => {
+        checkStorable(params.serverName, params.mediaId);
+        await moderation.release(params);
+        return {};
+      },
+    ),
+    ...(['protect', 'unprotect'] as const).map((action) =>
+      route(
+        {
+          operationId: `${action}Media`,
+          method: 'POST',
+          path: paths[action],
+          auth: 'admin',
+          response: nothing,
+        },
+        async ({ params: { mediaId } }) => {
+          checkStorable(mediaId);
+          const isKnown = await moderation.setProtected(mediaId, action === 'protect');
+          if (!isKnown) throw notFound('Unknown media');
+          return {};
+        },
+      ),
+    ),
+    route(
+      {
+        operationId: 'quarantineUserMedia',
         method: 'POST',
         path: '/_server/admin/v1/user/:userId/media/quarantine',
         auth: 'admin',
@@ -87,14 +135,45 @@ function quarantineRoutes({ moderation, users }: MediaRoutesDeps): Route[] {
   ];
 }
 
+/** Maximum number of changes in a response. */
+const maxChanges = 100;
+
+function changesRoute(moderation: MediaModeration): Route {
+  return route(
+    {
+      operationId: 'listQuarantineChanges',
+      method: 'GET',
+      path: '/_server/admin/v1/media/quarantine_changes',
+      auth: 'admin',
+      query: Type.Object({ from: Type.Integer({ minimum: 0, default: 0 }) }),
+      response: Type.Object({
+        next_batch: integer,
+        changes: Type.Array(Type.Object({ origin: text, media_id: text, quarantined: flag })),
+      }),
+    },
+    async ({ query: { from } }) => {
+      const found = await moderation.changes(from, maxChanges);
+      return {
+        next_batch: found.at(-1)?.id ?? from,
+        changes: found.map(({ serverName, mediaId, isQuarantined }) => ({
+          origin: serverName,
+          media_id: mediaId,
+          quarantined: isQuarantined,
+        })),
+      };
+    },
+  );
+}
+
 function roomRoutes({ moderation, roomMedia, rooms, serverName }: MediaRoutesDeps): Route[] {
   return [
     route(
       {
+        operationId: 'listRoomMedia',
         method: 'GET',
         path: paths.ofRoom,
         auth: 'admin',
-        response: Type.Object({ local: Type.Array(Type.String()), remote: Type.Array(Type.String()) }),
+        response: Type.Object({ local: Type.Array(text), remote: Type.Array(text) }),
       },
       async ({ params: { roomId } }) => {
         const addresses = await roomMedia.of(await rooms.get(roomId));
@@ -108,6 +187,7 @@ function roomRoutes({ moderation, roomMedia, rooms, serverName }: MediaRoutesDep
     ),
     route(
       {
+        operationId: 'quarantineRoomMedia',
         method: 'POST',
         path: [`${paths.ofRoom}/quarantine`, '/_server/admin/v1/quarantine_media/:roomId'],
         auth: 'admin',
@@ -121,10 +201,19 @@ function roomRoutes({ moderation, roomMedia, rooms, serverName }: MediaRoutesDep
   ];
 }
 
+/** Maximum number of files that one request deletes. Clients repeat the request until it deletes none. */
+const maxDeleted = 10_000;
+
 function deletionRoutes({ moderation, images, serverName }: MediaRoutesDeps): Route[] {
   return [
     route(
-      { method: 'DELETE', path: paths.one, auth: 'admin', response: deletedMedia },
+      {
+        operationId: 'deleteMedia',
+        method: 'DELETE',
+        path: paths.one,
+        auth: 'admin',
+        response: deletedMedia,
+      },
       async ({ params: { serverName: server, mediaId } }) => {
         if (server !== serverName) throw invalidParam('Only media of this server can be deleted');
         checkStorable(mediaId);
@@ -135,6 +224,7 @@ function deletionRoutes({ moderation, images, serverName }: MediaRoutesDeps): Ro
     ),
     route(
       {
+        operationId: 'deleteMediaByAge',
         method: 'POST',
         path: paths.deletion,
         auth: 'admin',
@@ -153,12 +243,13 @@ function deletionRoutes({ moderation, images, serverName }: MediaRoutesDeps): Ro
         const kept = query.keep_profiles
           ? (ids: readonly string[]) => images.among(ids)
           : async () => new Set<string>();
-        const deleted = await moderation.deleteOldLocal(age, kept);
+        const deleted = await moderation.deleteOldLocal(age, kept, maxDeleted);
         return { deleted_media: deleted, total: deleted.length };
       },
     ),
     route(
       {
+        operationId: 'purgeRemoteMedia',
         method: 'POST',
         path: '/_server/admin/v1/purge_media_cache',
         auth: 'admin',

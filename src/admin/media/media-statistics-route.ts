@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
-import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import { direction, pageParameters, pageWithTotal } from '../paging/page-query.ts';
+import { integer, nullableText, text } from '../response-fields.ts';
 import { type MediaUsage, usageOrders } from './media-usage.ts';
 
 const time = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
@@ -11,6 +12,7 @@ const time = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_I
 export function mediaStatisticsRoute(usage: MediaUsage, cursors: PageCursors): Route {
   return route(
     {
+      operationId: 'getUserMediaStatistics',
       method: 'GET',
       path: '/_server/admin/v1/statistics/users/media',
       auth: 'admin',
@@ -26,9 +28,16 @@ export function mediaStatisticsRoute(usage: MediaUsage, cursors: PageCursors): R
         search_term: Type.Optional(Type.String({ minLength: 1 })),
       }),
       response: Type.Object({
-        users: Type.Array(Type.Object({ user_id: Type.String(), media_count: Type.Integer() })),
-        total: Type.Integer(),
-        next_token: Type.Optional(Type.Integer()),
+        users: Type.Array(
+          Type.Object({
+            user_id: text,
+            displayname: nullableText,
+            media_count: integer,
+            media_length: integer,
+          }),
+        ),
+        total: integer,
+        next_token: Type.Optional(integer),
       }),
     },
     async ({ query, requester }) => {
@@ -41,9 +50,10 @@ export function mediaStatisticsRoute(usage: MediaUsage, cursors: PageCursors): R
         administrator: requester.userId,
         list: JSON.stringify(['media usage', filter, order]),
       };
-      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
-        usage.page(filter, order, start, limit),
-      );
+      const { rows, next, total } = await pageWithTotal(cursors, listed, query, {
+        read: (start, limit) => usage.page(filter, order, start, limit),
+        count: () => usage.count(filter),
+      });
       const users = rows.map((row) => ({
         user_id: row.user_id,
         displayname: row.displayname === null ? null : (JSON.parse(row.displayname) as string),
@@ -52,7 +62,7 @@ export function mediaStatisticsRoute(usage: MediaUsage, cursors: PageCursors): R
       }));
       return {
         users,
-        total: await usage.count(filter),
+        total,
         ...(next !== undefined && { next_token: next }),
       };
     },

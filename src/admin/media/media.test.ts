@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('media of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
@@ -106,10 +106,71 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         [info['media_origin'], info['user_id'], info['media_length'], info['quarantined_by']],
         ['test', user.id, 11, '@admin:test'],
       );
+      const changes = async (from: number) =>
+        (await admin.do('GET', '/v1/media/quarantine_changes', undefined, { from })) as unknown as {
+          next_batch: number;
+          changes: { origin: string; media_id: string; quarantined: boolean }[];
+        };
+      const pairs = async (from = 0) =>
+        (await changes(from)).changes.map(({ media_id, quarantined }) => [media_id, quarantined]);
+      const quarantined = await changes(0);
+      assert.deepEqual(
+        (await pairs()).slice(0, 2).sort(),
+        [
+          [bad, true],
+          [same, true],
+        ].sort(),
+      );
       await admin.do('POST', `/v1/media/unquarantine/test/${bad}`);
       assert.deepEqual([await download(user, bad), await download(user, same)], [200, 404]);
+      await admin.do('POST', `/v1/media/unquarantine/test/${bad}`);
+      assert.deepEqual(await pairs(quarantined.next_batch), [[bad, false]]);
+      // The list has the last change of each file only, so that it does not grow with each change.
+      const all = await changes(0);
+      const found = await pairs();
+      assert.deepEqual(
+        found.filter(([id]) => id === bad),
+        [[bad, false]],
+      );
+      assert.deepEqual(found.at(-1), [bad, false]);
+      assert.equal(found.filter(([, isQuarantined]) => !isQuarantined).length, 1);
+      assert.deepEqual(await changes(all.next_batch), { next_batch: all.next_batch, changes: [] });
       assert.deepEqual(await admin.refused('GET', '/v1/media/test/unknown'), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', `/v1/media/test/${enc('a\0')}`), [404, 'M_NOT_FOUND']);
+    });
+
+    it('lets administrators download a quarantined file with admin_unsafely_bypass_quarantine, and lists these downloads in the audit log', async () => {
+      const user = await newUser();
+      const mediaId = await upload(user, 'evidence');
+      await admin.do('POST', `/v1/media/quarantine/test/${mediaId}`);
+      const bypass = async (token: string, value = 'true', rest = '') => {
+        const path = `/_matrix/client/v1/media/download/test/${mediaId}${rest}`;
+        const query = { admin_unsafely_bypass_quarantine: value };
+        const { status, body, raw } = await server.api('GET', path, { token, query });
+        return [status, status === 200 ? raw : body['errcode']];
+      };
+      const { token } = admin.admin;
+      assert.deepEqual(await bypass(token), [200, 'evidence']);
+      assert.deepEqual(await bypass(token, 'true', '/named.txt'), [200, 'evidence']);
+      assert.deepEqual(await bypass(token, 'false'), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await bypass(user.token), [403, 'M_FORBIDDEN']);
+      assert.equal(await download(user, mediaId), 404);
+      assert.equal(await download(admin.admin, mediaId), 404);
+      const entries = async (operation: string) => {
+        const log = await admin.do('GET', '/v1/audit_log', undefined, { operation });
+        return (log['entries'] as Record<string, unknown>[]).map((entry) => [
+          entry['admin'],
+          entry['target'],
+          entry['status'],
+        ]);
+      };
+      assert.deepEqual(await entries('getContentAuthed'), [
+        [user.id, `test ${mediaId}`, 403],
+        ['@admin:test', `test ${mediaId}`, 200],
+      ]);
+      assert.deepEqual(await entries('getContentOverrideNameAuthed'), [
+        ['@admin:test', `test ${mediaId} named.txt`, 200],
+      ]);
     });
 
     it('quarantines the media of a user and of a room, and leaves protected media readable', async () => {
@@ -225,6 +286,32 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual([...first.users, ...second.users], (await usage({ order_by })).users, order_by);
       }
       assert.equal((await usage({ order_by: 'media_length' })).users[0]!.user_id, many.id);
+      const statistics = async (query: Record<string, string | number>) =>
+        (await admin.do('GET', '/v1/statistics/users/media', undefined, query)) as unknown as {
+          users: { user_id: string }[];
+          total: number;
+          next_token?: number;
+        };
+      for (const order_by of ['user_id', 'displayname', 'media_length', 'media_count']) {
+        for (const dir of ['f', 'b']) {
+          const whole = await statistics({ order_by, dir });
+          assert.equal(whole.total, whole.users.length);
+          assert.ok(whole.total > 3);
+          const paged: unknown[] = [];
+          for (let from: number | undefined = 0; from !== undefined; ) {
+            const page: Awaited<ReturnType<typeof statistics>> = await statistics({
+              order_by,
+              dir,
+              limit: 2,
+              from,
+            });
+            assert.equal(page.total, whole.total);
+            paged.push(...page.users);
+            from = page.next_token;
+          }
+          assert.deepEqual(paged, whole.users, `${order_by} ${dir}`);
+        }
+      }
       assert.equal((await usage({ from_ts: far })).total, 0);
       const refused = await admin.refused('GET', '/v1/statistics/users/media', undefined, {
         from_ts: 5,

@@ -6,22 +6,24 @@ interface MediaAddress {
   readonly mediaId: string;
 }
 
-/** Number of events that are read at once, and maximum number of files in the result. */
-const [eventsAtOnce, maxFiles] = [500, 50_000];
+/** Number of events that are read at once, and maximum number of files in the result by default. */
+const [eventsAtOnce, defaultMaxFiles] = [500, 50_000];
 
 /** Finds the media that the events of a room link to. Links inside encrypted events are not found. */
 export class RoomMedia {
   readonly #engine: Pick<RoomReader, 'events'>;
+  readonly #maxFiles: number;
 
-  constructor(engine: Pick<RoomReader, 'events'>) {
+  constructor(engine: Pick<RoomReader, 'events'>, maxFiles: number = defaultMaxFiles) {
     this.#engine = engine;
+    this.#maxFiles = maxFiles;
   }
 
-  /** Returns each file once, at most 50,000 files, those of the newest events first. */
+  /** Returns each file once, at most 50,000 files by default, those of the newest events first. */
   async of({ roomNid }: RoomHead): Promise<MediaAddress[]> {
     const found = new Map<string, MediaAddress>();
     let place = { depth: Number.MAX_SAFE_INTEGER, stream: Number.MAX_SAFE_INTEGER };
-    while (found.size < maxFiles) {
+    while (found.size < this.#maxFiles) {
       const events = await this.#engine.events.history(roomNid, place, {
         limit: eventsAtOnce,
         direction: 'backward',
@@ -29,7 +31,7 @@ export class RoomMedia {
       for (const { event } of events) {
         for (const uri of urisIn(event.content)) {
           const address = parseMxcUri(uri);
-          if (address && found.size < maxFiles) found.set(uri, address);
+          if (address && found.size < this.#maxFiles) found.set(uri, address);
         }
       }
       const last = events.at(-1);

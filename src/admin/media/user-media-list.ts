@@ -55,7 +55,7 @@ export class UserMediaList {
     start: PageStart,
     limit: number,
   ): Promise<RowsOfPage<ListedMedia>> {
-    const media = this.#of(userId).select([
+    const media = this.#uploadsOf(userId).select([
       'm.media_id',
       'm.created_at',
       'm.content_type',
@@ -74,10 +74,10 @@ export class UserMediaList {
   }
 
   count(userId: string): Promise<number> {
-    return countRows(this.#of(userId));
+    return countRows(this.#uploadsOf(userId));
   }
 
-  #of(userId: string) {
+  #uploadsOf(userId: string) {
     return this.#database
       .scanner<MediaTables>()
       .selectFrom('local_media as m')

@@ -3,6 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { MediaModeration } from '../../media/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
 import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import { flag, integer, nullableInteger, nullableText, text } from '../response-fields.ts';
 import type { LocalUsers } from '../users/local-user.ts';
 import { type ListedMedia, mediaOrders, type UserMediaList } from './user-media-list.ts';
 
@@ -14,6 +15,17 @@ const query = Type.Object({
   dir: Type.Optional(direction),
 });
 
+const media = Type.Object({
+  media_id: text,
+  media_type: nullableText,
+  media_length: nullableInteger,
+  upload_name: nullableText,
+  created_ts: integer,
+  last_access_ts: nullableInteger,
+  quarantined_by: nullableText,
+  safe_from_quarantine: flag,
+});
+
 export interface UserMediaDeps {
   readonly moderation: MediaModeration;
   readonly list: UserMediaList;
@@ -21,7 +33,7 @@ export interface UserMediaDeps {
   readonly cursors: PageCursors;
 }
 
-/** Lists and deletes what a user has uploaded: the newest first, unless the request has an order. */
+/** Lists and deletes the uploads of a user: the newest first, unless the request has an order. */
 export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaDeps): Route[] {
   const orderOf = (asked: { order_by?: (typeof mediaOrders)[number]; dir?: 'f' | 'b' }) => ({
     by: asked.order_by ?? 'created_ts',
@@ -30,14 +42,15 @@ export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaD
   return [
     route(
       {
+        operationId: 'listUserMedia',
         method: 'GET',
         path,
         auth: 'admin',
         query,
         response: Type.Object({
-          media: Type.Array(Type.Object({ media_id: Type.String(), created_ts: Type.Integer() })),
-          total: Type.Integer(),
-          next_token: Type.Optional(Type.Integer()),
+          media: Type.Array(media),
+          total: integer,
+          next_token: Type.Optional(integer),
         }),
       },
       async ({ params: { userId }, query: asked, requester }) => {
@@ -56,7 +69,14 @@ export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaD
       },
     ),
     route(
-      { method: 'DELETE', path, auth: 'admin', query },
+      {
+        operationId: 'deleteUserMedia',
+        method: 'DELETE',
+        path,
+        auth: 'admin',
+        query,
+        response: Type.Object({ deleted_media: Type.Array(text), total: integer }),
+      },
       async ({ params: { userId }, query: { from, limit, ...asked } }) => {
         await users.get(userId);
         const size = Math.min(limit, maxDeleted);

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Cache, type CacheRegistry, KiB } from '../../kernel/caches/index.ts';
 
 /** The last row of a page: its value in the sort order, and its unique key. */
@@ -10,7 +11,7 @@ export interface Cursor {
 export type PageStart = { readonly after: Cursor } | { readonly offset: number };
 
 /** Identifies the list that a page is part of: cursors of one list are not used for another. */
-export interface ListedBy {
+export interface ListIdentity {
   readonly administrator: string;
   /** Names the list, its filters and its order. */
   readonly list: string;
@@ -20,8 +21,9 @@ export interface ListedBy {
 const maxPages = 1_000;
 
 /**
- * Caches the last row of each page, for lists whose `from` parameter is a number, so that rows which are added or
- * deleted between two requests cause no repeated and no skipped rows. After a restart, pages are found by their offset.
+ * Caches the last row of each page, and the number of all rows, for lists whose `from` parameter is a number, so that rows
+ * which are added or deleted between two requests cause no repeated and no skipped rows. After a restart, pages are found
+ * by their offset.
  */
 export class PageCursors {
   readonly #cursors: Cache<string, Cursor>;
@@ -35,15 +37,30 @@ export class PageCursors {
   }
 
   /** Returns where the page with the parameter `from` begins. */
-  startOf(listed: ListedBy, from: number): PageStart {
+  startOf(listed: ListIdentity, from: number): PageStart {
     const after = from === 0 ? undefined : this.#cursors.get(keyOf(listed, from));
     return after ? { after } : { offset: from };
   }
 
+  /** Returns the number of rows that the first page of a list has counted, if it is cached. */
+  totalOf(listed: ListIdentity): number | undefined {
+    const cached = this.#cursors.get(totalKeyOf(listed));
+    return cached && Number(cached.value);
+  }
+
+  rememberTotal(listed: ListIdentity, total: number): void {
+    this.#cursors.set(totalKeyOf(listed), { value: total, key: '' });
+  }
+
   /** Caches the last row before the page with the parameter `from`. */
-  remember(listed: ListedBy, from: number, last: Cursor): void {
+  remember(listed: ListIdentity, from: number, last: Cursor): void {
     this.#cursors.set(keyOf(listed, from), last);
   }
 }
 
-const keyOf = ({ administrator, list }: ListedBy, from: number) => `${administrator} ${from} ${list}`;
+/** Returns the cache key of a total. Filters may be long, so that the key contains their hash. */
+const totalKeyOf = ({ administrator, list }: ListIdentity) =>
+  `${administrator} total ${hash('sha256', list, 'base64url')}`;
+
+const keyOf = ({ administrator, list }: ListIdentity, from: number) =>
+  `${administrator} ${from} ${hash('sha256', list, 'base64url')}`;

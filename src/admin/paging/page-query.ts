@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
-import type { ListedBy, PageCursors, PageStart } from './page-cursors.ts';
+import type { ListIdentity, PageCursors, PageStart } from './page-cursors.ts';
 import type { RowsOfPage } from './read-page.ts';
 
 /** Maximum number of rows of a page, whatever the request asks for. */
-const maxRows = 1_000;
+export const maxRows = 1_000;
 
 /** The query parameters of all paged lists. */
 export const pageParameters = {
@@ -28,7 +28,7 @@ export interface Page<Row> {
 /** Reads a page of a list whose parameter `from` is a number. @param read reads at most `limit` rows from `start` */
 export async function pageFrom<Row>(
   cursors: PageCursors,
-  listed: ListedBy,
+  listed: ListIdentity,
   { from, limit: requested }: PageQuery,
   read: (start: PageStart, limit: number) => Promise<RowsOfPage<Row>>,
 ): Promise<Page<Row>> {
@@ -38,4 +38,34 @@ export async function pageFrom<Row>(
   if (next === undefined) return { rows, next: undefined };
   cursors.remember(listed, from + rows.length, next);
   return { rows, next: from + rows.length };
+}
+
+/**
+ * Reads a page as `pageFrom`, and the number of rows on all pages: counted for the first page only, and only if the list
+ * does not end there, because counting reads all rows.
+ */
+export async function pageWithTotal<Row>(
+  cursors: PageCursors,
+  listed: ListIdentity,
+  query: PageQuery,
+  {
+    read,
+    count,
+    countsFirst = false,
+  }: {
+    /** @param total the number of rows on all pages, if it is known before the page is read */
+    readonly read: (start: PageStart, limit: number, total: number | undefined) => Promise<RowsOfPage<Row>>;
+    readonly count: () => Promise<number>;
+    /** Whether rows are counted before the first page is read, because `read` is quicker if it knows their number. */
+    readonly countsFirst?: boolean;
+  },
+): Promise<Page<Row> & { readonly total: number }> {
+  const isFirst = query.from === 0;
+  const cached = isFirst ? undefined : cursors.totalOf(listed);
+  const known = cached ?? (countsFirst ? await count() : undefined);
+  const page = await pageFrom(cursors, listed, query, (start, limit) => read(start, limit, known));
+  const isWhole = isFirst && query.limit > 0 && page.next === undefined;
+  const total = isWhole ? page.rows.length : (known ?? (await count()));
+  if (cached === undefined) cursors.rememberTotal(listed, total);
+  return { ...page, total };
 }

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { RegistrationTokens } from '../../accounts/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { notFound } from '../../protocol/index.ts';
+import { nothing, nullableInteger } from '../response-fields.ts';
 
 const paths = {
   list: '/_server/admin/v1/registration_tokens',
@@ -9,17 +10,15 @@ const paths = {
   one: '/_server/admin/v1/registration_tokens/:token',
 } as const;
 
-const nullable = Type.Union([Type.Integer(), Type.Null()]);
-
 /** Null stands for tokens without a limit of uses or without an expiry. */
-const limits = { uses_allowed: Type.Optional(nullable), expiry_time: Type.Optional(nullable) };
+const limits = { uses_allowed: Type.Optional(nullableInteger), expiry_time: Type.Optional(nullableInteger) };
 
 const response = Type.Object({
   token: Type.String(),
-  uses_allowed: nullable,
+  uses_allowed: nullableInteger,
   pending: Type.Integer(),
   completed: Type.Integer(),
-  expiry_time: nullable,
+  expiry_time: nullableInteger,
 });
 
 /** Lists, creates, shows, changes and deletes registration tokens. */
@@ -27,6 +26,7 @@ export function registrationTokenRoutes(tokens: RegistrationTokens): Route[] {
   return [
     route(
       {
+        operationId: 'listRegistrationTokens',
         method: 'GET',
         path: paths.list,
         auth: 'admin',
@@ -37,6 +37,7 @@ export function registrationTokenRoutes(tokens: RegistrationTokens): Route[] {
     ),
     route(
       {
+        operationId: 'createRegistrationToken',
         method: 'POST',
         path: paths.create,
         auth: 'admin',
@@ -49,18 +50,37 @@ export function registrationTokenRoutes(tokens: RegistrationTokens): Route[] {
       },
       ({ body }) => tokens.create(body),
     ),
-    route({ method: 'GET', path: paths.one, auth: 'admin', response }, async ({ params: { token } }) => {
-      const found = await tokens.find(token);
-      if (found === undefined) throw notFound('No such registration token');
-      return found;
-    }),
     route(
-      { method: 'PUT', path: paths.one, auth: 'admin', body: Type.Object(limits), response },
+      { operationId: 'getRegistrationToken', method: 'GET', path: paths.one, auth: 'admin', response },
+      async ({ params: { token } }) => {
+        const found = await tokens.find(token);
+        if (found === undefined) throw notFound('No such registration token');
+        return found;
+      },
+    ),
+    route(
+      {
+        operationId: 'updateRegistrationToken',
+        method: 'PUT',
+        path: paths.one,
+        auth: 'admin',
+        body: Type.Object(limits),
+        response,
+      },
       ({ params: { token }, body }) => tokens.update(token, body),
     ),
-    route({ method: 'DELETE', path: paths.one, auth: 'admin' }, async ({ params: { token } }) => {
-      await tokens.remove(token);
-      return {};
-    }),
+    route(
+      {
+        operationId: 'deleteRegistrationToken',
+        method: 'DELETE',
+        path: paths.one,
+        auth: 'admin',
+        response: nothing,
+      },
+      async ({ params: { token } }) => {
+        await tokens.remove(token);
+        return {};
+      },
+    ),
   ];
 }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer } from '../../../test/support/servers/server.ts';
 import { Administration } from '../test/administration.ts';
 
 const path = '/v1/registration_tokens';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('registration tokens of the admin API', () => {
-    it('can be created, listed, shown, changed and deleted, and are kept out of the log', async () => {
+    it('creates, lists, shows, changes and deletes registration tokens, and leaves them out of the audit lines of the log', async () => {
       const lines: string[] = [];
       const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
       const server = await startTestServer({ database: kind, log });

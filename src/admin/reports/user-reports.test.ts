@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
@@ -11,8 +11,8 @@ interface UserReportPage {
   readonly next_token?: number;
 }
 
-forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('user_reports of the admin API', () => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
+  describe('user_reports and room_reports of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
     before(async () => {
@@ -25,10 +25,31 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await report(anna, ben.id, 'one');
       await report(anna, '@far:elsewhere.example', 'two');
       await report(ben, anna.id, 'three');
-      const roomId = await anna.createRoom();
+      const roomId = await anna.createRoom({ name: 'Meadow' });
       await anna.do('POST', `/rooms/${enc(roomId)}/report`, { reason: 'a room' });
     });
     after(() => server.stop());
+
+    it('lists, shows and deletes reports of rooms', async () => {
+      const list = async (query: Record<string, string> = {}) =>
+        (await admin.do('GET', '/v1/room_reports', undefined, query)) as unknown as {
+          room_reports: { id: number; received_ts: number; room_id: string }[];
+          total: number;
+        };
+      const { room_reports: found, total } = await list();
+      const { id, received_ts, room_id, ...rest } = found[0]!;
+      assert.deepEqual(
+        [total, rest],
+        [1, { name: 'Meadow', canonical_alias: null, user_id: '@anna:test', reason: 'a room' }],
+      );
+      assert.deepEqual([received_ts > 1e12, room_id.startsWith('!')], [true, true]);
+      assert.equal((await list({ room_id, user_id: '@anna:test' })).total, 1);
+      assert.equal((await list({ room_id: '!other:test' })).total, 0);
+      assert.deepEqual(await admin.do('GET', `/v1/room_reports/${id}`), found[0]);
+      assert.deepEqual(await admin.refused('GET', `/v1/user_reports/${id}`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.do('DELETE', `/v1/room_reports/${id}`), {});
+      assert.deepEqual(await admin.refused('DELETE', `/v1/room_reports/${id}`), [404, 'M_NOT_FOUND']);
+    });
 
     const list = async (query: Record<string, string | number> = {}) =>
       (await admin.do('GET', '/v1/user_reports', undefined, query)) as unknown as UserReportPage;

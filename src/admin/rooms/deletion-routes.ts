@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { notFound } from '../../protocol/index.ts';
+import { invalidParam, notFound } from '../../protocol/index.ts';
+import type { RoomHead } from '../../room-engine/index.ts';
 import type { BlockedRooms, RoomDeletion, RoomDeletionOrder, RoomDeletionStatus } from '../../rooms/index.ts';
+import { nullableText, text } from '../response-fields.ts';
 import type { LocalUsers } from '../users/local-user.ts';
 import { checkRoomId, type KnownRooms } from './known-rooms.ts';
 
@@ -23,6 +25,21 @@ const body = Type.Object({
   force_purge: Type.Optional(Type.Boolean()),
 });
 
+const shutdown = Type.Object({
+  kicked_users: Type.Array(text),
+  failed_to_kick_users: Type.Array(text),
+  local_aliases: Type.Array(text),
+  new_room_id: nullableText,
+});
+
+const deletionStatus = Type.Object({
+  delete_id: text,
+  room_id: text,
+  status: text,
+  error: Type.Optional(text),
+  shutdown_room: shutdown,
+});
+
 interface DeletionBody {
   readonly new_room_user_id?: string;
   readonly room_name?: string;
@@ -37,24 +54,37 @@ export interface DeletionRoutesDeps {
   readonly blocked: BlockedRooms;
   readonly rooms: KnownRooms;
   readonly users: LocalUsers;
+  /** Checks whether an administrator may delete a room; absent: every administrator may. @throws MatrixError */
+  readonly checkRoomDeletion?: ((administrator: string, roomId: string) => Promise<void>) | undefined;
 }
 
 /** Deletes rooms. Version 1 responds after the deletion, version 2 responds at once and deletes in a job. */
 export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
   const { deletion, blocked, rooms } = deps;
   return [
-    route({ method: 'DELETE', path: paths.v1, auth: 'admin', body }, async (request) => {
-      const { roomId } = request.params;
-      checkRoomId(roomId);
-      if (request.body.block && (await rooms.find(roomId)) === undefined) {
-        await blocked.block(roomId, request.requester.userId);
-        return nothingDone;
-      }
-      const order = await orderOf(deps, request.requester.userId, roomId, request.body);
-      return deletion.perform(await rooms.get(roomId), order);
-    }),
     route(
       {
+        operationId: 'deleteRoom',
+        method: 'DELETE',
+        path: paths.v1,
+        auth: 'admin',
+        body,
+        response: shutdown,
+      },
+      async (request) => {
+        const { roomId } = request.params;
+        checkRoomId(roomId);
+        if (request.body.block && (await rooms.find(roomId)) === undefined) {
+          await blocked.block(roomId, request.requester.userId);
+          return nothingDone;
+        }
+        const { head, order } = await prepareDeletion(deps, request.requester.userId, roomId, request.body);
+        return deletion.perform(head, order);
+      },
+    ),
+    route(
+      {
+        operationId: 'scheduleRoomDeletion',
         method: 'DELETE',
         path: paths.v2,
         auth: 'admin',
@@ -62,12 +92,10 @@ export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
         needsBody: true,
         response: Type.Object({ delete_id: Type.String() }),
       },
-      async ({ params: { roomId }, requester, body: given }) => ({
-        delete_id: await deletion.schedule(
-          await rooms.get(roomId),
-          await orderOf(deps, requester.userId, roomId, given),
-        ),
-      }),
+      async ({ params: { roomId }, requester, body: given }) => {
+        const { head, order } = await prepareDeletion(deps, requester.userId, roomId, given);
+        return { delete_id: await deletion.schedule(head, order) };
+      },
     ),
     ...statusRoutes(deletion),
   ];
@@ -77,12 +105,14 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
   return [
     route(
       {
+        operationId: 'listRoomDeletions',
         method: 'GET',
         path: `${paths.v2}/delete_status`,
         auth: 'admin',
-        response: Type.Object({ results: Type.Array(Type.Object({ delete_id: Type.String() })) }),
+        response: Type.Object({ results: Type.Array(deletionStatus) }),
       },
       async ({ params: { roomId } }) => {
+        checkRoomId(roomId);
         const found = await deletion.ofRoom(roomId);
         if (found.length === 0) throw notFound('This room has not been deleted');
         return { results: found.map(statusJson) };
@@ -90,10 +120,11 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
     ),
     route(
       {
+        operationId: 'getRoomDeletion',
         method: 'GET',
         path: '/_server/admin/v2/rooms/delete_status/:deleteId',
         auth: 'admin',
-        response: Type.Object({ delete_id: Type.String(), status: Type.String() }),
+        response: deletionStatus,
       },
       async ({ params: { deleteId } }) => {
         const found = deleteId.includes('\0') ? undefined : await deletion.status(deleteId);
@@ -105,29 +136,34 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
 }
 
 /**
- * Returns the deletion that a request asks for, and blocks the room if it asks so.
- * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
+ * Checks a request, and returns the deletion that it asks for. Unknown rooms are answered with 400, as the documentation of the
+ * reference server says, and not with 404.
+ * @throws MatrixError M_INVALID_PARAM, those of modules
  */
-async function orderOf(
-  { blocked, rooms, users }: DeletionRoutesDeps,
+async function prepareDeletion(
+  { rooms, users, checkRoomDeletion }: DeletionRoutesDeps,
   administrator: string,
   roomId: string,
   given: DeletionBody,
-): Promise<RoomDeletionOrder> {
+): Promise<{ readonly head: RoomHead; readonly order: RoomDeletionOrder }> {
   checkRoomId(roomId);
   if (given.new_room_user_id !== undefined) users.checkLocal(given.new_room_user_id);
-  await rooms.get(roomId);
-  if (given.block) await blocked.block(roomId, administrator);
-  return {
+  const head = await rooms.find(roomId);
+  if (!head) throw invalidParam('This server does not know the room');
+  await checkRoomDeletion?.(administrator, roomId);
+  const order = {
     roomId,
     newRoomUserId: given.new_room_user_id ?? null,
     newRoomName: given.room_name ?? defaultName,
     message: given.message ?? defaultMessage,
     purge: given.purge ?? true,
+    blockedBy: given.block ? administrator : null,
     forcePurge: given.force_purge ?? false,
   };
+  return { head, order };
 }
 
+/** The response about an unknown room, which was only blocked. */
 const nothingDone = {
   kicked_users: [],
   failed_to_kick_users: [],

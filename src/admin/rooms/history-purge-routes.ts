@@ -20,11 +20,19 @@ export function historyPurgeRoutes(purge: HistoryPurge, rooms: KnownRooms): Rout
   };
   return [
     route(
-      { method: 'POST', path: `${path}/:eventId`, auth: 'admin', body: Type.Object(options), response },
+      {
+        operationId: 'purgeHistoryBeforeEvent',
+        method: 'POST',
+        path: `${path}/:eventId`,
+        auth: 'admin',
+        body: Type.Object(options),
+        response,
+      },
       ({ params: { roomId, eventId }, body }) => schedule(roomId, { eventId }, body.delete_local_events),
     ),
     route(
       {
+        operationId: 'purgeHistory',
         method: 'POST',
         path,
         auth: 'admin',
@@ -46,6 +54,7 @@ export function historyPurgeRoutes(purge: HistoryPurge, rooms: KnownRooms): Rout
     ),
     route(
       {
+        operationId: 'getHistoryPurge',
         method: 'GET',
         path: '/_server/admin/v1/purge_history_status/:purgeId',
         auth: 'admin',

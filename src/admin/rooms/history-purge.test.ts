@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from '../../../test/support/other-servers/several-servers.ts';
 import { type ClientEventJson, enc, type TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('purges of history by the admin API', () => {
     let several: SeveralServers;
     let a: FederatedServer;
@@ -136,7 +136,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await anna.setState(roomId, 'm.room.name', { name: 'Still writable' });
     });
 
-    it('keeps the redaction of an event that is kept', async () => {
+    it('keeps the redaction of a state event, which a purge does not delete', async () => {
       const roomId = await anna.createRoom();
       const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'secret' });
       const redaction = await anna.redact(roomId, topic);
@@ -180,9 +180,26 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         (await messages(anna, roomId)).includes('ben 1'),
       );
       assert.deepEqual(await messages(anna, roomId), await messages(ben, roomId));
+      // Another server that joins later receives the remaining messages, from the first one on.
+      const own = await anna.createRoom();
+      await say(anna, own, 'deleted', 3);
+      const first = await anna.say(own, 'first');
+      await anna.say(own, 'second');
+      await purge(own, upTo(first), { delete_local_events: true });
+      await cat.do('POST', `/join/${enc(own)}`, {}, { server_name: 'a.test' });
+      await eventually('the rest of the history for cat', async () => {
+        return (await messages(cat, own)).join() === 'first,second';
+      });
     });
 
-    it('refuses unknown rooms and events with 404, events of other rooms and requests without a bound with 400', async () => {
+    it('POST /join joins a user to a room of other servers through those of server_name', async () => {
+      const roomId = await ben.createRoom();
+      const path = `/v1/join/${enc(roomId)}`;
+      const body = { user_id: anna.id };
+      assert.deepEqual(await admin.do('POST', path, body, { server_name: 'b.test' }), { room_id: roomId });
+    });
+
+    it('refuses purges of unknown rooms or up to unknown events with 404, and up to events of other rooms or without a bound with 400', async () => {
       const roomId = await anna.createRoom();
       const other = await anna.say(await anna.createRoom(), 'elsewhere');
       const refused = (path: string, body: object = {}) =>

@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { readFilter } from '../../filters/index.ts';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
-import type { JsonObject } from '../../protocol/index.ts';
 import type { Rooms, Viewer } from '../../rooms/index.ts';
+import { anyObject, integer, text } from '../response-fields.ts';
 import type { KnownRooms } from './known-rooms.ts';
 
 const path = '/_server/admin/v1/rooms/:roomId';
-const event = Type.Unsafe<JsonObject>(Type.Object({}));
 const direction = Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')]));
 
 /** Default and maximum number of events in a response. */
@@ -25,6 +24,7 @@ export function historyRoutes(
   return [
     route(
       {
+        operationId: 'getRoomMessages',
         method: 'GET',
         path: `${path}/messages`,
         auth: 'admin',
@@ -35,7 +35,12 @@ export function historyRoutes(
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
         }),
-        response: Type.Object({ start: Type.String(), chunk: Type.Array(event) }),
+        response: Type.Object({
+          start: text,
+          end: Type.Optional(text),
+          chunk: Type.Array(anyObject),
+          state: Type.Optional(Type.Array(anyObject)),
+        }),
       },
       async ({ params: { roomId }, query, requester }) => {
         await rooms.get(roomId);
@@ -51,6 +56,7 @@ export function historyRoutes(
     ),
     route(
       {
+        operationId: 'getRoomEventContext',
         method: 'GET',
         path: `${path}/context/:eventId`,
         auth: 'admin',
@@ -58,7 +64,14 @@ export function historyRoutes(
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
         }),
-        response: event,
+        response: Type.Object({
+          start: Type.Optional(text),
+          end: Type.Optional(text),
+          event: anyObject,
+          events_before: Type.Array(anyObject),
+          events_after: Type.Array(anyObject),
+          state: Type.Array(anyObject),
+        }),
       },
       async ({ params: { roomId, eventId }, query, requester }) => {
         await rooms.get(roomId);
@@ -69,11 +82,12 @@ export function historyRoutes(
     ),
     route(
       {
+        operationId: 'findRoomEventByTimestamp',
         method: 'GET',
         path: `${path}/timestamp_to_event`,
         auth: 'admin',
         query: Type.Object({ ts: Type.Integer({ minimum: 0 }), dir: direction }),
-        response: Type.Object({ event_id: Type.String(), origin_server_ts: Type.Integer() }),
+        response: Type.Object({ event_id: text, origin_server_ts: integer }),
       },
       async ({ params: { roomId }, query, requester }) => {
         await rooms.get(roomId);

@@ -19,7 +19,7 @@ export class KnownRooms {
     return head;
   }
 
-  /** Returns the head of a room, or `undefined`. */
+  /** Returns the head of a room; `undefined` for rooms that this server does not know. */
   async find(roomId: string): Promise<RoomHead | undefined> {
     return this.#engine.heads.get(roomId);
   }
@@ -39,7 +39,7 @@ export class KnownRooms {
   }
 }
 
-/** @throws MatrixError M_INVALID_PARAM */
+/** Checks the form of a room id. @throws MatrixError M_INVALID_PARAM */
 export function checkRoomId(roomId: string): void {
   if (!isRoomId(roomId) || roomId.includes('\0')) throw invalidParam('The room id is not valid');
 }

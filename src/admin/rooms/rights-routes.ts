@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId } from '../../protocol/index.ts';
 import type { DummyEvents, Rooms } from '../../rooms/index.ts';
+import { integer, nothing, nullableInteger, text } from '../response-fields.ts';
 import type { LocalUsers } from '../users/local-user.ts';
 import type { KnownRooms } from './known-rooms.ts';
 import { joinRuleOf, RoomAdministrators } from './room-administrators.ts';
@@ -14,6 +15,9 @@ export interface RightsRoutesDeps {
   readonly serverName: string;
 }
 
+/** Maximum number of servers that a request to join names. */
+const maxServers = 100;
+
 /** Joins users to rooms, makes users administrators of rooms, and lists and merges forward extremities. */
 export function rightsRoutes(deps: RightsRoutesDeps): Route[] {
   return [joinRoute(deps), makeAdminRoute(deps), ...extremityRoutes(deps)];
@@ -23,13 +27,17 @@ function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
   const { engine, memberships } = rooms;
   return route(
     {
+      operationId: 'joinUserToRoom',
       method: 'POST',
       path: '/_server/admin/v1/join/:roomIdOrAlias',
       auth: 'admin',
+      query: Type.Object({
+        server_name: Type.Optional(Type.Array(Type.String(), { maxItems: maxServers })),
+      }),
       body: Type.Object({ user_id: Type.String() }),
       response: Type.Object({ room_id: Type.String() }),
     },
-    async ({ params: { roomIdOrAlias }, body: { user_id: userId }, requester }) => {
+    async ({ params: { roomIdOrAlias }, query, body: { user_id: userId }, requester }) => {
       await users.get(userId);
       const { roomId, servers } = await known.locate(roomIdOrAlias);
       const head = await engine.heads.get(roomId);
@@ -39,7 +47,7 @@ function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
       if (head && !isOpen && present !== 'join' && present !== 'invite') {
         await memberships.invite(requester.userId, roomId, userId);
       }
-      await memberships.join(userId, roomId, { via: servers });
+      await memberships.join(userId, roomId, { via: [...servers, ...(query.server_name ?? [])] });
       return { room_id: roomId };
     },
   );
@@ -49,10 +57,12 @@ function makeAdminRoute({ rooms, known, serverName }: RightsRoutesDeps): Route {
   const administrators = new RoomAdministrators(rooms, serverName);
   return route(
     {
+      operationId: 'makeRoomAdmin',
       method: 'POST',
       path: '/_server/admin/v1/rooms/:roomIdOrAlias/make_room_admin',
       auth: 'admin',
       body: Type.Object({ user_id: Type.Optional(Type.String()) }),
+      response: nothing,
     },
     async ({ params: { roomIdOrAlias }, body, requester }) => {
       const userId = body.user_id ?? requester.userId;
@@ -68,10 +78,21 @@ function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route
   return [
     route(
       {
+        operationId: 'listForwardExtremities',
         method: 'GET',
         path,
         auth: 'admin',
-        response: Type.Object({ count: Type.Integer(), results: Type.Array(Type.Object({})) }),
+        response: Type.Object({
+          count: integer,
+          results: Type.Array(
+            Type.Object({
+              event_id: text,
+              state_group: nullableInteger,
+              depth: integer,
+              received_ts: integer,
+            }),
+          ),
+        }),
       },
       async ({ params: { roomIdOrAlias } }) => {
         const { extremities } = await known.named(roomIdOrAlias);
@@ -87,7 +108,13 @@ function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route
       },
     ),
     route(
-      { method: 'DELETE', path, auth: 'admin', response: Type.Object({ deleted: Type.Integer() }) },
+      {
+        operationId: 'deleteForwardExtremities',
+        method: 'DELETE',
+        path,
+        auth: 'admin',
+        response: Type.Object({ deleted: Type.Integer() }),
+      },
       async ({ params: { roomIdOrAlias } }) => {
         const { roomId } = await known.named(roomIdOrAlias);
         return { deleted: await dummyEvents.merge(roomId) };

@@ -15,7 +15,7 @@ import type { Rooms } from '../../rooms/index.ts';
  */
 const creatorLevel = 100;
 
-/** A level that a user receives in the name of an administrator, whose own level may be infinite. */
+/** A power level for a user, set by an event of a local room administrator whose own level may be infinite. */
 interface Grant {
   readonly administrator: string;
   readonly own: number;
@@ -46,7 +46,8 @@ export class RoomAdministrators {
     const administrator = this.#mostPowerful(head, levels);
     const stored = isJsonObject(current?.content['users']) ? current.content['users'] : {};
     const own = levels.ofUser(administrator);
-    // No number is as high as the power of a creator from room version 12 on: the highest of the room stands for it.
+    // From room version 12 on, creators have infinite power, which no number expresses: the user gets the highest number
+    // of the room instead.
     const level = Number.isFinite(own)
       ? own
       : Math.max(

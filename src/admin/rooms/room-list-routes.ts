@@ -1,13 +1,34 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
-import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
-import { type ListedRoom, type RoomList, roomOrders } from './room-list.ts';
+import { direction, pageParameters, pageWithTotal } from '../paging/page-query.ts';
+import { flag, integer, nullableText, text } from '../response-fields.ts';
+import { type ListedRoom, type RoomList, roomOrders, type TermMatches } from './room-list.ts';
+
+/** The fields of a room that the list and the details have in common. */
+export const roomFields = {
+  room_id: text,
+  name: nullableText,
+  canonical_alias: nullableText,
+  joined_members: integer,
+  joined_local_members: integer,
+  version: text,
+  creator: text,
+  encryption: nullableText,
+  federatable: flag,
+  public: flag,
+  join_rules: text,
+  guest_access: text,
+  history_visibility: text,
+  state_events: integer,
+  room_type: nullableText,
+};
 
 /** Lists the rooms that this server knows. */
 export function roomListRoute(rooms: RoomList, cursors: PageCursors): Route {
   return route(
     {
+      operationId: 'listRooms',
       method: 'GET',
       path: '/_server/admin/v1/rooms',
       auth: 'admin',
@@ -23,11 +44,11 @@ export function roomListRoute(rooms: RoomList, cursors: PageCursors): Route {
         empty_rooms: Type.Optional(Type.Boolean()),
       }),
       response: Type.Object({
-        rooms: Type.Array(Type.Object({ room_id: Type.String() })),
-        offset: Type.Integer(),
-        total_rooms: Type.Integer(),
-        next_batch: Type.Optional(Type.Integer()),
-        prev_batch: Type.Optional(Type.Integer()),
+        rooms: Type.Array(Type.Object(roomFields)),
+        offset: integer,
+        total_rooms: integer,
+        next_batch: Type.Optional(integer),
+        prev_batch: Type.Optional(integer),
       }),
     },
     async ({ query, requester }) => {
@@ -38,14 +59,26 @@ export function roomListRoute(rooms: RoomList, cursors: PageCursors): Route {
       };
       const order = { by: query.order_by, backwards: query.dir === 'b' };
       const listed = { administrator: requester.userId, list: JSON.stringify(['rooms', filter, order]) };
-      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
-        rooms.page(filter, order, start, limit),
-      );
+      let matches: TermMatches | undefined;
+      const { rows, next, total } = await pageWithTotal(cursors, listed, query, {
+        read: (start, limit, total) =>
+          rooms.page(filter, order, {
+            start,
+            limit,
+            matches: matches ?? (total === undefined ? undefined : { total }),
+          }),
+        async count() {
+          if (filter.searchTerm === undefined) return rooms.count(filter);
+          matches = await rooms.search(filter);
+          return matches.total;
+        },
+        countsFirst: filter.searchTerm !== undefined,
+      });
       const { from, limit } = query;
       return {
         rooms: rows.map(roomJson),
         offset: from,
-        total_rooms: await rooms.count(filter),
+        total_rooms: total,
         ...(next !== undefined && { next_batch: next }),
         ...(from > 0 && { prev_batch: Math.max(0, from - limit) }),
       };

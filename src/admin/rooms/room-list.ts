@@ -4,11 +4,11 @@ import type { DeviceTables } from '../../devices/index.ts';
 import type { DirectoryTables } from '../../directory/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
-import { contains, isLike } from '../paging/contains.ts';
+import { contains, containsFolded, isLike } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readFewByKeys, readPageByKeys } from '../paging/read-page.ts';
 
-/** Which rooms a list contains. Absent filters select all rooms. */
+/** The filters of a list of rooms. Absent filters select all rooms. */
 export interface RoomFilter {
   /** A part of the name, of the localpart of the canonical alias or of the room id. */
   readonly searchTerm?: string | undefined;
@@ -46,7 +46,13 @@ const isPublic = sql<number>`(case when exists (
   select 1 from published_rooms p where p.room_id = r.room_id and p.network = ''
 ) then 1 else 0 end)`;
 
-const name = sql`coalesce(r.name, '')`;
+/** As `isPublic`, for reads of all rooms: databases read the public rooms once. */
+const isAmongPublic = sql<number>`(case when r.room_id in (
+  select p.room_id from published_rooms p where p.network = ''
+) then 1 else 0 end)`;
+
+/** The first 200 characters of the name, as in its index. */
+const name = sql`substr(coalesce(r.name, ''), 1, 200)`;
 
 const orders: Readonly<Record<RoomOrder, RawBuilder<unknown>>> = {
   name,
@@ -59,12 +65,25 @@ const orders: Readonly<Record<RoomOrder, RawBuilder<unknown>>> = {
   creator: sql`r.creator`,
   encryption: sql`coalesce(r.encryption, '')`,
   federatable: sql`r.federatable`,
-  public: isPublic,
+  public: isAmongPublic,
   join_rules: sql`r.join_rule`,
   guest_access: sql`r.guest_can_join`,
   history_visibility: sql`r.history_visibility`,
   state_events: sql`r.state_events`,
 };
+
+/** The rooms that match a search term. */
+export interface TermMatches {
+  readonly total: number;
+  /** Their ids; absent if there are more than `maxCollected`. */
+  readonly roomIds?: readonly string[];
+}
+
+/** Maximum number of rooms whose ids a search collects. A term that more rooms match is common. */
+const maxCollected = 2_000;
+
+/** Maximum characters of a term that is probably common: its rooms are counted before their ids are collected. */
+const shortTerm = 2;
 
 /** Orders that begin with the largest value. */
 const largestFirst: ReadonlySet<RoomOrder> = new Set([
@@ -86,25 +105,46 @@ export class RoomList {
     this.#caughtUp = deps.caughtUp;
   }
 
+  /** @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
   async page(
     filter: RoomFilter,
     order: { readonly by: RoomOrder; readonly backwards: boolean },
-    start: PageStart,
-    limit: number,
+    page: { readonly start: PageStart; readonly limit: number; readonly matches?: TermMatches | undefined },
   ): Promise<RowsOfPage<ListedRoom>> {
     await this.#caughtUp();
     const descending = largestFirst.has(order.by) !== order.backwards;
-    return readPage(
-      this.#filtered(filter).selectAll('r').select(isPublic.as('is_public')),
-      { by: orders[order.by], key: sql`r.room_id`, descending },
-      start,
-      limit,
-    );
+    // The ids of equal rooms have the direction of the order, as at the reference server, so that an index has both.
+    const by = { by: orders[order.by], key: sql`r.room_id`, descending, keyDescends: descending };
+    const read = (roomIds: readonly string[]) => this.#read(roomIds);
+    const rooms = this.#filtered(filter);
+    if (filter.searchTerm !== undefined) {
+      const { total, roomIds } = page.matches ?? (await this.search(filter));
+      if (total === 0) return { rows: [], next: undefined };
+      const isRare = total <= maxCollected;
+      const found = roomIds ? this.#filtered({}).where('r.room_id', 'in', roomIds) : rooms;
+      if (isRare) return readFewByKeys(this.#database, found, by, page, read);
+    }
+    return readPageByKeys(rooms, by, page, read);
   }
 
   /** Counts the rooms that the filter selects. */
   count(filter: RoomFilter): Promise<number> {
     return countRows(this.#filtered(filter));
+  }
+
+  /** Searches the rooms that the filter selects: collects their ids, or only counts them if they are many. */
+  async search(filter: RoomFilter): Promise<TermMatches> {
+    await this.#caughtUp();
+    const rooms = this.#filtered(filter);
+    const isShort = (filter.searchTerm ?? '').length <= shortTerm;
+    const counted = isShort ? await countRows(rooms) : 0;
+    if (counted > maxCollected) return { total: counted };
+    const found = await rooms
+      .select('r.room_id')
+      .limit(maxCollected + 1)
+      .execute();
+    if (found.length > maxCollected) return { total: await countRows(rooms) };
+    return { total: found.length, roomIds: found.map(({ room_id: roomId }) => roomId) };
   }
 
   async get(roomId: string): Promise<ListedRoom | undefined> {
@@ -143,6 +183,15 @@ export class RoomList {
     return remembered === undefined;
   }
 
+  async #read(roomIds: readonly string[]): Promise<ReadonlyMap<string, ListedRoom>> {
+    const rows = await this.#filtered({})
+      .selectAll('r')
+      .select(isPublic.as('is_public'))
+      .where('r.room_id', 'in', roomIds)
+      .execute();
+    return new Map(rows.map((row) => [row.room_id, row]));
+  }
+
   #filtered({ searchTerm, isPublic: wantsPublic, isEmpty }: RoomFilter) {
     let query = this.#database.scanner<Tables>().selectFrom('room_stats as r');
     if (wantsPublic !== undefined) query = query.where(isPublic, '=', wantsPublic ? 1 : 0);
@@ -154,8 +203,7 @@ export class RoomList {
 
 function matches(term: string): RawBuilder<boolean> {
   const folded = term.toLowerCase();
-  return sql<boolean>`(${contains(sql`coalesce(r.name, '')`, term)}
-    or ${contains(sql`lower(coalesce(r.name, ''))`, folded)}
-    or ${isLike(sql`lower(coalesce(r.canonical_alias, ''))`, ['#%', folded, '%:%'])}
+  return sql<boolean>`(${containsFolded(sql`r.name`, term)}
+    or ${isLike(sql`lower(r.canonical_alias)`, ['#%', folded, '%:%'])}
     or ${contains(sql`r.room_id`, term)})`;
 }

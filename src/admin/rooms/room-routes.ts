@@ -3,9 +3,10 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, notFound } from '../../protocol/index.ts';
 import { type RoomHead, type RoomReader, visibleContent } from '../../room-engine/index.ts';
 import type { ClientEvents } from '../../rooms/index.ts';
+import { anyObject, flag, integer, nullableText, text } from '../response-fields.ts';
 import type { KnownRooms } from './known-rooms.ts';
 import type { RoomList } from './room-list.ts';
-import { roomJson } from './room-list-routes.ts';
+import { roomFields, roomJson } from './room-list-routes.ts';
 
 const path = '/_server/admin/v1/rooms/:roomId';
 
@@ -24,15 +25,18 @@ export function roomRoutes(deps: RoomRoutesDeps): Route[] {
 function detailsRoute({ engine, rooms, list }: RoomRoutesDeps): Route {
   return route(
     {
+      operationId: 'getRoom',
       method: 'GET',
       path,
       auth: 'admin',
       response: Type.Object({
-        room_id: Type.String(),
-        joined_members: Type.Integer(),
-        joined_local_devices: Type.Integer(),
-        tombstoned: Type.Boolean(),
-        forgotten: Type.Boolean(),
+        ...roomFields,
+        topic: nullableText,
+        avatar: nullableText,
+        joined_local_devices: integer,
+        forgotten: flag,
+        tombstoned: flag,
+        replacement_room: nullableText,
       }),
     },
     async ({ params: { roomId } }) => {
@@ -61,10 +65,11 @@ function detailsRoute({ engine, rooms, list }: RoomRoutesDeps): Route {
 function membersRoute({ rooms }: RoomRoutesDeps): Route {
   return route(
     {
+      operationId: 'listRoomMembers',
       method: 'GET',
       path: `${path}/members`,
       auth: 'admin',
-      response: Type.Object({ members: Type.Array(Type.String()), total: Type.Integer() }),
+      response: Type.Object({ members: Type.Array(text), total: integer }),
     },
     async ({ params: { roomId } }) => {
       const head = await rooms.get(roomId);
@@ -78,11 +83,12 @@ function membersRoute({ rooms }: RoomRoutesDeps): Route {
 function stateRoute({ engine, clientEvents, rooms }: RoomRoutesDeps): Route {
   return route(
     {
+      operationId: 'getRoomStateEvents',
       method: 'GET',
       path: `${path}/state`,
       auth: 'admin',
       query: Type.Object({ type: Type.Optional(Type.String()) }),
-      response: Type.Object({ state: Type.Array(Type.Unsafe<JsonObject>(Type.Object({}))) }),
+      response: Type.Object({ state: Type.Array(anyObject) }),
     },
     async ({ params: { roomId }, query: { type }, requester }) => {
       const head = await rooms.get(roomId);

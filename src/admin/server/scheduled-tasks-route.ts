@@ -1,16 +1,43 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import type { Job, Jobs } from '../../kernel/jobs/index.ts';
+import type { Job, JobFilter, Jobs } from '../../kernel/jobs/index.ts';
+import { direction } from '../paging/page-query.ts';
+import { nullableText } from '../response-fields.ts';
 
-/** Number of jobs that are read at once, and maximum number of jobs in a response. */
+/** Maximum number of jobs that one statement reads, and that a response contains. */
 const [jobsAtOnce, maxJobs] = [500, 10_000];
 
 const statuses = ['scheduled', 'active', 'complete', 'cancelled', 'failed'] as const;
 
-/** Lists the jobs of this server. */
+const task = Type.Object({
+  id: Type.String(),
+  action: Type.String(),
+  status: Type.String(),
+  timestamp_ms: Type.Integer(),
+  resource_id: nullableText,
+  /** The value that a finished job has returned. */
+  result: Type.Unknown(),
+  error: nullableText,
+  progress: Type.Union([
+    Type.Object({ done: Type.Integer(), total: Type.Union([Type.Integer(), Type.Null()]) }),
+    Type.Null(),
+  ]),
+});
+
+/** The jobs that each status selects. No job is `cancelled`, because cancelled jobs are deleted. */
+const states = {
+  scheduled: { state: 'waiting', isRunning: false },
+  active: { state: 'waiting', isRunning: true },
+  complete: { state: 'done' },
+  cancelled: {},
+  failed: { state: 'failed' },
+} as const satisfies Readonly<Record<(typeof statuses)[number], JobFilter>>;
+
+/** Lists the jobs of this server, the oldest first unless `dir` is `b`. */
 export function scheduledTasksRoute(jobs: Jobs): Route {
   return route(
     {
+      operationId: 'listScheduledTasks',
       method: 'GET',
       path: '/_server/admin/v1/scheduled_tasks',
       auth: 'admin',
@@ -19,28 +46,30 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
         resource_id: Type.Optional(Type.String()),
         status: Type.Optional(Type.Union(statuses.map((status) => Type.Literal(status)))),
         max_timestamp: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+        limit: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: maxJobs }),
+        dir: Type.Optional(direction),
       }),
-      response: Type.Object({ scheduled_tasks: Type.Array(Type.Object({ id: Type.String() })) }),
+      response: Type.Object({ scheduled_tasks: Type.Array(task) }),
     },
     async ({ query }) => {
-      const found: ReturnType<typeof taskJson>[] = [];
+      const limit = Math.min(query.limit, maxJobs);
+      const found: Job[] = [];
       const filter = {
         ...(query.action_name !== undefined && { kind: withoutNul(query.action_name) }),
         ...(query.resource_id !== undefined && { key: withoutNul(query.resource_id) }),
-        limit: jobsAtOnce,
+        ...(query.status === undefined ? {} : states[query.status]),
+        ...(query.max_timestamp !== undefined && { before: query.max_timestamp }),
+        newestFirst: query.dir === 'b',
       };
-      for (let after = 0; found.length < maxJobs; ) {
-        const page = await jobs.list({ ...filter, after });
-        found.push(
-          ...page
-            .map(taskJson)
-            .filter(({ status }) => query.status === undefined || status === query.status)
-            .filter(({ timestamp_ms }) => timestamp_ms < (query.max_timestamp ?? Number.POSITIVE_INFINITY)),
-        );
-        if (page.length < jobsAtOnce) break;
-        after = page.at(-1)?.id ?? after;
+      if (query.status === 'cancelled') return { scheduled_tasks: [] };
+      while (found.length < limit) {
+        const count = Math.min(jobsAtOnce, limit - found.length);
+        const last = found.at(-1);
+        const page = await jobs.list({ ...filter, ...(last && { after: last.id }), limit: count });
+        found.push(...page);
+        if (page.length < count) break;
       }
-      return { scheduled_tasks: found.slice(0, maxJobs) };
+      return { scheduled_tasks: found.map(taskJson) };
     },
   );
 }
@@ -56,7 +85,9 @@ function taskJson(job: Job) {
     status,
     timestamp_ms: job.finishedAt ?? (status === 'scheduled' ? job.runAt : job.createdAt),
     resource_id: job.key,
+    result: job.result,
     error: job.error,
+    progress: job.progress,
   };
 }
 

@@ -5,6 +5,7 @@ import { ownSoftware } from '../../kernel/outbound/index.ts';
 /** Returns the version of this software. */
 export const versionRoute: Route = route(
   {
+    operationId: 'getServerVersion',
     method: 'GET',
     path: '/_server/admin/v1/server_version',
     auth: 'admin',

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Accounts, AccountsSlice, User } from '../../accounts/index.ts';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, notFound } from '../../protocol/index.ts';
+import { flag, nothing, text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
 export interface AccountActionDeps {
@@ -25,6 +26,7 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
   return [
     route(
       {
+        operationId: 'deactivateUser',
         method: 'POST',
         path: '/_server/admin/v1/deactivate/:userId',
         auth: 'admin',
@@ -33,16 +35,18 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
       },
       async ({ params: { userId }, body }) => {
         await users.get(userId);
-        await accounts.deactivate(userId, body.erase ?? false);
+        await accounts.deactivate(userId, { erase: body.erase ?? false, byAdmin: true });
         return { id_server_unbind_result: 'success' };
       },
     ),
     route(
       {
+        operationId: 'suspendUser',
         method: 'PUT',
         path: '/_server/admin/v1/suspend/:userId',
         auth: 'admin',
         body: Type.Object({ suspend: Type.Boolean() }),
+        response: Type.Record(text, flag),
       },
       async ({ params: { userId }, body: { suspend }, requester }) => {
         await activeUser(users, userId);
@@ -52,11 +56,20 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
       },
     ),
     ...(['POST', 'DELETE'] as const).map((method) =>
-      route({ method, path: `${ofUser}/shadow_ban`, auth: 'admin' }, async ({ params: { userId } }) => {
-        await users.get(userId);
-        await accounts.setShadowBanned(userId, method === 'POST');
-        return {};
-      }),
+      route(
+        {
+          operationId: method === 'POST' ? 'shadowBanUser' : 'endUserShadowBan',
+          method,
+          path: `${ofUser}/shadow_ban`,
+          auth: 'admin',
+          response: nothing,
+        },
+        async ({ params: { userId } }) => {
+          await users.get(userId);
+          await accounts.setShadowBanned(userId, method === 'POST');
+          return {};
+        },
+      ),
     ),
   ];
 }
@@ -65,11 +78,14 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
 function rightsRoutes({ accounts, users }: AccountActionDeps): Route[] {
   const path = `${ofUser}/admin`;
   return [
-    route({ method: 'GET', path, auth: 'admin', response: adminFlag }, async ({ params: { userId } }) => ({
-      admin: (await users.get(userId)).isAdmin,
-    })),
     route(
-      { method: 'PUT', path, auth: 'admin', body: adminFlag },
+      { operationId: 'getUserAdmin', method: 'GET', path, auth: 'admin', response: adminFlag },
+      async ({ params: { userId } }) => ({
+        admin: (await users.get(userId)).isAdmin,
+      }),
+    ),
+    route(
+      { operationId: 'setUserAdmin', method: 'PUT', path, auth: 'admin', body: adminFlag, response: nothing },
       async ({ params: { userId }, body: { admin }, requester }) => {
         await activeUser(users, userId);
         if (!admin && userId === requester.userId) {
@@ -87,6 +103,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
   return [
     route(
       {
+        operationId: 'resetUserPassword',
         method: 'POST',
         path: '/_server/admin/v1/reset_password/:userId',
         auth: 'admin',
@@ -94,6 +111,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
           new_password: Type.String({ minLength: 1, maxLength: 512 }),
           logout_devices: Type.Optional(Type.Boolean()),
         }),
+        response: nothing,
       },
       async ({ params: { userId }, body }) => {
         await activeUser(users, userId);
@@ -103,6 +121,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
     ),
     route(
       {
+        operationId: 'logInAsUser',
         method: 'POST',
         path: `${ofUser}/login`,
         auth: 'admin',
@@ -119,6 +138,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
     ),
     route(
       {
+        operationId: 'checkUsernameAvailable',
         method: 'GET',
         path: '/_server/admin/v1/username_available',
         auth: 'admin',

@@ -1,24 +1,25 @@
 import { Type } from 'typebox';
 import { connectionsByDevice, type Device, type Devices } from '../../devices/index.ts';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import { flag, integer, nothing, nullableText, text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
 const ofUser = '/_server/admin/v2/users/:userId';
-const one = `${ofUser}/devices/:deviceId` as const;
+const ofDevice = `${ofUser}/devices/:deviceId` as const;
 
-const nullable = Type.Union([Type.String(), Type.Null()]);
 const deviceResponse = Type.Object({
   device_id: Type.String(),
   user_id: Type.String(),
-  display_name: nullable,
-  last_seen_ip: nullable,
-  last_seen_user_agent: nullable,
+  display_name: nullableText,
+  last_seen_ip: nullableText,
+  last_seen_user_agent: nullableText,
   last_seen_ts: Type.Union([Type.Integer(), Type.Null()]),
+  dehydrated: flag,
 });
 
 /** Lists, creates, changes and deletes devices of users, and lists the IP addresses of their sessions. */
 export function deviceRoutes(devices: Devices, users: LocalUsers): Route[] {
-  return [...listRoutes(devices, users), ...oneRoutes(devices, users), whoisRoute(devices, users)];
+  return [...listRoutes(devices, users), ...singleDeviceRoutes(devices, users), whoisRoute(devices, users)];
 }
 
 function listRoutes(devices: Devices, users: LocalUsers): Route[] {
@@ -26,6 +27,7 @@ function listRoutes(devices: Devices, users: LocalUsers): Route[] {
   return [
     route(
       {
+        operationId: 'listUserDevices',
         method: 'GET',
         path,
         auth: 'admin',
@@ -38,7 +40,14 @@ function listRoutes(devices: Devices, users: LocalUsers): Route[] {
       },
     ),
     route(
-      { method: 'POST', path, auth: 'admin', body: Type.Object({ device_id: Type.String() }) },
+      {
+        operationId: 'createUserDevice',
+        method: 'POST',
+        path,
+        auth: 'admin',
+        body: Type.Object({ device_id: Type.String() }),
+        response: nothing,
+      },
       async ({ params: { userId }, body }) => {
         await users.get(userId);
         await devices.create({ userId, deviceId: body.device_id, displayName: undefined });
@@ -47,10 +56,12 @@ function listRoutes(devices: Devices, users: LocalUsers): Route[] {
     ),
     route(
       {
+        operationId: 'deleteUserDevices',
         method: 'POST',
         path: `${ofUser}/delete_devices`,
         auth: 'admin',
         body: Type.Object({ devices: Type.Array(Type.String(), { maxItems: 1_000 }) }),
+        response: nothing,
       },
       async ({ params: { userId }, body }) => {
         await users.get(userId);
@@ -61,10 +72,16 @@ function listRoutes(devices: Devices, users: LocalUsers): Route[] {
   ];
 }
 
-function oneRoutes(devices: Devices, users: LocalUsers): Route[] {
+function singleDeviceRoutes(devices: Devices, users: LocalUsers): Route[] {
   return [
     route(
-      { method: 'GET', path: one, auth: 'admin', response: deviceResponse },
+      {
+        operationId: 'getUserDevice',
+        method: 'GET',
+        path: ofDevice,
+        auth: 'admin',
+        response: deviceResponse,
+      },
       async ({ params: { userId, deviceId } }) => {
         await users.get(userId);
         return toResponse(userId, await devices.get(userId, deviceId));
@@ -72,10 +89,12 @@ function oneRoutes(devices: Devices, users: LocalUsers): Route[] {
     ),
     route(
       {
+        operationId: 'updateUserDevice',
         method: 'PUT',
-        path: one,
+        path: ofDevice,
         auth: 'admin',
         body: Type.Object({ display_name: Type.Optional(Type.String()) }),
+        response: nothing,
       },
       async ({ params: { userId, deviceId }, body: { display_name: name } }) => {
         await users.get(userId);
@@ -84,21 +103,39 @@ function oneRoutes(devices: Devices, users: LocalUsers): Route[] {
         return {};
       },
     ),
-    route({ method: 'DELETE', path: one, auth: 'admin' }, async ({ params: { userId, deviceId } }) => {
-      await users.get(userId);
-      await devices.remove(userId, [deviceId]);
-      return {};
-    }),
+    route(
+      { operationId: 'deleteUserDevice', method: 'DELETE', path: ofDevice, auth: 'admin', response: nothing },
+      async ({ params: { userId, deviceId } }) => {
+        await users.get(userId);
+        await devices.remove(userId, [deviceId]);
+        return {};
+      },
+    ),
   ];
 }
 
 function whoisRoute(devices: Devices, users: LocalUsers): Route {
   return route(
     {
+      operationId: 'getUserConnections',
       method: 'GET',
       path: '/_server/admin/v1/whois/:userId',
       auth: 'admin',
-      response: Type.Object({ user_id: Type.String(), devices: Type.Object({}) }),
+      response: Type.Object({
+        user_id: text,
+        devices: Type.Record(
+          text,
+          Type.Object({
+            sessions: Type.Array(
+              Type.Object({
+                connections: Type.Array(
+                  Type.Object({ ip: text, last_seen: integer, user_agent: nullableText }),
+                ),
+              }),
+            ),
+          }),
+        ),
+      }),
     },
     async ({ params: { userId } }) => {
       await users.get(userId);

@@ -36,3 +36,11 @@ export class LocalUsers {
     return userId.includes('\0') ? undefined : this.#accounts.getUser(userId);
   }
 }
+
+/**
+ * Checks the user id of a local or remote user: remote users have memberships, too.
+ * @throws MatrixError M_INVALID_PARAM
+ */
+export function requireUserId(userId: string): void {
+  if (!isUserId(userId) || userId.includes('\0')) throw invalidParam('The user id is not valid');
+}

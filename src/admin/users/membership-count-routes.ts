@@ -11,6 +11,7 @@ export function membershipCountRoutes(counts: MembershipCounts, users: LocalUser
   return [
     route(
       {
+        operationId: 'countSentInvites',
         method: 'GET',
         path: `${ofUser}/sent_invite_count`,
         auth: 'admin',
@@ -24,6 +25,7 @@ export function membershipCountRoutes(counts: MembershipCounts, users: LocalUser
     ),
     route(
       {
+        operationId: 'countJoinedRooms',
         method: 'GET',
         path: `${ofUser}/cumulative_joined_room_count`,
         auth: 'admin',

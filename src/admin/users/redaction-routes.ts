@@ -3,10 +3,13 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId, notFound } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { UserRedaction } from '../../rooms/index.ts';
+import { text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
 /** Default and maximum number of events that are redacted in each room. */
 const [defaultLimit, maxLimit] = [1_000, 1_000_000];
+
+const time = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
 export interface RedactionRoutesDeps {
   readonly redaction: UserRedaction;
@@ -19,6 +22,7 @@ export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDep
   return [
     route(
       {
+        operationId: 'redactUserEvents',
         method: 'POST',
         path: '/_server/admin/v1/user/:userId/redact',
         auth: 'admin',
@@ -28,6 +32,8 @@ export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDep
           reason: Type.Optional(Type.String()),
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: maxLimit })),
           use_admin: Type.Optional(Type.Boolean()),
+          after_ts: time,
+          before_ts: time,
         }),
         response: Type.Object({ redact_id: Type.String() }),
       },
@@ -41,18 +47,22 @@ export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDep
           roomIds: body.rooms.length > 0 ? [...new Set(body.rooms)] : await roomsOf(engine, userId),
           reason: body.reason ?? null,
           limit: body.limit ?? defaultLimit,
+          sentFrom: body.after_ts ?? null,
+          sentUntil: body.before_ts ?? null,
         };
         return { redact_id: await redaction.schedule(order) };
       },
     ),
     route(
       {
+        operationId: 'getUserRedaction',
         method: 'GET',
         path: '/_server/admin/v1/user/redact_status/:redactId',
         auth: 'admin',
         response: Type.Object({
-          status: Type.String(),
-          failed_redactions: Type.Record(Type.String(), Type.String()),
+          status: text,
+          failed_redactions: Type.Record(text, text),
+          error: Type.Optional(text),
         }),
       },
       async ({ params: { redactId } }) => {

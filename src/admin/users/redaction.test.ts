@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('redaction of a user by the admin API', () => {
     let server: TestServer;
     let admin: Administration;
@@ -72,6 +72,22 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await bodies(other), ['one', 'two', 'three']);
     });
 
+    it('redacts the events that were sent between two times', async () => {
+      const user = await newUser();
+      const roomId = await user.createRoom({ preset: 'public_chat' });
+      await anna.join(roomId);
+      const times: number[] = [];
+      for (const body of ['one', 'two', 'three']) {
+        const eventId = await user.say(roomId, body);
+        const { origin_server_ts: ts } = await anna.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
+        times.push(Number(ts));
+        // The next message has another time.
+        while (Date.now() <= Number(ts)) await user.do('GET', '/account/whoami');
+      }
+      await finished(await redact(user.id, { rooms: [roomId], after_ts: times[1], before_ts: times[1] }));
+      assert.deepEqual(await bodies(roomId), ['one', undefined, 'three']);
+    });
+
     it('redacts more events than the rate limit of the user allows, and continues after a restart', async () => {
       const user = await newUser();
       const roomId = await user.createRoom({ preset: 'public_chat' });
@@ -99,7 +115,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await bodies(roomId), [undefined]);
     });
 
-    it('refuses unknown users and ids, and requests without rooms', async () => {
+    it('refuses redactions of unknown users and without rooms, and unknown redaction ids', async () => {
       const path = `/v1/user/${anna.id}/redact`;
       const [status] = await admin.refused('POST', path, {});
       assert.equal(status, 400);

@@ -1,12 +1,27 @@
 import { Type } from 'typebox';
 import type { AccountData, AccountDataEntry } from '../../account-data/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { invalidParam, isUserId, type JsonObject } from '../../protocol/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
 import { type Pushers, pusherForClient } from '../../pushers/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
-import type { LocalUsers } from './local-user.ts';
+import { anyObject, flag, integer, text } from '../response-fields.ts';
+import { type LocalUsers, requireUserId } from './local-user.ts';
 
 const ofUser = '/_server/admin/v1/users/:userId';
+
+/** A pusher as `GET /pushers` of the client-server API shows it. */
+const pusher = Type.Object({
+  app_display_name: text,
+  app_id: text,
+  data: anyObject,
+  device_display_name: text,
+  kind: text,
+  lang: text,
+  profile_tag: text,
+  pushkey: text,
+  'org.matrix.msc3881.enabled': flag,
+  'org.matrix.msc3881.device_id': Type.Optional(text),
+});
 
 export interface UserDataDeps {
   readonly engine: Pick<RoomReader, 'userRooms'>;
@@ -20,38 +35,39 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
   return [
     route(
       {
+        operationId: 'listUserJoinedRooms',
         method: 'GET',
         path: `${ofUser}/joined_rooms`,
         auth: 'admin',
         response: Type.Object({ joined_rooms: Type.Array(Type.String()), total: Type.Integer() }),
       },
       async ({ params: { userId } }) => {
-        checkUserId(userId);
+        requireUserId(userId);
         const joined = await engine.userRooms.withMembership(userId, 'join');
         return { joined_rooms: joined, total: joined.length };
       },
     ),
     route(
       {
+        operationId: 'listUserMemberships',
         method: 'GET',
         path: `${ofUser}/memberships`,
         auth: 'admin',
         response: Type.Object({ memberships: Type.Record(Type.String(), Type.String()) }),
       },
       async ({ params: { userId } }) => {
-        checkUserId(userId);
+        requireUserId(userId);
         const rooms = [...(await engine.userRooms.of(userId)).values()];
         return { memberships: Object.fromEntries(rooms.map((room) => [room.roomId, room.membership])) };
       },
     ),
     route(
       {
+        operationId: 'getUserAccountData',
         method: 'GET',
         path: `${ofUser}/accountdata`,
         auth: 'admin',
-        response: Type.Object({
-          account_data: Type.Object({ global: Type.Object({}), rooms: Type.Object({}) }),
-        }),
+        response: Type.Object({ account_data: Type.Object({ global: anyObject, rooms: anyObject }) }),
       },
       async ({ params: { userId } }) => {
         await users.get(userId);
@@ -65,13 +81,11 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
     ),
     route(
       {
+        operationId: 'listUserPushers',
         method: 'GET',
         path: `${ofUser}/pushers`,
         auth: 'admin',
-        response: Type.Object({
-          pushers: Type.Array(Type.Unsafe<JsonObject>(Type.Object({}))),
-          total: Type.Integer(),
-        }),
+        response: Type.Object({ pushers: Type.Array(pusher), total: integer }),
       },
       async ({ params: { userId } }) => {
         await users.get(userId);
@@ -84,11 +98,3 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
 
 const contentsOf = (entries: readonly AccountDataEntry[]): JsonObject =>
   Object.fromEntries(entries.map(({ type, content }) => [type, content]));
-
-/**
- * Checks the user id of a local or remote user: remote users have memberships, too.
- * @throws MatrixError M_INVALID_PARAM
- */
-function checkUserId(userId: string): void {
-  if (!isUserId(userId) || userId.includes('\0')) throw invalidParam('The user id is not valid');
-}

@@ -1,8 +1,20 @@
-import type { User } from '../../accounts/index.ts';
+import type { Consents, User } from '../../accounts/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
+import { notifiedVersionOf } from '../../server-notices/index.ts';
 import type { ExternalIds } from '../../sso/index.ts';
 import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { UserList } from './user-list.ts';
+
+/** The sources of the details of a user. */
+export interface UserDetailsDeps {
+  readonly database: Database;
+  readonly profiles: Profiles;
+  readonly list: UserList;
+  readonly addresses: AccountAddresses | undefined;
+  readonly externalIds: ExternalIds | undefined;
+  readonly consents: Pick<Consents, 'agreementOf'>;
+}
 
 /**
  * Returns an account with its profile for a response. `creation_ts` is in seconds, the other times are in
@@ -10,23 +22,15 @@ import type { UserList } from './user-list.ts';
  */
 export async function userDetails(
   user: User,
-  {
-    profiles,
-    list,
-    addresses,
-    externalIds,
-  }: {
-    readonly profiles: Profiles;
-    readonly list: UserList;
-    readonly addresses: AccountAddresses | undefined;
-    readonly externalIds: ExternalIds | undefined;
-  },
+  { database, profiles, list, addresses, externalIds, consents }: UserDetailsDeps,
 ) {
-  const [profile, lastSeen, threepids, ids] = await Promise.all([
+  const [profile, lastSeen, threepids, ids, agreement, notifiedVersion] = await Promise.all([
     profiles.read(user.userId),
     list.lastSeen(user.userId),
     addresses?.list(user.userId) ?? [],
     externalIds?.list(user.userId) ?? [],
+    consents.agreementOf(user.userId),
+    notifiedVersionOf(database, user.userId),
   ]);
   return {
     name: user.userId,
@@ -53,8 +57,8 @@ export async function userDetails(
     last_seen_ts: lastSeen ?? null,
     appservice_id: user.appservice ?? null,
     user_type: user.userType ?? null,
-    consent_server_notice_sent: null,
-    consent_version: null,
-    consent_ts: null,
+    consent_server_notice_sent: notifiedVersion ?? null,
+    consent_version: agreement?.version ?? null,
+    consent_ts: agreement?.agreed_at ?? null,
   };
 }

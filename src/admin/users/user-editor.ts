@@ -31,7 +31,7 @@ export interface UserChange {
   readonly isLocked?: boolean | undefined;
   /** Replace the mail addresses and phone numbers of the user. */
   readonly addresses?: readonly { readonly medium: string; readonly address: string }[] | undefined;
-  /** Replace the users of identity providers who log in to the account. */
+  /** Replace the ids at identity providers with which the user logs in. */
   readonly externalIds?: readonly ExternalId[] | undefined;
   /** Null removes the type. */
   readonly userType?: string | null | undefined;
@@ -49,24 +49,30 @@ export class UserEditor {
    * Creates an account, or changes the existing one. A rejected request changes nothing.
    * @returns whether the account is new
    * @throws MatrixError M_INVALID_PARAM (also for changes of the requester's own account that would lock it out),
-   * M_INVALID_USERNAME, M_EXCLUSIVE, M_FORBIDDEN
+   * M_INVALID_USERNAME, M_EXCLUSIVE, M_FORBIDDEN, M_PROFILE_TOO_LARGE
    */
   async put(requester: Requester, userId: string, change: UserChange): Promise<boolean> {
     const user = await this.#deps.users.find(userId);
     this.#check(requester, userId, user, change);
+    const { displayName, avatarUrl } = change;
+    await this.#deps.profiles.checkAll(userId, {
+      ...(displayName !== undefined && { displayname: displayName }),
+      ...(avatarUrl !== undefined && { avatar_url: avatarUrl }),
+    });
     const { addresses, externalIds } = this.#deps;
     const wanted = change.addresses && (await addresses?.checkAll(userId, change.addresses));
     if (change.externalIds) await externalIds?.checkAll(userId, change.externalIds);
     if (user === undefined) await this.#create(userId, change);
     else await this.#changeAccount(user, change);
-    if (wanted) await addresses?.replace(userId, wanted);
+    if (wanted) await addresses?.replace(userId, wanted, user === undefined);
     if (change.externalIds) await externalIds?.replace(userId, change.externalIds);
     await this.#setProfile(requester, userId, change, user === undefined);
     const { accounts } = this.#deps;
     if (change.isLocked !== undefined && change.isLocked !== (user?.isLocked ?? false)) {
       await accounts.setLocked(userId, change.isLocked);
     }
-    if (change.isDeactivated && !user?.isDeactivated) await accounts.deactivate(userId, false);
+    if (change.isDeactivated && !user?.isDeactivated)
+      await accounts.deactivate(userId, { erase: false, byAdmin: true });
     return user === undefined;
   }
 
@@ -89,8 +95,6 @@ export class UserEditor {
       throw invalidParam('An erased account cannot be activated again');
     }
     if (typeof change.userType === 'string') checkUserType(change.userType, this.#deps.options);
-    this.#deps.profiles.check('displayname', change.displayName ?? '');
-    this.#deps.profiles.check('avatar_url', change.avatarUrl ?? '');
     if (user === undefined && this.#deps.registration.userIdFor(localpartOf(userId)) !== userId) {
       throw new MatrixError(400, 'M_INVALID_USERNAME', 'User names must not contain upper case letters');
     }

@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
-import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
-import type { ListedUser, UserFilter, UserList } from './user-list.ts';
+import { direction, pageParameters, pageWithTotal } from '../paging/page-query.ts';
+import { flag, integer, nullableInteger, nullableText, text } from '../response-fields.ts';
+import type { ListedUser, NameMatches, UserFilter, UserList } from './user-list.ts';
 import { type UserOrder, userOrders } from './user-list.ts';
 
 const parameters = {
@@ -21,7 +22,23 @@ const parameters = {
 };
 
 const response = Type.Object({
-  users: Type.Array(Type.Object({ name: Type.String(), creation_ts: Type.Integer() })),
+  users: Type.Array(
+    Type.Object({
+      name: text,
+      is_guest: flag,
+      admin: flag,
+      user_type: nullableText,
+      deactivated: flag,
+      erased: flag,
+      shadow_banned: flag,
+      displayname: nullableText,
+      avatar_url: nullableText,
+      creation_ts: integer,
+      last_seen_ts: nullableInteger,
+      locked: flag,
+      suspended: flag,
+    }),
+  ),
   next_token: Type.Optional(Type.String()),
   total: Type.Integer(),
 });
@@ -35,10 +52,21 @@ export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
   ) => {
     const order = { by: page.order_by, descending: page.dir === 'b' };
     const listed = { administrator, list: JSON.stringify(['users', filter, order]) };
-    const [{ rows, next }, total] = await Promise.all([
-      pageFrom(cursors, listed, page, (start, limit) => users.page(filter, order, start, limit)),
-      users.count(filter),
-    ]);
+    let matches: NameMatches | undefined;
+    const { rows, next, total } = await pageWithTotal(cursors, listed, page, {
+      read: (start, limit, total) =>
+        users.page(filter, order, {
+          start,
+          limit,
+          matches: matches ?? (total === undefined ? undefined : { total }),
+        }),
+      async count() {
+        if (filter.name === undefined) return users.count(filter);
+        matches = await users.search(filter, filter.name);
+        return matches.total;
+      },
+      countsFirst: filter.name !== undefined,
+    });
     return {
       users: rows.map(toResponse),
       ...(next !== undefined && { next_token: String(next) }),
@@ -63,6 +91,7 @@ export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
   return [
     route(
       {
+        operationId: 'listUsersV2',
         method: 'GET',
         path: '/_server/admin/v2/users',
         auth: 'admin',
@@ -76,6 +105,7 @@ export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
     ),
     route(
       {
+        operationId: 'listUsersV3',
         method: 'GET',
         path: '/_server/admin/v3/users',
         auth: 'admin',
@@ -88,7 +118,7 @@ export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
   ];
 }
 
-const text = (json: string | null) => (json === null ? null : (JSON.parse(json) as string));
+const parsed = (json: string | null) => (json === null ? null : (JSON.parse(json) as string));
 
 const toResponse = (user: ListedUser) => ({
   name: user.user_id,
@@ -98,10 +128,10 @@ const toResponse = (user: ListedUser) => ({
   deactivated: user.is_deactivated === 1,
   erased: user.is_erased === 1,
   shadow_banned: user.is_shadow_banned === 1,
-  displayname: text(user.displayname),
-  avatar_url: text(user.avatar_url),
+  displayname: parsed(user.displayname),
+  avatar_url: parsed(user.avatar_url),
   creation_ts: user.created_at,
-  last_seen_ts: user.last_seen_ts === 0 ? null : user.last_seen_ts,
+  last_seen_ts: user.last_seen_ts <= 0 ? null : user.last_seen_ts,
   locked: user.is_locked === 1,
   suspended: user.is_suspended === 1,
 });

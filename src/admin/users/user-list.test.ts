@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { TestClient } from '../../../test/support/users/test-client.ts';
+import { accountMigrations } from '../../accounts/migrations.ts';
+import type { AccountTables } from '../../accounts/tables.ts';
+import { deviceMigrations } from '../../devices/migrations.ts';
+import type { DeviceTables } from '../../devices/tables.ts';
+import { migrate } from '../../kernel/database/index.ts';
+import { profileMigrations } from '../../profiles/migrations.ts';
+import type { ProfileTables } from '../../profiles/tables.ts';
 import { Administration } from '../test/administration.ts';
+import { userListChecks, userListMigrations } from './migrations.ts';
+import { UserList, type UserOrder } from './user-list.ts';
 
 interface Listed {
   readonly name: string;
@@ -18,7 +27,7 @@ const open = {
   bcrypt_rounds: 4,
 };
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('GET /users of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
@@ -82,6 +91,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await names({ name: 'zoë' }), ['ben']);
       assert.deepEqual(await names({ name: '"100%_' }), ['ben']);
       assert.deepEqual(await names({ name: '%' }), ['ben']);
+      assert.deepEqual(await names({ name: 'zoë', admins: false }), ['ben']);
+      assert.deepEqual(await names({ name: 'zoë', admins: true }), []);
       assert.deepEqual(await names({ name: ':test' }), []);
       assert.deepEqual(await names({ name: 'a\0nna' }), ['anna']);
       assert.deepEqual(await names({ user_id: 'E' }), ['admin', 'anna', 'ben', 'emil']);
@@ -91,7 +102,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await names({ not_user_type: ['bot', ''] }), []);
     });
 
-    it('version 3 selects deactivated users only, active users only, or both', async () => {
+    it('version 3 lists deactivated users only, active users only, or both', async () => {
       assert.deepEqual(await names({ deactivated: true }, 'v3'), ['dora']);
       assert.deepEqual(await names({ deactivated: false }, 'v3'), ['admin', 'anna', 'ben', 'emil']);
       assert.deepEqual(await names({}, 'v3'), ['admin', 'anna', 'ben', 'dora', 'emil']);
@@ -159,4 +170,81 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await server.api('GET', '/_server/admin/v2/users')).status, 401);
     });
   });
+});
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('UserList', () => {
+    it('reads the same users in the order of names and last activity by cursors and by offsets', async () => {
+      const before = [...accountMigrations, ...deviceMigrations, ...profileMigrations];
+      const database = await open(before);
+      const list = new UserList({ database });
+      // Name and last activity of each user; 0 for users who never used a device.
+      const users: Record<string, [name: string | undefined, at: number]> = {
+        '@a:test': ['Zoe', 30],
+        '@b:test': [undefined, 0],
+        '@c:test': ['Ann', 20],
+        '@d:test': [undefined, 0],
+        '@e:test': ['Ann', 30],
+        '@f:test': ['Bob', 5],
+        '@g:test': ['Ann', 40],
+      };
+      await database.transaction<AccountTables & ProfileTables & DeviceTables, void>(async (writer) => {
+        for (const [userId, [name, at]] of Object.entries(users)) {
+          const isDeactivated = userId === '@g:test';
+          await writer
+            .insertInto('users')
+            .values({ ...account(userId), is_deactivated: isDeactivated ? 1 : 0 })
+            .execute();
+          const field = { user_id: userId, field: 'displayname', value: JSON.stringify(name) };
+          if (name !== undefined) await writer.insertInto('profile_fields').values(field).execute();
+          if (at > 0)
+            await writer.insertInto('user_activity').values({ user_id: userId, last_seen_at: at }).execute();
+        }
+      });
+      await database.transaction<DeviceTables, void>(async (writer) => {
+        await writer
+          .insertInto('user_activity')
+          .values({ user_id: '@none:test', last_seen_at: 35 })
+          .execute();
+      });
+      await migrate(database, [...before, ...userListMigrations]);
+      for (const check of userListChecks)
+        assert.equal((await check.find({ main: database, state: database })).count, 0, check.problem);
+      const read = async (by: UserOrder, descending: boolean, name?: string, users = list) => {
+        const filter = { notTypes: [], deactivated: false, name };
+        const readFrom = (start: Parameters<UserList['page']>[2]['start']) =>
+          users.page(filter, { by, descending }, { start, limit: 2 });
+        const ids: string[] = [];
+        for (let after: { value: string | number; key: string | number } | undefined; ; ) {
+          const page = await readFrom(after ? { after } : { offset: 0 });
+          const same = await readFrom({ offset: ids.length });
+          assert.deepEqual(same, page);
+          ids.push(...page.rows.map(({ user_id: userId }) => userId[1]!));
+          after = page.next;
+          if (after === undefined) return ids.join('');
+        }
+      };
+      assert.equal(await read('displayname', false), 'bdcefa');
+      assert.equal(await read('displayname', true), 'afcebd');
+      assert.equal(await read('last_seen_ts', false), 'bdfcae');
+      assert.equal(await read('last_seen_ts', true), 'aecfbd');
+      const common = new UserList({ database }, 1);
+      assert.equal(await read('displayname', true, undefined, common), 'afcebd');
+      assert.equal(await read('last_seen_ts', false, undefined, common), 'bdfcae');
+      // Searches a text as one in few names, whose users are collected, and as a common one, whose users are counted.
+      for (const users of [list, common]) {
+        assert.deepEqual(await users.count({ notTypes: [], name: 'a', deactivated: false }), 3);
+        assert.equal(await read('name', true, 'A', users), 'eca');
+        assert.equal(await read('displayname', false, 'A', users), 'cea');
+        assert.equal(await read('last_seen_ts', true, 'A', users), 'aec');
+        assert.equal(await read('name', false, 'nothing', users), '');
+      }
+    });
+  });
+});
+
+const account = (userId: string) => ({
+  ...{ user_id: userId, folded_id: userId, created_at: 1 },
+  ...{ password_hash: null, user_type: null, appservice_id: null },
+  ...{ is_guest: 0, is_admin: 0, is_deactivated: 0, is_erased: 0, is_locked: 0, is_suspended: 0 },
 });

@@ -3,23 +3,13 @@ import type { AccountTables } from '../../accounts/index.ts';
 import type { DeviceTables } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
-import { contains, isLike } from '../paging/contains.ts';
+import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readFewByKeys, readPageByKeys } from '../paging/read-page.ts';
+import { excludedUsers, filteredUsers, isNoneOf, type UserFilter } from './user-filter.ts';
+import { readUsersByValue, type ValueOrder, valueOrders } from './users-by-value.ts';
 
-/** Which users a list contains. Absent filters select all users. */
-export interface UserFilter {
-  /** A part of the localpart or of the display name. */
-  readonly name?: string | undefined;
-  /** A part of the user id. */
-  readonly userId?: string | undefined;
-  readonly guests?: boolean | undefined;
-  readonly admins?: boolean | undefined;
-  readonly deactivated?: boolean | undefined;
-  readonly locked?: boolean | undefined;
-  /** User types to leave out; an empty string stands for users without a type. */
-  readonly notTypes: readonly string[];
-}
+export type { UserFilter } from './user-filter.ts';
 
 export const userOrders = [
   'name',
@@ -54,44 +44,134 @@ export interface ListedUser {
   readonly displayname: string | null;
   /** JSON string. */
   readonly avatar_url: string | null;
+  /** 0 or less for users who never used a device. */
   readonly last_seen_ts: number;
 }
 
 type Tables = AccountTables & ProfileTables & DeviceTables;
 
-const lastSeen = sql<number>`coalesce((select max(d.last_seen_at) from devices d where d.user_id = u.user_id), 0)`;
+/** The users whose names contain a text. */
+export interface NameMatches {
+  readonly total: number;
+  /** Their ids; absent if they are many. */
+  readonly userIds?: readonly string[];
+}
 
-const orders: Readonly<Record<UserOrder, RawBuilder<unknown>>> = {
+/** Maximum number of users whose ids a search collects by default. A text that more names contain is common. */
+const defaultMaxIds = 2_000;
+
+/** Maximum characters of a text that is probably common: its users are counted before their ids are collected. */
+const shortText = 2;
+
+/** The orders that compare a column of the table of users. */
+const orders: Readonly<Record<Exclude<UserOrder, ValueOrder>, RawBuilder<unknown>>> = {
   name: sql`u.user_id`,
   is_guest: sql`u.is_guest`,
   admin: sql`u.is_admin`,
   user_type: sql`coalesce(u.user_type, '')`,
   deactivated: sql`u.is_deactivated`,
   shadow_banned: sql`u.is_shadow_banned`,
-  displayname: sql`coalesce(n.value, '')`,
-  avatar_url: sql`coalesce(a.value, '')`,
   creation_ts: sql`u.created_at`,
-  last_seen_ts: lastSeen,
   locked: sql`u.is_locked`,
 };
+
+const isValueOrder = (order: UserOrder): order is ValueOrder => order in valueOrders;
 
 /** Reads the local users. */
 export class UserList {
   readonly #database: Database;
-  readonly #serverName: string;
+  readonly #maxIds: number;
 
-  constructor({ database, serverName }: { readonly database: Database; readonly serverName: string }) {
+  constructor({ database }: { readonly database: Database }, maxIds: number = defaultMaxIds) {
     this.#database = database;
-    this.#serverName = serverName;
+    this.#maxIds = maxIds;
   }
 
-  page(
+  /** @param page `matches`: the result of `search`, or only its total, if the filter has a name */
+  async page(
     filter: UserFilter,
-    order: { readonly by: UserOrder; readonly descending: boolean },
-    start: PageStart,
-    limit: number,
+    { by, descending }: { readonly by: UserOrder; readonly descending: boolean },
+    page: { readonly start: PageStart; readonly limit: number; readonly matches?: NameMatches | undefined },
   ): Promise<RowsOfPage<ListedUser>> {
-    const users = this.#filtered(filter)
+    const read = (userIds: readonly string[]) => this.#read(userIds);
+    let users = filteredUsers(this.#database, filter);
+    if (filter.name !== undefined) {
+      const { userIds } = await this.#collected(filter, filter.name, page.matches);
+      if (userIds?.length === 0) return { rows: [], next: undefined };
+      if (userIds !== undefined) {
+        const value = isValueOrder(by) ? valueOrders[by].ofUser : orders[by];
+        const found = users.where('u.user_id', 'in', userIds);
+        return readFewByKeys(this.#database, found, { by: value, key: orders.name, descending }, page, read);
+      }
+      users = users.where(isNamed(filter.name));
+    }
+    if (!isValueOrder(by)) {
+      return readPageByKeys(users, { by: orders[by], key: orders.name, descending }, page, read);
+    }
+    const database = this.#database;
+    const excluded = async () => (filter.name === undefined ? excludedUsers(database, filter) : undefined);
+    return readUsersByValue({ database, users, excluded, by: valueOrders[by], descending }, page, read);
+  }
+
+  /** Counts the users that the filter selects: all users without those that it leaves out, if these are few. */
+  async count(filter: UserFilter): Promise<number> {
+    if (filter.name !== undefined) return (await this.search(filter, filter.name)).total;
+    const excluded = await excludedUsers(this.#database, filter);
+    if (excluded === undefined) return countRows(filteredUsers(this.#database, filter));
+    return (await countRows(filteredUsers(this.#database, { notTypes: [] }))) - excluded.length;
+  }
+
+  /**
+   * Searches the users whose localparts or display names contain a text: collects their ids, or only counts them if they
+   * are many.
+   */
+  async search(filter: UserFilter, name: string): Promise<NameMatches> {
+    const excluded = await excludedUsers(this.#database, filter);
+    const named = this.#database
+      .scanner<Tables>()
+      .selectFrom('listed_profiles as p')
+      .where(contains(sql`p.search_text`, name.toLowerCase()));
+    const isSelected = () =>
+      sql<boolean>`exists ${filteredUsers(this.#database, filter)
+        .select('u.user_id')
+        .whereRef('u.user_id', '=', sql.ref('p.user_id'))}`;
+    const found = named.where(excluded ? isNoneOf(sql`p.user_id`, excluded) : isSelected());
+    const collect = async () => {
+      const rows = await found
+        .select('p.user_id')
+        .limit(this.#maxIds + 1)
+        .execute();
+      return rows.length > this.#maxIds ? undefined : rows.map(({ user_id: userId }) => userId);
+    };
+    const isShort = name.length <= shortText;
+    const collected = isShort ? undefined : await collect();
+    if (collected !== undefined) return { total: collected.length, userIds: collected };
+    const total = await countRows(found);
+    const userIds = isShort && total <= this.#maxIds ? await collect() : undefined;
+    return userIds === undefined ? { total } : { total: userIds.length, userIds };
+  }
+
+  /** Returns when a user last used a device, in milliseconds since the epoch; `undefined` for users who never did. */
+  async lastSeen(userId: string): Promise<number | undefined> {
+    const row = await this.#database
+      .reader<DeviceTables>()
+      .selectFrom('user_activity')
+      .select('last_seen_at')
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+    return row?.last_seen_at || undefined;
+  }
+
+  async #read(userIds: readonly string[]): Promise<ReadonlyMap<string, ListedUser>> {
+    const rows = await this.#database
+      .scanner<Tables>()
+      .selectFrom('users as u')
+      .leftJoin('profile_fields as n', (join) =>
+        join.onRef('n.user_id', '=', 'u.user_id').on('n.field', '=', 'displayname'),
+      )
+      .leftJoin('profile_fields as a', (join) =>
+        join.onRef('a.user_id', '=', 'u.user_id').on('a.field', '=', 'avatar_url'),
+      )
       .select([
         'u.user_id',
         'u.created_at',
@@ -107,60 +187,25 @@ export class UserList {
         'n.value as displayname',
         'a.value as avatar_url',
       ])
-      .select(lastSeen.as('last_seen_ts'));
-    return readPage(
-      users,
-      { by: orders[order.by], key: orders.name, descending: order.descending },
-      start,
-      limit,
-    );
+      .select(sql<number>`${valueOrders.last_seen_ts.ofUser}`.as('last_seen_ts'))
+      .where('u.user_id', 'in', userIds)
+      .execute();
+    return new Map(rows.map((row) => [row.user_id, row]));
   }
 
-  /** Counts the users that the filter selects. */
-  count(filter: UserFilter): Promise<number> {
-    return countRows(this.#filtered(filter));
-  }
-
-  /** Returns when a user was last active, in milliseconds since the epoch; `undefined` if no device was ever used. */
-  async lastSeen(userId: string): Promise<number | undefined> {
-    const row = await this.#database
-      .reader<DeviceTables>()
-      .selectFrom('devices')
-      .select(({ fn }) => fn.max('last_seen_at').as('at'))
-      .where('user_id', '=', userId)
-      .executeTakeFirst();
-    return row?.at ?? undefined;
-  }
-
-  #filtered({ name, userId, guests, admins, deactivated, locked, notTypes }: UserFilter) {
-    let query = this.#database
-      .scanner<Tables>()
-      .selectFrom('users as u')
-      .leftJoin('profile_fields as n', (join) =>
-        join.onRef('n.user_id', '=', 'u.user_id').on('n.field', '=', 'displayname'),
-      )
-      .leftJoin('profile_fields as a', (join) =>
-        join.onRef('a.user_id', '=', 'u.user_id').on('a.field', '=', 'avatar_url'),
-      );
-    if (guests !== undefined) query = query.where('u.is_guest', '=', guests ? 1 : 0);
-    if (admins !== undefined) query = query.where('u.is_admin', '=', admins ? 1 : 0);
-    if (deactivated !== undefined) query = query.where('u.is_deactivated', '=', deactivated ? 1 : 0);
-    if (locked !== undefined) query = query.where('u.is_locked', '=', locked ? 1 : 0);
-    const types = notTypes.filter((type) => type !== '');
-    if (types.length > 0) query = query.where(sql<string>`coalesce(u.user_type, '')`, 'not in', types);
-    if (types.length < notTypes.length) query = query.where('u.user_type', 'is not', null);
-    if (name !== undefined) query = query.where(this.#isNamed(name));
-    else if (userId !== undefined) {
-      query = query.where(contains(sql`u.folded_id`, userId.toLowerCase()));
-    }
-    return query;
-  }
-
-  #isNamed(name: string): RawBuilder<boolean> {
-    const localpart = ['@%', name.toLowerCase(), '%:', this.#serverName.toLowerCase()];
-    const displayName = JSON.stringify(name).slice(1, -1);
-    return sql<boolean>`(${isLike(sql`u.folded_id`, localpart)}
-      or ${contains(sql`coalesce(n.value, '')`, displayName)}
-      or ${contains(sql`lower(coalesce(n.value, ''))`, displayName.toLowerCase())})`;
+  /** Returns the result of a search, with the ids if the matches are few. */
+  async #collected(filter: UserFilter, name: string, known: NameMatches | undefined): Promise<NameMatches> {
+    const isComplete = known && (known.userIds !== undefined || known.total > this.#maxIds);
+    return isComplete ? known : this.search(filter, name);
   }
 }
+
+/**
+ * Whether a name of the user `u` contains a common text. Reads the names by a scalar subquery, because PostgreSQL would read
+ * those of all users first for `exists`.
+ */
+const isNamed = (name: string) =>
+  contains(
+    sql`(select p.search_text from listed_profiles p where p.user_id = u.user_id)`,
+    name.toLowerCase(),
+  );

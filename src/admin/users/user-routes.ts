@@ -1,22 +1,36 @@
 import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
-import type { Profiles } from '../../profiles/index.ts';
 import { notFound } from '../../protocol/index.ts';
-import { type ExternalIds, maxExternalId } from '../../sso/index.ts';
-import type { AccountAddresses } from '../../third-party-ids/index.ts';
+import { maxExternalId } from '../../sso/index.ts';
+import { flag, integer, nullableInteger, nullableText, text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
-import { userDetails } from './user-details.ts';
+import { type UserDetailsDeps, userDetails } from './user-details.ts';
 import type { UserEditor } from './user-editor.ts';
-import type { UserList } from './user-list.ts';
 
 const path = '/_server/admin/v2/users/:userId';
 
 const response = Type.Object({
-  name: Type.String(),
-  displayname: Type.Union([Type.String(), Type.Null()]),
-  admin: Type.Boolean(),
-  deactivated: Type.Boolean(),
-  creation_ts: Type.Integer(),
+  name: text,
+  displayname: nullableText,
+  avatar_url: nullableText,
+  threepids: Type.Array(
+    Type.Object({ medium: text, address: text, added_at: integer, validated_at: integer }),
+  ),
+  external_ids: Type.Array(Type.Object({ auth_provider: text, external_id: text })),
+  is_guest: flag,
+  admin: flag,
+  deactivated: flag,
+  erased: flag,
+  shadow_banned: flag,
+  locked: flag,
+  suspended: flag,
+  creation_ts: integer,
+  last_seen_ts: nullableInteger,
+  appservice_id: nullableText,
+  user_type: nullableText,
+  consent_server_notice_sent: nullableText,
+  consent_version: nullableText,
+  consent_ts: nullableInteger,
 });
 
 /** Maximum number of addresses and of external ids in a request. */
@@ -48,18 +62,14 @@ const body = Type.Object({
 });
 
 /** Shows, creates and changes users, and finds users by third-party and external ids. */
-export function userRoutes(deps: {
-  readonly users: LocalUsers;
-  readonly editor: UserEditor;
-  readonly profiles: Profiles;
-  readonly list: UserList;
-  readonly addresses: AccountAddresses | undefined;
-  readonly externalIds: ExternalIds | undefined;
-}): Route[] {
+export function userRoutes(
+  deps: UserDetailsDeps & { readonly users: LocalUsers; readonly editor: UserEditor },
+): Route[] {
   const { users, editor } = deps;
   return [
     route(
       {
+        operationId: 'findUserByThirdPartyId',
         method: 'GET',
         path: '/_server/admin/v1/threepid/:medium/users/:address',
         auth: 'admin',
@@ -73,6 +83,7 @@ export function userRoutes(deps: {
     ),
     route(
       {
+        operationId: 'findUserByExternalId',
         method: 'GET',
         path: '/_server/admin/v1/auth_providers/:provider/users/:externalId',
         auth: 'admin',
@@ -84,11 +95,12 @@ export function userRoutes(deps: {
         return { user_id: userId };
       },
     ),
-    route({ method: 'GET', path, auth: 'admin', response }, async ({ params: { userId } }) =>
-      userDetails(await users.get(userId), deps),
+    route(
+      { operationId: 'getUser', method: 'GET', path, auth: 'admin', response },
+      async ({ params: { userId } }) => userDetails(await users.get(userId), deps),
     ),
     route(
-      { method: 'PUT', path, auth: 'admin', body, response },
+      { operationId: 'putUser', method: 'PUT', path, auth: 'admin', body, response },
       async ({ params: { userId }, requester, body: given }) => {
         const isNew = await editor.put(requester, userId, {
           password: given.password,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
 import { type ApiRequest, startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`application services as clients (${database})`, () => {
     let irc: ApplicationService;
     let limited: ApplicationService;
@@ -76,6 +76,19 @@ for (const database of serverDatabases(import.meta.url)) {
       })) as Record<string, unknown>;
       assert.equal(withDevice['device_id'], 'PHONE');
       assert.equal(typeof withDevice['access_token'], 'string');
+    });
+
+    it('registers and logs in a user of a service whom the query parameter user_id names as well, as matrix-bot-sdk sends it', async () => {
+      const type = 'm.login.application_service';
+      const asUser = as(irc, '@irc_olga:test', 'NONE');
+      const body = { type, username: 'irc_olga', inhibit_login: true };
+      assert.deepEqual(await call('POST', '/register', { ...asUser, body }), {
+        user_id: '@irc_olga:test',
+        home_server: 'test',
+      });
+      const login = { type, identifier: { type: 'm.id.user', user: 'irc_olga' } };
+      const session = (await call('POST', '/login', { ...asUser, body: login })) as Record<string, unknown>;
+      assert.equal(session['user_id'], '@irc_olga:test');
     });
 
     it('rejects registrations with m.login.application_service or in exclusive namespaces by clients other than the service', async () => {
@@ -233,7 +246,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.match(JSON.stringify(whois), /"ip":"127\.0\.0\.1"/);
     });
 
-    it('rejects that other clients create or delete aliases of a service, and that the service creates other aliases', async () => {
+    it('rejects other clients that create or delete aliases of a service, and a service that creates other aliases, with 400 M_EXCLUSIVE', async () => {
       await register(irc, 'irc_lea');
       const lea = as(irc, '@irc_lea:test');
       const { token } = await server.register('mia');

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { reportChangedRegistrations } from './changed-registrations.ts';
 import { readRegistrations } from './read-registrations.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-registrations-'));
@@ -50,7 +52,7 @@ describe('registration files of application services', () => {
     ]);
   });
 
-  it('reports every mistake of a file with file, line, path and what was found, and quotes no tokens', () => {
+  it('reports every mistake of a registration file with file, line, path and the found value, and quotes no tokens', () => {
     const file = write(
       'broken.yaml',
       `id: irc
@@ -87,5 +89,25 @@ namespaces:
     assert.deepEqual(messages(warnings), [
       "two.yaml: namespaces.users[0].regex: the service 'one' in one.yaml has the same exclusive pattern, so neither can create such users",
     ]);
+  });
+
+  it('logs the services whose registrations have changed in the files, and nothing while these contain mistakes', () => {
+    const [kept, changed] = [
+      write('kept.yaml', registration('kept')),
+      write('changed.yaml', registration('a')),
+    ];
+    const { registrations } = readRegistrations([kept, changed]);
+    const logged: unknown[] = [];
+    const log = { warn: ({ services }: object & { services: string[] }) => logged.push(services) };
+    const report = () => reportChangedRegistrations(log as unknown as Logger, [kept, changed], registrations);
+    report();
+    write('changed.yaml', 'id: [');
+    report();
+    assert.deepEqual(logged, []);
+    write('changed.yaml', registration('b'));
+    report();
+    write('changed.yaml', registration('a', 'rate_limited: false\n'));
+    report();
+    assert.deepEqual(logged, [['a', 'b'], ['a']]);
   });
 });

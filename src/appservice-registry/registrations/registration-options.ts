@@ -13,16 +13,13 @@ import {
 
 const text = () => string({ minLength: 1 });
 
-const namespaces = (of: string) =>
+const namespaces = (of: string, exclusive = `Whether only the service may create such ${of}.`) =>
   option(
     nullable(
       list(
         openObject({
           regex: option(regularExpression(), { description: `Matches ${of}.`, required: true }),
-          exclusive: option(boolean(), {
-            description: `Whether only the service may create such ${of}.`,
-            required: true,
-          }),
+          exclusive: option(boolean(), { description: exclusive, required: true }),
         }),
       ),
     ),
@@ -53,7 +50,10 @@ export const registrationSection = section({
       openObject({
         users: namespaces('users'),
         aliases: namespaces('aliases'),
-        rooms: namespaces('rooms'),
+        rooms: namespaces(
+          'rooms',
+          'Has no effect: the server chooses the ids of rooms, and no service owns one.',
+        ),
       }),
       { description: 'What the service is interested in.', required: true },
     ),

@@ -22,6 +22,12 @@ export interface EphemeralDataDeps {
 /** Maximum number of items for a service that is down or slow; older ones are dropped. */
 const maxItems = 1_000;
 
+/**
+ * Maximum number of facts that wait to be handled, while the services of a room are read from a slow database; further ones
+ * are dropped.
+ */
+const maxWaiting = 1_000;
+
 /** Milliseconds after which an unsent item is dropped, because it is outdated. */
 const maxAge = 60_000;
 
@@ -38,13 +44,16 @@ interface Item {
  */
 export class EphemeralData {
   readonly #deps: EphemeralDataDeps;
-  /** By id of the service, then by what an item is about. */
+  /** Items by service id, then by their subject, for instance a room or a user. */
   readonly #items = new Map<string, Map<string, Item>>();
   #working: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  readonly #receivers: number;
 
   constructor(deps: EphemeralDataDeps) {
     this.#deps = deps;
-    if (!deps.services.some(({ registration }) => registration.receivesEphemeral)) return;
+    this.#receivers = deps.services.filter(({ registration }) => registration.receivesEphemeral).length;
+    if (this.#receivers === 0) return;
     deps.typing.typingStream.subscribe(({ roomId }) => this.#work(() => this.#typing(roomId)));
     deps.receipts.receiptStream.subscribe((receipt) => this.#work(() => this.#receipt(receipt)));
     deps.presence.presenceStream.subscribe((fact) => this.#work(() => this.#presence(fact)));
@@ -65,8 +74,13 @@ export class EphemeralData {
   }
 
   #work(task: () => Promise<void>): void {
+    if (this.#waiting >= maxWaiting) return;
+    this.#waiting += 1;
     this.#working = this.#working
       .then(task)
+      .finally(() => {
+        this.#waiting -= 1;
+      })
       .catch((error: unknown) =>
         this.#deps.log.error({ err: error }, 'Ephemeral data was not sent to application services'),
       );
@@ -86,21 +100,27 @@ export class EphemeralData {
   }
 
   async #presence({ changes, rooms }: PresenceFact): Promise<void> {
+    // The services that have received the change, by user: one common room suffices.
+    const receivers = new Map<string, Set<string>>();
     for (const [roomId, users] of rooms) {
       for (const userId of users) {
         const status = changes.get(userId);
-        if (!status) continue;
+        const done = receivers.get(userId) ?? new Set<string>();
+        if (!status || done.size === this.#receivers) continue;
+        receivers.set(userId, done);
         const content = statusContent(status, this.#deps.clock.now());
-        await this.#add(roomId, `presence ${userId}`, { type: 'm.presence', sender: userId, content });
+        const data = { type: 'm.presence', sender: userId, content };
+        for (const id of await this.#add(roomId, `presence ${userId}`, data)) done.add(id);
       }
     }
   }
 
-  async #add(roomId: string, about: string, data: JsonObject): Promise<void> {
+  /** Adds an item for the services of a room. @returns the ids of the services that receive it */
+  async #add(roomId: string, about: string, data: JsonObject): Promise<readonly string[]> {
     const found = (await this.#deps.rooms.of(roomId)).filter(
       ({ registration }) => registration.receivesEphemeral,
     );
-    if (found.length === 0) return;
+    if (found.length === 0) return [];
     for (const { id } of found) {
       const items = this.#items.get(id) ?? new Map<string, Item>();
       this.#items.set(id, items);
@@ -110,5 +130,6 @@ export class EphemeralData {
       if (items.size > maxItems && oldest !== undefined) items.delete(oldest);
     }
     this.#deps.onData(found);
+    return found.map(({ id }) => id);
   }
 }

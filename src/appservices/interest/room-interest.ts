@@ -22,6 +22,11 @@ export interface RoomInterestDeps {
   readonly caches: CacheRegistry;
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
+  /**
+   * Returns the users of a room whose membership has changed by facts that are not handled yet, and whether they were joined
+   * before these: the current members, which are read, are ahead of the facts.
+   */
+  readonly membersBefore: (roomId: string) => ReadonlyMap<string, boolean>;
 }
 
 /**
@@ -32,45 +37,66 @@ export class RoomInterest {
   readonly #deps: RoomInterestDeps;
   readonly #rooms: Cache<string, Interested>;
   readonly #readsAliases: boolean;
+  readonly #loading = new Set<{ readonly roomId: string; isOutdated: boolean }>();
 
   constructor(deps: RoomInterestDeps) {
     this.#deps = deps;
     this.#readsAliases = deps.services.some(({ aliases }) => !aliases.isEmpty);
     this.#rooms = deps.caches.create('appservices_of_rooms', {
       size: deps.services.length === 0 ? 1 : 10_000,
-      maxBytes: 2 * MiB,
+      maxBytes: 4 * MiB,
       sizeOf: ({ users }) => users.values().reduce((size, joined) => size + 100 + joined.size * 60, 200),
     });
   }
 
-  /**
-   * Returns the services of a room.
-   * @param formerMembers returns users who were joined at the time of the event and may have left since
-   */
-  async of(
-    roomId: string,
-    formerMembers: () => readonly string[] = () => [],
-  ): Promise<readonly Appservice[]> {
-    const known = this.#rooms.get(roomId) ?? (await this.#load(roomId, formerMembers()));
+  /** Returns the services of a room. */
+  async of(roomId: string): Promise<readonly Appservice[]> {
+    const known = this.#rooms.get(roomId) ?? (await this.#load(roomId));
     if (known.byName.length === 0) return [...known.users.keys()];
     return [...new Set([...known.byName, ...known.users.keys()])];
+  }
+
+  /** Whether the services of a room are cached. */
+  isCached(roomId: string): boolean {
+    return this.#rooms.peek(roomId) !== undefined;
   }
 
   /** Applies a change of a membership to the cached services of the room. */
   change(roomId: string, { userId, isJoined }: MembershipEntry): void {
     const services = this.#deps.users.of(userId);
     if (services.length === 0) return;
+    this.#outdate(roomId);
     const known = this.#rooms.get(roomId);
-    if (known) for (const service of services) setJoined(known, service, userId, isJoined);
+    if (!known) return;
+    for (const service of services) setJoined(known, service, userId, isJoined);
+    this.#rooms.remeasure(roomId);
   }
 
   /** Removes a room from the cache, for instance after a change of its aliases. */
   forget(roomId: string): void {
+    this.#outdate(roomId);
     this.#rooms.delete(roomId);
   }
 
-  async #load(roomId: string, formerMembers: readonly string[]): Promise<Interested> {
-    const { services, users, heads, aliasesOf } = this.#deps;
+  /** Prevents the running loads of a room from caching their results. */
+  #outdate(roomId: string): void {
+    for (const load of this.#loading) if (load.roomId === roomId) load.isOutdated = true;
+  }
+
+  async #load(roomId: string): Promise<Interested> {
+    const load = { roomId, isOutdated: false };
+    this.#loading.add(load);
+    try {
+      const found = await this.#find(roomId);
+      if (!load.isOutdated) this.#rooms.set(roomId, found);
+      return found;
+    } finally {
+      this.#loading.delete(load);
+    }
+  }
+
+  async #find(roomId: string): Promise<Interested> {
+    const { services, users, heads, aliasesOf, membersBefore } = this.#deps;
     const aliases = this.#readsAliases ? await aliasesOf(roomId) : [];
     const found: Interested = {
       byName: services.filter(
@@ -83,10 +109,9 @@ export class RoomInterest {
       if (membership !== 'join') continue;
       for (const service of users.of(userId)) setJoined(found, service, userId, true);
     }
-    for (const userId of formerMembers) {
-      for (const service of users.of(userId)) setJoined(found, service, userId, true);
+    for (const [userId, isJoined] of membersBefore(roomId)) {
+      for (const service of users.of(userId)) setJoined(found, service, userId, isJoined);
     }
-    this.#rooms.set(roomId, found);
     return found;
   }
 }

@@ -4,7 +4,7 @@ import { serverOfUser } from '../../protocol/index.ts';
 
 const none: readonly Appservice[] = [];
 
-/** Finds the services that have a local user in their namespaces, and caches them by user. */
+/** Finds the services that have a user in their namespaces, and caches them by user. */
 export class UserInterest {
   readonly #services: readonly Appservice[];
   readonly #serverName: string;
@@ -20,12 +20,21 @@ export class UserInterest {
     });
   }
 
-  /** Returns the services that have the user as sender or in a namespace; none for users of other servers. */
+  /** Returns the services that receive the events about a user: those that have the user as sender or in a namespace. */
+  about(userId: string): readonly Appservice[] {
+    return this.#find(userId, (service) => userId === service.sender || service.users.has(userId));
+  }
+
+  /** Returns the services whose user this is; none for users of other servers. */
   of(userId: string): readonly Appservice[] {
     if (serverOfUser(userId) !== this.#serverName) return none;
+    return this.#find(userId, (service) => service.mayActAs(userId));
+  }
+
+  #find(userId: string, isAbout: (service: Appservice) => boolean): readonly Appservice[] {
     const cached = this.#cache.get(userId);
     if (cached) return cached;
-    const matching = this.#services.filter((service) => service.mayActAs(userId));
+    const matching = this.#services.filter(isAbout);
     const found = matching.length === 0 ? none : matching;
     this.#cache.set(userId, found);
     return found;

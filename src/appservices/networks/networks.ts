@@ -1,5 +1,6 @@
 import type { Appservice } from '../../appservice-registry/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue, notFound } from '../../protocol/index.ts';
 import type { ServiceClient } from '../requests/service-client.ts';
@@ -14,8 +15,8 @@ export interface NetworksDeps {
 /** Milliseconds for which a client's request waits for the responses of services. */
 const timeout = 10_000;
 
-/** Milliseconds for which the description of a protocol is cached. */
-const cachedFor = 3_600_000;
+/** Milliseconds for which the description of a protocol is cached, and those for which its absence is cached. */
+const [cachedFor, missingFor] = [3_600_000, 30_000];
 
 /** Maximum number of users or locations in a response. */
 const maxFound = 1_000;
@@ -28,7 +29,11 @@ const idMember: Readonly<Record<Kind, string>> = { user: 'userid', location: 'al
 /** Third-party networks, which services bridge. Source: client-server API, "Third-party networks". */
 export class Networks {
   readonly #deps: NetworksDeps;
-  readonly #described = new Map<string, { readonly protocol: JsonObject; readonly until: number }>();
+  readonly #described = new Map<
+    string,
+    { readonly protocol: JsonObject | undefined; readonly until: number }
+  >();
+  readonly #describing = new LoadOnce<string, JsonObject | undefined>();
 
   constructor(deps: NetworksDeps) {
     this.#deps = deps;
@@ -93,9 +98,20 @@ export class Networks {
 
   /** Returns the description of a protocol with the instances of all services; `undefined` when no service describes it. */
   async #describe(name: string): Promise<JsonObject | undefined> {
-    const now = this.#deps.clock.monotonic();
+    // Names that no service has registered are not cached.
+    if (this.#servicesOf(name).length === 0) return undefined;
+    const { clock } = this.#deps;
     const cached = this.#described.get(name);
-    if (cached && cached.until > now) return cached.protocol;
+    if (cached && cached.until > clock.monotonic()) return cached.protocol;
+    return this.#describing.run(name, async () => {
+      const protocol = await this.#askFor(name);
+      const age = protocol === undefined ? missingFor : cachedFor;
+      this.#described.set(name, { protocol, until: clock.monotonic() + age });
+      return protocol;
+    });
+  }
+
+  async #askFor(name: string): Promise<JsonObject | undefined> {
     const answers = await Promise.all(
       this.#servicesOf(name).map(async (service) => {
         const answer = await this.#get(service, `protocol/${encodeURIComponent(name)}`);
@@ -105,9 +121,7 @@ export class Networks {
     const [first, ...others] = answers.filter((answer) => answer !== undefined);
     if (!first) return undefined;
     const instances = [first, ...others].flatMap((answer) => answer.instances);
-    const protocol = { ...first, instances };
-    this.#described.set(name, { protocol, until: now + cachedFor });
-    return protocol;
+    return { ...first, instances };
   }
 
   async #get(service: Appservice, path: string): Promise<JsonValue | undefined> {

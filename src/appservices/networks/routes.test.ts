@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer } from '../../../test/support/servers/server.ts';
 
 it('GET /thirdparty/protocols answers {} to users of a server without application services', async () => {
-  const [database] = serverDatabases(import.meta.url);
+  const [database] = selectedDatabases(import.meta.url);
   const server = await startTestServer({ database: database! });
   try {
     const path = '/_matrix/client/v3/thirdparty/protocols';

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import type { RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { Networks } from './networks.ts';
 
 const paths = (path: string) => [
@@ -12,8 +13,17 @@ const found = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Obj
 /** Query parameters of this server, which are not fields of a network. */
 const ownParameters = ['access_token', 'user_id', 'device_id', 'org.matrix.msc3202.device_id'];
 
-/** The routes of third-party networks. Source: client-server API, "Third-party networks". */
-export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
+/** Rate limit of one user's searches, each of which is a request to a service. */
+export const searchRate: RateLimit = { per_second: 2, burst_count: 20 };
+
+/**
+ * The routes of third-party networks. Source: client-server API, "Third-party networks".
+ * @param limit by user, for searches
+ */
+export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter): Route[] {
+  const count = ({ userId, isUnlimited }: Requester) => {
+    if (!isUnlimited) limit.take(userId);
+  };
   return [
     route(
       {
@@ -49,7 +59,10 @@ export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
         auth: 'user',
         response: found,
       },
-      ({ params, url }) => networks.search('location', params.protocol, fieldsIn(url)),
+      ({ params, url, requester }) => {
+        count(requester);
+        return networks.search('location', params.protocol, fieldsIn(url));
+      },
     ),
     route(
       {
@@ -59,7 +72,10 @@ export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
         auth: 'user',
         response: found,
       },
-      ({ params, url }) => networks.search('user', params.protocol, fieldsIn(url)),
+      ({ params, url, requester }) => {
+        count(requester);
+        return networks.search('user', params.protocol, fieldsIn(url));
+      },
     ),
     route(
       {
@@ -70,7 +86,10 @@ export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
         query: Type.Object({ alias: Type.String() }),
         response: found,
       },
-      ({ query }) => networks.reverse('location', query.alias),
+      ({ query, requester }) => {
+        count(requester);
+        return networks.reverse('location', query.alias);
+      },
     ),
     route(
       {
@@ -81,7 +100,10 @@ export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
         query: Type.Object({ userid: Type.String() }),
         response: found,
       },
-      ({ query }) => networks.reverse('user', query.userid),
+      ({ query, requester }) => {
+        count(requester);
+        return networks.reverse('user', query.userid);
+      },
     ),
   ];
 }

@@ -17,7 +17,7 @@ export interface FactSources {
 /** Maximum number of facts in memory; when there are more, they are read from the database. */
 const maxFacts = 10_000;
 
-/** Buffers facts from the streams, in the order of their positions, until they are followed. */
+/** Buffers facts from the streams, in the order of their positions, until `FanOut` takes them. */
 export class FactBuffer {
   #facts: Fact[] = [];
   /** The buffer is complete after this position. */

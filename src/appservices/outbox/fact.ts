@@ -27,6 +27,7 @@ export type Fact =
 /** A change of the membership of a user, as far as it concerns whether the user is joined. */
 export interface MembershipStep {
   readonly userId: string;
-  readonly wasJoined: boolean;
+  /** `undefined` where the earlier membership is not known. */
+  readonly wasJoined: boolean | undefined;
   readonly isJoined: boolean;
 }

@@ -1,37 +1,53 @@
 import type { Appservice } from '../../appservice-registry/index.ts';
 import { type Database, writerFor } from '../../kernel/database/index.ts';
-import type { RoomReader } from '../../room-engine/index.ts';
-import type { RoomInterest } from '../interest/room-interest.ts';
 import type { UserInterest } from '../interest/user-interest.ts';
 import { insertOutbox, type OutboxRow, readProgress, writeProgress } from '../store.ts';
 import type { AppserviceTables } from '../tables.ts';
-import type { Fact } from './fact.ts';
+import {
+  DeviceListChanges,
+  type DeviceListChangesDeps,
+  entriesFor,
+  type ServiceEntry,
+} from './device-list-changes.ts';
+import type { Fact, MembershipStep } from './fact.ts';
 import type { FactBuffer } from './fact-buffer.ts';
 import { type StoredFactsDeps, storedFacts } from './stored-facts.ts';
 
-export interface FanOutDeps extends StoredFactsDeps {
+type MembershipFact = Extract<Fact, { kind: 'memberships' }>;
+
+export interface FanOutDeps extends StoredFactsDeps, DeviceListChangesDeps {
   readonly database: Database;
   readonly users: UserInterest;
-  readonly rooms: RoomInterest;
   readonly buffer: FactBuffer;
-  readonly userRooms: Pick<RoomReader['userRooms'], 'of'>;
-  /** Called for each user of a service who is invited, joins or leaves. */
+  /** Called with the user for each membership event of a user of a service. */
   readonly onMember: (userId: string) => void;
-  /** Called with the services that have new entries, after these are on disk. */
+  /** Called after each transaction that writes entries, also a failed one, with the services of these entries. */
   readonly onEntries: (services: Iterable<Appservice>) => void;
 }
 
 /**
- * Writes into the outbox what each service has to receive. Entries and progress are written in one transaction, so that a
- * crash neither loses nor doubles one.
+ * Writes an entry into the outbox for each fact that a service has to receive. Entries and progress are written in one
+ * transaction, so that a crash neither loses nor doubles an entry.
  */
 export class FanOut {
   readonly #deps: FanOutDeps;
-  /** Position up to which the outbox is complete; `undefined` until it is read. */
+  /** Position up to which the outbox is complete; `undefined` when it must be read from the database. */
   #progress: number | undefined;
+  /** The facts that are being handled, and the index of the current one. */
+  #inHand: { readonly facts: readonly Fact[]; index: number } = { facts: [], index: 0 };
+  /** Membership changes of users of services, on pages of stored facts that are not handled yet: see `membersBefore`. */
+  #later: readonly MembershipFact[] = [];
+  readonly #deviceLists: DeviceListChanges;
 
   constructor(deps: FanOutDeps) {
     this.#deps = deps;
+    this.#deviceLists = new DeviceListChanges(deps);
+  }
+
+  /** Returns the users of a room whose membership the pending facts change, and whether they were joined before these. */
+  membersBefore(roomId: string): ReadonlyMap<string, boolean> {
+    const { facts, index } = this.#inHand;
+    return membersBefore(roomId, [...facts.slice(index), ...this.#later, ...this.#deps.buffer.rest]);
   }
 
   /** Handles the facts in `(after, upTo]` that were not handled before. */
@@ -41,97 +57,116 @@ export class FanOut {
     if (from >= upTo) return;
     const buffered = this.#deps.buffer.take(from, upTo);
     if (buffered) return this.#handle(buffered, buffered.at(-1)?.position ?? upTo);
-    for await (const facts of storedFacts(this.#deps, from, upTo)) {
-      await this.#handle(facts, facts.at(-1)?.position ?? upTo);
+    try {
+      this.#later = await this.#membershipFacts(from, upTo);
+      for await (const facts of storedFacts(this.#deps, from, upTo)) {
+        const end = facts.at(-1)?.position ?? upTo;
+        this.#later = this.#later.filter(({ position }) => position > end);
+        await this.#handle(facts, end);
+      }
+    } finally {
+      this.#later = [];
     }
+  }
+
+  /** Returns the changes of memberships of users of services in `(from, upTo]`, at most one fact for each event. */
+  async #membershipFacts(from: number, upTo: number): Promise<MembershipFact[]> {
+    const found: MembershipFact[] = [];
+    for await (const facts of storedFacts(this.#deps, from, upTo)) {
+      for (const fact of facts) {
+        if (fact.kind !== 'event') continue;
+        const memberships = fact.memberships.filter(({ userId }) => this.#deps.users.of(userId).length > 0);
+        if (memberships.length === 0) continue;
+        const { roomId } = fact.stored.event;
+        found.push({ kind: 'memberships', position: fact.position, roomId, memberships });
+      }
+    }
+    return found;
   }
 
   async #handle(facts: readonly Fact[], upTo: number): Promise<void> {
     const rows: OutboxRow[] = [];
     const services = new Set<Appservice>();
     for (const [index, fact] of facts.entries()) {
-      for (const service of await this.#servicesOf(fact, facts, index)) {
+      this.#inHand = { facts, index };
+      for (const [service, entry] of await this.#entriesOf(fact)) {
         if (service.registration.url === undefined) continue;
         services.add(service);
-        rows.push(rowOf(service.id, fact));
+        rows.push({ ...entry, service_id: service.id, position: fact.position });
       }
     }
+    this.#inHand = { facts: [], index: 0 };
     if (rows.length === 0) return;
-    await this.#deps.database.transaction<AppserviceTables, void>(async (writer) => {
-      await insertOutbox(writer, rows);
-      await writeProgress(writerFor<AppserviceTables>(writer), upTo);
-    });
-    this.#progress = upTo;
-    this.#deps.onEntries(services);
-  }
-
-  /** Returns the services that have to receive a fact, and updates the cached services of rooms. */
-  async #servicesOf(fact: Fact, facts: readonly Fact[], index: number): Promise<Iterable<Appservice>> {
-    const { users, rooms } = this.#deps;
-    if (fact.kind === 'event') return this.#ofEvent(fact, facts, index);
-    if (fact.kind === 'memberships') {
-      for (const step of fact.memberships) rooms.change(fact.roomId, step);
-      return [];
+    // The commit may succeed although its confirmation is lost: then the progress is read again.
+    this.#progress = undefined;
+    try {
+      await this.#deps.database.transaction<AppserviceTables, void>(async (writer) => {
+        await insertOutbox(writer, rows);
+        await writeProgress(writerFor<AppserviceTables>(writer), upTo);
+      });
+      this.#progress = upTo;
+    } finally {
+      this.#deps.onEntries(services);
     }
-    if (fact.kind === 'device list') return this.#ofDeviceList(fact.userId);
-    return users
-      .of(fact.userId)
-      .filter(({ registration }) =>
-        fact.kind === 'to-device' ? registration.receivesEphemeral : registration.receivesDeviceChanges,
-      );
   }
 
-  async #ofEvent(
-    { stored, memberships }: Extract<Fact, { kind: 'event' }>,
-    facts: readonly Fact[],
-    index: number,
-  ): Promise<Iterable<Appservice>> {
+  /** Returns the outbox entries of a fact, and updates the cached services of rooms. */
+  async #entriesOf(fact: Fact): Promise<ServiceEntry[]> {
+    if (fact.kind === 'event') return this.#ofEvent(fact);
+    if (fact.kind === 'memberships') return this.#applyMemberships(fact.roomId, fact.memberships);
+    if (fact.kind === 'device list') {
+      const found = await this.#deviceLists.receiversOf(fact.userId);
+      return entriesFor(found, { kind: 'device list', event_nid: 0, subject: fact.userId });
+    }
+    const { kind, userId, deviceId } = fact;
+    const found = this.#deps.users
+      .of(userId)
+      .filter(({ registration }) =>
+        kind === 'to-device' ? registration.receivesEphemeral : registration.receivesDeviceChanges,
+      );
+    return entriesFor(found, { kind, event_nid: 0, subject: `${userId} ${deviceId}` });
+  }
+
+  async #ofEvent({ stored, memberships }: Extract<Fact, { kind: 'event' }>): Promise<ServiceEntry[]> {
     const { users, rooms, onMember } = this.#deps;
     const { roomId, sender, type, stateKey } = stored.event;
-    const found = new Set<Appservice>(users.of(sender));
+    const found = new Set<Appservice>(users.about(sender));
     if (type === 'm.room.member' && stateKey !== undefined) {
-      const targets = users.of(stateKey);
-      for (const service of targets) found.add(service);
-      if (targets.length > 0) onMember(stateKey);
+      for (const service of users.about(stateKey)) found.add(service);
+      if (users.of(stateKey).length > 0) onMember(stateKey);
     }
     if (!stored.outOfBand) {
-      const former = () => leavers(roomId, [...facts.slice(index), ...this.#deps.buffer.rest]);
-      for (const service of await rooms.of(roomId, former)) found.add(service);
+      for (const service of await rooms.of(roomId)) found.add(service);
     }
     for (const step of memberships) {
-      rooms.change(roomId, step);
       // The service receives the join itself as the first event of the room.
       if (step.isJoined) for (const service of users.of(step.userId)) found.add(service);
     }
-    return found;
+    const lists = await this.#applyMemberships(roomId, memberships);
+    return [...entriesFor(found, { kind: 'event', event_nid: stored.nid, subject: '' }), ...lists];
   }
 
-  /** Returns the services that receive changes of device lists and share a room with a user. */
-  async #ofDeviceList(userId: string): Promise<Iterable<Appservice>> {
-    const { users, rooms, userRooms } = this.#deps;
-    const found = new Set<Appservice>(users.of(userId));
-    for (const [roomId, { membership }] of await userRooms.of(userId)) {
-      if (membership !== 'join') continue;
-      for (const service of await rooms.of(roomId)) found.add(service);
+  /** Updates the cached services of a room. @returns the entries about device lists */
+  async #applyMemberships(roomId: string, steps: readonly MembershipStep[]): Promise<ServiceEntry[]> {
+    const lists = await this.#deviceLists.afterMemberships(roomId, steps);
+    for (const step of steps) this.#deps.rooms.change(roomId, step);
+    // Excludes this fact from `membersBefore`: the services of the room, when they are loaded again, include its changes.
+    this.#inHand.index++;
+    return lists;
+  }
+}
+
+/** Returns whether users were joined to a room before the first of the facts that changes their membership. */
+function membersBefore(roomId: string, facts: readonly Fact[]): ReadonlyMap<string, boolean> {
+  const before = new Map<string, boolean>();
+  const decided = new Set<string>();
+  for (const fact of facts) {
+    if (fact.kind !== 'event' && fact.kind !== 'memberships') continue;
+    if ((fact.kind === 'event' ? fact.stored.event.roomId : fact.roomId) !== roomId) continue;
+    for (const { userId, wasJoined } of fact.memberships) {
+      if (!decided.has(userId) && wasJoined !== undefined) before.set(userId, wasJoined);
+      decided.add(userId);
     }
-    return [...found].filter(({ registration }) => registration.receivesDeviceChanges);
   }
-}
-
-/** Returns the users who leave a room by one of the facts: they are joined until then. */
-function leavers(roomId: string, facts: readonly Fact[]): string[] {
-  return facts.flatMap((fact) => {
-    if (fact.kind !== 'event' && fact.kind !== 'memberships') return [];
-    const factRoom = fact.kind === 'event' ? fact.stored.event.roomId : fact.roomId;
-    if (factRoom !== roomId) return [];
-    return fact.memberships.filter((step) => step.wasJoined && !step.isJoined).map(({ userId }) => userId);
-  });
-}
-
-function rowOf(serviceId: string, fact: Fact): OutboxRow {
-  const row = { service_id: serviceId, position: fact.position, event_nid: 0, subject: '' };
-  if (fact.kind === 'event') return { ...row, kind: 'event', event_nid: fact.stored.nid };
-  if (fact.kind === 'device list') return { ...row, kind: 'device list', subject: fact.userId };
-  if (fact.kind === 'memberships') throw new Error('Memberships alone are not sent');
-  return { ...row, kind: fact.kind, subject: `${fact.userId} ${fact.deviceId}` };
+  return before;
 }

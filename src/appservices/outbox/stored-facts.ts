@@ -14,7 +14,7 @@ export interface StoredFactsDeps {
 /** Number of events read at a time. */
 const pageSize = 500;
 
-/** Reads from the database what happened in `(after, upTo]`, after a restart. Changes of keys are not stored. */
+/** Reads the facts in `(after, upTo]` from the database, after a restart. Changes of keys are not stored. */
 export async function* storedFacts(
   { engine, devices, queues, users }: StoredFactsDeps,
   after: number,
@@ -48,9 +48,12 @@ export async function* storedFacts(
 
 type Stored = Awaited<ReturnType<RoomReader['events']['between']>>[number];
 
-/** Returns the membership that an event sets. A user who is not joined after it counts as joined before it. */
+/**
+ * Returns the membership that an event sets. A user who is not joined after it counts as joined before it; of a user who is
+ * joined after it, the membership before it is not known.
+ */
 function membershipsOf({ event: { type, stateKey, content } }: Stored) {
   if (type !== 'm.room.member' || stateKey === undefined) return [];
   const isJoined = content['membership'] === 'join';
-  return [{ userId: stateKey, wasJoined: !isJoined, isJoined }];
+  return [{ userId: stateKey, wasJoined: isJoined ? undefined : true, isJoined }];
 }

@@ -11,7 +11,7 @@ import { ServiceClient } from './service-client.ts';
 export interface ServiceRequestsDeps {
   readonly registry: AppserviceRegistry;
   readonly database: Database;
-  /** Reaches all addresses, because operators choose the URLs of services; absent without services. */
+  /** Reaches all addresses, because operators choose the URLs of services; absent where no application service is registered. */
   readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
   readonly log: Logger;
   readonly options: { readonly use_appservice_legacy_authorization: boolean };
@@ -22,7 +22,7 @@ export interface ServiceRequests {
   readonly queries: Queries;
 }
 
-/** Opens requests to services; to be called before rooms are opened, which look up aliases through them. */
+/** Opens requests to services. Must be called before rooms are opened, which look up aliases through them. */
 export async function openServiceRequests(deps: ServiceRequestsDeps): Promise<ServiceRequests> {
   const { registry, database, http, log, options } = deps;
   const rows = registry.isEmpty ? [] : await readQueues(database.reader<AppserviceTables>());

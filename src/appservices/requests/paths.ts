@@ -18,7 +18,7 @@ export const isSpelling = (text: string | null): text is Spelling =>
 
 /**
  * Returns a path in a spelling.
- * @param path path and query in the documents' spelling, for instance `/_proto/app/v1/users/@a:b`
+ * @param path path and query below `/_proto`, for instance `/_proto/app/v1/users/@a:b`
  */
 export function spell(path: string, spelling: Spelling): string {
   if (spelling === 'documents') return toDocumentsSpelling(path);

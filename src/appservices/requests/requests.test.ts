@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
 
 const unrecognized = { status: 404, body: { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized request' } };
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`requests to application services (${database})`, () => {
     let irc: ApplicationService;
     let old: ApplicationService;
@@ -181,6 +181,12 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', `${v3}/thirdparty/user`, userid), [user]);
       const alias = { ...anna, query: { alias: '#irc_tea:test' } };
       assert.deepEqual(await call('GET', `${v3}/thirdparty/location`, alias), [location]);
+      const before = irc.requests.length;
+      const searches = await Promise.all(
+        Array.from({ length: 30 }, () => call('GET', `${v3}/thirdparty/location`, alias)),
+      );
+      assert.ok(searches.some((answer) => JSON.stringify(answer) === '[429,"M_LIMIT_EXCEEDED"]'));
+      assert.ok(irc.requests.length - before < 30, 'limited searches do not reach the service');
     });
 
     it('lists the rooms of a network under the id of its instance', async () => {

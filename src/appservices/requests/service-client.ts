@@ -5,7 +5,7 @@ import { type Spelling, spell, spellingsToTry } from './paths.ts';
 
 export interface ServiceRequest {
   readonly method: 'GET' | 'PUT' | 'POST';
-  /** Path and query in the documents' spelling. */
+  /** Path and query below `/_proto`. */
   readonly path: string;
   /** JSON. */
   readonly body?: string;

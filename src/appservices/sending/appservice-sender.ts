@@ -30,7 +30,7 @@ export class AppserviceSender {
     });
   }
 
-  /** Starts to send, first what was pending when the server stopped. */
+  /** Starts to send, first the transactions and entries that were pending when the server stopped. */
   async start(): Promise<void> {
     const { database, registry } = this.#deps;
     const reader = database.reader<AppserviceTables>();
@@ -55,7 +55,7 @@ export class AppserviceSender {
     await Promise.all(this.#queues.values().map((queue) => queue.stop()));
   }
 
-  /** Sends to services what is in their outbox, and their ephemeral data. */
+  /** Sends services the entries of their outboxes, and their ephemeral data. */
   wake(services: Iterable<Appservice>): void {
     for (const { id } of services) this.#queues.get(id)?.wake();
   }

@@ -1,15 +1,17 @@
 import type { Appservice } from '../../appservice-registry/index.ts';
 import type { KeyCounts } from '../../e2ee/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import { isHidden, type RoomReader } from '../../room-engine/index.ts';
+import { isHidden, type RoomReader, withoutExpired } from '../../room-engine/index.ts';
 import type { ClientEvents } from '../../rooms/index.ts';
 import type { MessageQueues } from '../../to-device/index.ts';
 import type { OutboxRow } from '../store.ts';
+import { type DeviceListDeps, deviceListsOf } from './device-lists.ts';
 import { splitDevice } from './device-subject.ts';
+import { type PrejoinStateDeps, prejoinMemberOf, prejoinStateOf } from './prejoin-state.ts';
 import { transactionBody } from './transaction-body.ts';
 
-export interface ComposeDeps {
-  readonly engine: Pick<RoomReader, 'events'>;
+export interface ComposeDeps extends PrejoinStateDeps, DeviceListDeps {
+  readonly engine: PrejoinStateDeps['engine'] & DeviceListDeps['engine'] & Pick<RoomReader, 'retention'>;
   readonly clientEvents: Pick<ClientEvents, 'render'>;
   readonly queues: Pick<MessageQueues, 'pending'>;
   readonly keyCounts: Pick<KeyCounts, 'get'>;
@@ -17,7 +19,7 @@ export interface ComposeDeps {
 
 /**
  * Composes a transaction of entries of the outbox, in their order.
- * @returns `undefined` when there is nothing to send, because what the entries are about was deleted
+ * @returns `undefined` when there is nothing to send, for instance because the events of the entries were deleted
  */
 export async function composeTransaction(
   deps: ComposeDeps,
@@ -27,18 +29,18 @@ export async function composeTransaction(
 ): Promise<string | undefined> {
   const events = await eventsOf(deps, service, rows);
   const toDevice = await messagesOf(deps, rows);
-  const changedLists = [...new Set(subjectsOf(rows, 'device list'))];
+  const deviceLists = await deviceListsOf(deps, service, rows);
   const devices = service.registration.receivesDeviceChanges
     ? new Set([...subjectsOf(rows, 'key counts'), ...subjectsOf(rows, 'to-device')])
     : [];
   const counts = await countsOf(deps, devices);
-  if (events.length + toDevice.length + changedLists.length + ephemeral.length + counts.size === 0)
-    return undefined;
+  const lists = deviceLists.changed.length + deviceLists.left.length;
+  if (events.length + toDevice.length + lists + ephemeral.length + counts.size === 0) return undefined;
   return transactionBody({
     events,
     ephemeral,
     toDevice,
-    changedLists,
+    deviceLists,
     oneTimeKeyCounts: byUser(counts, ({ oneTimeKeyCounts }) => oneTimeKeyCounts),
     unusedFallbackKeyTypes: byUser(counts, ({ unusedFallbackKeyTypes }) => unusedFallbackKeyTypes),
   });
@@ -48,16 +50,31 @@ const subjectsOf = (rows: readonly OutboxRow[], kind: OutboxRow['kind']) =>
   rows.filter((row) => row.kind === kind).map(({ subject }) => subject);
 
 async function eventsOf(
-  { engine, clientEvents }: ComposeDeps,
-  { sender }: Appservice,
+  deps: ComposeDeps,
+  { sender, users }: Appservice,
   rows: readonly OutboxRow[],
 ): Promise<JsonObject[]> {
   const nids = rows.filter(({ kind }) => kind === 'event').map((row) => row.event_nid);
   if (nids.length === 0) return [];
+  const { engine, clientEvents } = deps;
   const stored = await engine.events.getMany(nids);
-  const found = nids.flatMap((nid) => stored.get(nid) ?? []).filter((event) => !isHidden(event));
+  const shown = nids.flatMap((nid) => stored.get(nid) ?? []).filter((event) => !isHidden(event));
+  // Messages may expire while the service is down.
+  const found = await withoutExpired(engine, shown);
   const visible = found.map((event) => ({ stored: event, membership: undefined }));
-  return clientEvents.render(visible, { userId: sender, deviceId: undefined });
+  const rendered = await clientEvents.render(visible, { userId: sender, deviceId: undefined });
+  const byId = new Map(rendered.map((event) => [event['event_id'], event]));
+  for (const event of found) {
+    const member = prejoinMemberOf(event);
+    const shown = byId.get(event.event.eventId);
+    if (member === undefined || !shown || !users.has(event.event.stateKey ?? '')) continue;
+    const state = await prejoinStateOf(deps, event);
+    if (state.length > 0) {
+      const unsigned = { ...(shown['unsigned'] as JsonObject | undefined), [member]: state };
+      byId.set(event.event.eventId, { ...shown, unsigned });
+    }
+  }
+  return [...byId.values()];
 }
 
 /** Returns messages in the format of `to_device` of transactions: with the user and the device to which they are addressed. */

@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { MessageQueues } from '../../to-device/index.ts';
 import type { ServiceClient } from '../requests/service-client.ts';
-import { deleteOutboxUpTo, readOutbox, writeTransaction } from '../store.ts';
+import { deleteOutboxUpTo, type OutboxRow, readOutbox, readQueue, writeTransaction } from '../store.ts';
 import type { AppserviceTables } from '../tables.ts';
 import { type ComposeDeps, composeTransaction } from './compose.ts';
 import { acknowledgeMessages } from './sent-messages.ts';
@@ -48,9 +48,15 @@ export class ServiceQueue {
   readonly #deps: ServiceQueueDeps;
   readonly #stopping = new AbortController();
   /** Ends the backoff. */
-  #hurry = new AbortController();
+  #backoffEnd = new AbortController();
   #lastId: number;
   #pending: PendingTransaction | undefined;
+  /** Entries whose transaction was to be stored when the database failed: it may have been stored nevertheless. */
+  #maybeStored: readonly OutboxRow[] | undefined;
+  /** Entries of stored transactions, whose to-device messages must still be deleted. */
+  #unacknowledged: readonly OutboxRow[] = [];
+  /** Ephemeral data that was taken for a transaction that is not stored. */
+  #ephemeral: readonly JsonObject[] = [];
   /** Whether the service has accepted the transaction that is still in the database. */
   #isAcceptedUnsaved = false;
   #running: Promise<void> | undefined;
@@ -86,13 +92,13 @@ export class ServiceQueue {
 
   /** Ends the backoff, though not its first second, after the service has shown that it is up. */
   retryNow(): void {
-    if (this.#isFailing) this.#hurry.abort();
+    if (this.#isFailing) this.#backoffEnd.abort();
   }
 
   /** Aborts the transaction in flight; it is sent again after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#hurry.abort();
+    this.#backoffEnd.abort();
     await this.#running;
   }
 
@@ -102,7 +108,7 @@ export class ServiceQueue {
       this.#isWoken = false;
       try {
         while (!this.#stopping.signal.aborted) {
-          this.#pending ??= await this.#compose();
+          if (!this.#pending) await this.#compose();
           if (!this.#pending) break;
           await this.#send(this.#pending);
           this.#pending = undefined;
@@ -112,9 +118,9 @@ export class ServiceQueue {
       } catch (error) {
         if (this.#stopping.signal.aborted) return;
         this.#report(error);
-        this.#hurry = new AbortController();
+        this.#backoffEnd = new AbortController();
         await sleep(this.#deps.clock, minBackoff, this.#stopping.signal);
-        await sleep(this.#deps.clock, backoff - minBackoff, this.#hurry.signal);
+        await sleep(this.#deps.clock, backoff - minBackoff, this.#backoffEnd.signal);
         backoff = Math.min(backoff * 2, maxBackoff);
         this.#isWoken = true;
       }
@@ -122,26 +128,52 @@ export class ServiceQueue {
   }
 
   /** Stores the next transaction; when there is none, stores that the last one was accepted. */
-  async #compose(): Promise<PendingTransaction | undefined> {
+  async #compose(): Promise<void> {
     const { database, takeEphemeral } = this.#deps;
     const { id: serviceId } = this.service;
-    for (;;) {
+    await this.#recoverStored();
+    while (!this.#pending) {
+      await this.#acknowledge();
       const rows = await readOutbox(database.reader<AppserviceTables>(), serviceId, maxEntries);
       const last = rows.at(-1);
-      const body = await composeTransaction(this.#deps, this.service, rows, takeEphemeral(serviceId));
-      if (body === undefined && !last && !this.#isAcceptedUnsaved) return undefined;
+      if (this.#ephemeral.length === 0) this.#ephemeral = takeEphemeral(serviceId);
+      const body = await composeTransaction(this.#deps, this.service, rows, this.#ephemeral);
+      if (body === undefined && !last && !this.#isAcceptedUnsaved) return;
       const id = body === undefined ? this.#lastId : this.#lastId + 1;
+      this.#maybeStored = rows;
       await database.transaction<AppserviceTables, void>(async (anyWriter) => {
         const writer = writerFor<AppserviceTables>(anyWriter);
         await writeTransaction(writer, serviceId, id, body ?? null);
         if (last) await deleteOutboxUpTo(writer, serviceId, last.position);
       });
-      this.#isAcceptedUnsaved = false;
-      this.#lastId = id;
-      await acknowledgeMessages(this.#deps.queues, this.service, rows);
-      if (body !== undefined) return { id, body };
-      if (!last) return undefined;
+      this.#maybeStored = undefined;
+      this.#stored(id, body, rows);
+      if (!last) break;
     }
+    await this.#acknowledge();
+  }
+
+  /** Looks whether the last transaction was stored, after the database failed while storing it. */
+  async #recoverStored(): Promise<void> {
+    if (!this.#maybeStored) return;
+    const stored = await readQueue(this.#deps.database.reader<AppserviceTables>(), this.service.id);
+    if (stored && stored.txn_id > this.#lastId) {
+      this.#stored(stored.txn_id, stored.body ?? undefined, this.#maybeStored);
+    }
+    this.#maybeStored = undefined;
+  }
+
+  #stored(id: number, body: string | undefined, rows: readonly OutboxRow[]): void {
+    this.#isAcceptedUnsaved = false;
+    this.#lastId = id;
+    this.#ephemeral = [];
+    this.#unacknowledged = [...this.#unacknowledged, ...rows];
+    if (body !== undefined) this.#pending = { id, body };
+  }
+
+  async #acknowledge(): Promise<void> {
+    await acknowledgeMessages(this.#deps.queues, this.service, this.#unacknowledged);
+    this.#unacknowledged = [];
   }
 
   async #send({ id, body }: PendingTransaction): Promise<void> {
@@ -158,8 +190,12 @@ export class ServiceQueue {
   #report(error: unknown): void {
     const { log } = this.#deps;
     const about = { err: error, service: this.service.id, transaction: this.#pending?.id };
-    if (this.#isFailing) log.debug(about, 'The application service still accepts no transactions');
-    else log.warn(about, 'The application service did not accept a transaction, which is sent again later');
+    if (this.#isFailing) log.debug(about, 'A transaction for the application service has failed again');
+    else
+      log.warn(
+        about,
+        'The application service did not accept a transaction, or it could not be prepared; it is tried again later',
+      );
     this.#isFailing = true;
   }
 }

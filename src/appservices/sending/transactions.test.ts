@@ -1,32 +1,29 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase, serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
-import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
-import type { Appservice } from '../../appservice-registry/index.ts';
-import { silentLogger } from '../../kernel/observability/index.ts';
-import type { Fact } from '../outbox/fact.ts';
-import { storedFacts } from '../outbox/stored-facts.ts';
-import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`transactions to application services (${database})`, () => {
     let irc: ApplicationService;
     let xmpp: ApplicationService;
     let server: TestServer;
     let anna: TestUser;
+    const files: string[] = [];
     before(async () => {
       irc = await ApplicationService.start('irc');
       xmpp = await ApplicationService.start('xmpp', {
         receive_ephemeral: true,
         'org.matrix.msc3202': true,
       });
+      files.push(irc.file, xmpp.file);
       server = await startTestServer({
         database,
-        config: { appservices: { app_service_config_files: [irc.file, xmpp.file] } },
+        config: {
+          appservices: { app_service_config_files: files },
+          rooms: { retention: { enabled: true } } as never,
+        },
       });
       anna = await server.register('anna');
     });
@@ -100,6 +97,9 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await createRoom();
       await call('POST', `/rooms/${roomId}/invite`, anna.token, { user_id: user });
       await irc.until(() => irc.events.some(({ state_key }) => state_key === user));
+      const invite = irc.events.find(({ state_key }) => state_key === user);
+      const described = invite.unsigned.invite_room_state.map(({ type }: { type: string }) => type);
+      assert.deepEqual(described.toSorted(), ['m.room.create', 'm.room.join_rules', 'm.room.member']);
       await join(irc, user, roomId);
       await say(roomId, 'while joined');
       await call('POST', `/rooms/${roomId}/leave`, irc.token, {}, user);
@@ -156,6 +156,28 @@ for (const database of serverDatabases(import.meta.url)) {
         ids,
         'no transaction overtakes another',
       );
+      irc.respond = () => undefined;
+    });
+
+    it('sends no messages that have expired by the retention policy of their room while the service was down', async () => {
+      const [roomId, other] = [await createRoom(), await createRoom()];
+      const user = await puppet(irc, 'dan');
+      for (const room of [roomId, other]) await join(irc, user, room);
+      await say(other, 'before the outage');
+      await irc.until(() => textsOf(irc).includes('before the outage'));
+      let isDown = true;
+      irc.respond = () => (isDown ? { status: 500, body: {} } : undefined);
+      await say(other, 'in flight');
+      await irc.until(() => textsOf(irc).includes('in flight'));
+      await say(roomId, 'expired');
+      const policy = `/rooms/${roomId}/state/m.room.retention/`;
+      await call('PUT', policy, anna.token, { max_lifetime: 0 });
+      await say(other, 'after the outage');
+      isDown = false;
+      await call('GET', '/account/whoami', irc.token);
+      await irc.until(() => textsOf(irc).includes('after the outage'));
+      assert.ok(irc.events.some(({ type }) => type === 'm.room.retention'));
+      assert.ok(!textsOf(irc).includes('expired'));
       irc.respond = () => undefined;
     });
 
@@ -234,12 +256,78 @@ for (const database of serverDatabases(import.meta.url)) {
       });
       assert.ok(irc.transactions.every(({ body }) => !('device_lists' in body)));
     });
+
+    it('sends users who begin to share an encrypted room with a service as changed, and those who share none any more as left', async () => {
+      const user = await puppet(xmpp, 'fay');
+      const [bert, carl] = [await server.register('bert'), await server.register('carl')];
+      const [state_key, type] = ['', 'm.room.encryption'];
+      const initial_state = [{ type, state_key, content: { algorithm: 'm.megolm.v1.aes-sha2' } }];
+      const [first, second] = [await createRoom({ initial_state }), await createRoom({ initial_state })];
+      /**
+       * Returns the device lists in the transactions that `work` and a message after it cause, each user
+       * once.
+       */
+      const listsOf = async (work: () => Promise<unknown>) => {
+        const begun = xmpp.transactions.length;
+        await work();
+        const text = `message ${++count}`;
+        await say(first, text);
+        await xmpp.until(() => textsOf(xmpp).includes(text));
+        const lists = xmpp.transactions.slice(begun).map(({ body }) => body.device_lists);
+        const users = (kind: string) => [...new Set(lists.flatMap((list) => list?.[kind] ?? []))].sort();
+        return [users('changed'), users('left')];
+      };
+      const go = (who: TestUser, action: string, roomId: string) =>
+        call('POST', `/rooms/${roomId}/${action}`, who.token, {});
+      await join(xmpp, `@xmppbot:test`, first);
+      const enter = () => join(xmpp, user, second);
+      await go(bert, 'join', second);
+      assert.deepEqual(await listsOf(enter), [[anna.userId, bert.userId], []]);
+      assert.deepEqual(await listsOf(() => go(carl, 'join', second)), [[carl.userId], []]);
+      assert.deepEqual(await listsOf(() => go(carl, 'leave', second)), [[], [carl.userId]]);
+      assert.deepEqual(await listsOf(() => go(carl, 'join', first)), [[carl.userId], []]);
+      assert.deepEqual(await listsOf(() => go(carl, 'join', second)), [[carl.userId], []]);
+      assert.deepEqual(await listsOf(() => go(carl, 'leave', second)), [[], []]);
+      const leave = () => call('POST', `/rooms/${second}/leave`, xmpp.token, {}, user);
+      assert.deepEqual(await listsOf(leave), [[], [bert.userId]]);
+    });
+
+    it('sends services the events of rooms whose ids are in a namespace, exclusive or not, without users of theirs in the room', async () => {
+      const [named, other] = [await createRoom({ room_version: '11' }), await createRoom()];
+      const watchers = await Promise.all(
+        [true, false].map((exclusive) =>
+          ApplicationService.start(exclusive ? 'owner' : 'watcher', {
+            namespaces: { users: [], aliases: [], rooms: [{ regex: `${named}$`, exclusive }] },
+          }),
+        ),
+      );
+      files.push(...watchers.map(({ file }) => file));
+      try {
+        await server.restart();
+        await say(other, 'elsewhere');
+        const user = await puppet(irc, 'guy');
+        await join(irc, user, named);
+        await say(named, 'in the room');
+        for (const watcher of watchers) {
+          await watcher.until(() => textsOf(watcher).length > 0);
+          const seen = watcher.events.map(({ state_key, content }) => [state_key, content.body]);
+          assert.deepEqual(seen, [
+            [user, undefined],
+            [undefined, 'in the room'],
+          ]);
+        }
+        // An exclusive namespace of rooms keeps no other service out.
+        await irc.until(() => textsOf(irc).includes('in the room'));
+      } finally {
+        await Promise.all(watchers.map((watcher) => watcher.stop()));
+      }
+    });
   });
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`an application service that is registered again (${database})`, () => {
-    it('receives no events from while it was not registered', async () => {
+    it('receives no events from the time in which the service was not registered', async () => {
       const irc = await ApplicationService.start('irc');
       const files = [irc.file];
       const config = { appservices: { app_service_config_files: files } };
@@ -277,56 +365,3 @@ for (const database of serverDatabases(import.meta.url)) {
     });
   });
 }
-
-forEachDatabase((open) => {
-  describe('storedFacts', () => {
-    it('returns invites of rooms that this server is not in, at their positions', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { engine, streams } = under;
-      const room = new ReferenceRoom();
-      const invite = room.get(room.member(alice, 'invite', { sender: ann }));
-      const stored = await engine.placement.addOutOfBand(room.room, invite, { state: [] });
-      const others = {
-        devices: { changedSince: async () => new Set<string>() },
-        queues: { addressesBetween: async () => [] },
-        users: { of: () => [] },
-      };
-      const facts = async (after: number) => {
-        const found: Fact[] = [];
-        const deps = { engine, ...others } as unknown as Parameters<typeof storedFacts>[0];
-        for await (const page of storedFacts(deps, after, streams.current)) found.push(...page);
-        return found.map((fact) => [fact.kind, fact.position, fact.kind === 'event' && fact.stored.nid]);
-      };
-      assert.deepEqual(await facts(0), [['event', stored.nid, stored.nid]]);
-      assert.deepEqual(await facts(stored.nid), []);
-    });
-  });
-});
-
-describe('ServiceQueue', () => {
-  it('sends a refused transaction again a second later at the earliest, whatever the service requests', async () => {
-    const clock = manualClock();
-    let attempts = 0;
-    const client = {
-      send: async () => {
-        attempts++;
-        return { status: 500, text: '' };
-      },
-    };
-    const service = { id: 'irc' } as Appservice;
-    const deps = { clock, client, log: silentLogger } as unknown as ServiceQueueDeps;
-    const queue = new ServiceQueue(service, deps, { txn_id: 1, body: '{}' });
-    const turns = async () => {
-      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-    };
-    queue.wake();
-    for (const expected of [1, 2, 3]) {
-      await turns();
-      queue.retryNow();
-      await turns();
-      assert.equal(attempts, expected);
-      clock.advance(1_000);
-    }
-    await queue.stop();
-  });
-});

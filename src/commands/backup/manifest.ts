@@ -1,11 +1,14 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CommandFailure } from '../failure.ts';
 
-/** The list of what a backup contains; written last, so that a directory without it is not a complete backup. */
+/**
+ * The file that lists the contents of a backup; written last, so that a directory without it is not a
+ * complete backup.
+ */
 const manifestName = 'backup.json';
 
 const fileShape = Type.Object({
@@ -17,9 +20,9 @@ const fileShape = Type.Object({
   sha256: Type.String(),
 });
 
-const manifestShape = Type.Object({
+export const manifestShape = Type.Object({
   /** Increases when older versions of Hearth could not restore the backup. */
-  format: Type.Literal(1),
+  format: Type.Union([Type.Literal(1), Type.Literal(2)]),
   /** Milliseconds since the epoch when the backup began: it has everything that was acknowledged before. */
   createdTs: Type.Number(),
   /** Version of Hearth. */
@@ -27,8 +30,10 @@ const manifestShape = Type.Object({
   serverName: Type.String(),
   database: Type.Object({
     kind: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
-    /** Below the directory of the backup: a SQLite file, or an archive of `pg_dump`. */
+    /** Below the directory of the backup: a SQLite file, or an archive of `pg_dump`, which may be a directory. */
     path: Type.String(),
+    /** The archive of the database of state groups; absent when the main database has them. */
+    statePath: Type.Optional(Type.String()),
   }),
   /** Absolute paths that were given with `-c`. */
   configuration: Type.Array(Type.String()),
@@ -48,6 +53,9 @@ export type BackupManifest = Type.Static<typeof manifestShape>;
 export const backupPaths = {
   sqlite: 'database/homeserver.db',
   postgres: 'database/postgresql.dump',
+  postgresDivided: 'database/postgresql',
+  state: 'database/postgresql-state.dump',
+  stateDivided: 'database/postgresql-state',
   /** Followed by the path of a file below `local` in the media directory. */
   media: 'media/local/',
   /** Followed by the absolute path of the file, without its first slash. */
@@ -57,6 +65,13 @@ export const backupPaths = {
 /** Returns the path of a file of the configuration in a backup. */
 export const configurationPath = (file: string): string =>
   backupPaths.configuration + file.replace(/^\/+/, '');
+
+/** Returns the format of a backup: versions of Hearth that read only format 1 can restore backups with one database. */
+export const formatOf = ({ statePath }: BackupManifest['database']): 1 | 2 =>
+  statePath === undefined ? 1 : 2;
+
+/** Whether the directory has a complete backup. */
+export const hasManifest = (directory: string): boolean => existsSync(join(directory, manifestName));
 
 export async function writeManifest(directory: string, manifest: BackupManifest): Promise<void> {
   const file = await open(join(directory, manifestName), 'wx', 0o600);
@@ -72,7 +87,7 @@ export async function writeManifest(directory: string, manifest: BackupManifest)
 export function readManifest(directory: string): BackupManifest {
   const manifest = parse(join(directory, manifestName), directory);
   const format = (manifest as { format?: unknown } | null)?.format;
-  if (typeof format === 'number' && format > 1) {
+  if (typeof format === 'number' && format > 2) {
     throw new CommandFailure(
       `the backup ${directory} was made by a newer version of Hearth: restore it with that one`,
     );

@@ -1,26 +1,68 @@
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { DatabaseOptions } from '../../kernel/database/index.ts';
 import { CommandFailure } from '../failure.ts';
 
 type PostgresOptions = Extract<DatabaseOptions, { kind: 'postgres' }>;
 
-/** Writes an archive of the database that `pg_restore` reads; the database may be in use. */
-export async function dumpPostgres(options: PostgresOptions, file: string): Promise<void> {
-  await run('pg_dump', ['--format=custom', '--no-owner', '--no-privileges', `--file=${file}`], options);
+/** Options of the archive that `dumpPostgres` writes. */
+export interface Dump {
+  readonly file: string;
+  /** Whether the archive is a directory with an uncompressed file for each table. */
+  readonly divides: boolean;
+  /** Id of an exported snapshot; by default `pg_dump` takes one. */
+  readonly snapshot?: string;
 }
 
-/** Restores an archive into an empty database; when it fails, the database is unchanged. */
+/** Writes an archive of the database that `pg_restore` reads; the database may be in use. */
+export async function dumpPostgres(
+  options: PostgresOptions,
+  { file, divides, snapshot }: Dump,
+): Promise<void> {
+  const format = divides ? ['--format=directory', '--compress=0'] : ['--format=custom'];
+  const at = snapshot === undefined ? [] : [`--snapshot=${snapshot}`];
+  await run('pg_dump', [...format, ...at, '--no-owner', '--no-privileges', `--file=${file}`], options);
+}
+
+/**
+ * Restores an archive into a database that has at most the table of its own mark, which stays as it is. When it fails, the
+ * database is unchanged.
+ */
 export async function restorePostgres(options: PostgresOptions, file: string): Promise<void> {
   const database = options.database ?? options.user ?? 'hearth';
-  const parameters = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
-  await run('pg_restore', [...parameters, `--dbname=${database}`, file], options);
+  const contents = await run('pg_restore', ['--list', file], options, 'pipe');
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-restore-'));
+  try {
+    const list = join(folder, 'contents');
+    const lines = contents.split('\n').filter((line) => !line.includes(' database_moves '));
+    writeFileSync(list, lines.join('\n'));
+    const parameters = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
+    const what = [`--use-list=${list}`, `--dbname=${database}`, file];
+    await run('pg_restore', [...parameters, ...what], options);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-/** Runs a tool of PostgreSQL with the connection settings of the server. */
-async function run(tool: string, parameters: readonly string[], options: PostgresOptions): Promise<void> {
+/**
+ * Runs a tool of PostgreSQL with the connection settings of the server.
+ * @param output whether its standard output is returned (`pipe`) or shown
+ */
+async function run(
+  tool: string,
+  parameters: readonly string[],
+  options: PostgresOptions,
+  output: 'inherit' | 'pipe' = 'inherit',
+): Promise<string> {
   const child = spawn(tool, parameters, {
     env: { ...process.env, ...environmentOf(options) },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', output, 'inherit'],
+  });
+  let text = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
@@ -35,6 +77,7 @@ async function run(tool: string, parameters: readonly string[], options: Postgre
     child.once('close', resolve);
   });
   if (code !== 0) throw new CommandFailure(`${tool} failed with exit code ${code}: see above`);
+  return text;
 }
 
 /** libpq's names of the settings (its manual, "Environment Variables"), which other users of the machine cannot see. */
@@ -45,6 +88,7 @@ function environmentOf({
   password,
   database,
   ssl,
+  toolEnvironment,
 }: PostgresOptions): Record<string, string> {
   return {
     ...(host !== undefined && { PGHOST: host }),
@@ -52,6 +96,6 @@ function environmentOf({
     ...(user !== undefined && { PGUSER: user }),
     ...(password !== undefined && { PGPASSWORD: password }),
     ...(database !== undefined && { PGDATABASE: database }),
-    ...(ssl && { PGSSLMODE: 'require' }),
+    ...(ssl && { PGSSLMODE: 'require', ...toolEnvironment }),
   };
 }

@@ -1,27 +1,34 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { finishRestore } from '../../composition/restored-database.ts';
+import { finishRestore, finishRestoreOfState } from '../../composition/restored-database.ts';
 import type { HearthConfiguration } from '../../configuration.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import {
   claimFile,
+  type Database,
   type DatabaseOptions,
   databaseOptions,
   dataStoreEntries,
   openDatabaseExclusively,
+  unfinishedRestoreOf,
 } from '../../kernel/database/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from '../configuration-files.ts';
 import { CommandFailure } from '../failure.ts';
 import { checkFiles, copyFile, hashFile } from './copied-files.ts';
+import { backedUpDatabases } from './database-copies.ts';
 import { type BackupManifest, backupPaths, configurationPath, readManifest } from './manifest.ts';
-import { restorePostgres } from './postgres-tools.ts';
+import { restoreArchives } from './restore-postgres.ts';
 
 export interface RestoreOptions extends ConfigFlags {
   /** Moves existing files aside instead of refusing to replace them. */
   readonly overwrite?: boolean;
   /** Does only the steps that follow after the database was restored with other tools. */
   readonly databaseOnly?: boolean;
+  /** Address of a store from which the backup is fetched into the directory. */
+  readonly store?: string;
+  /** Name of a backup in the store. */
+  readonly at?: string;
 }
 
 /** `hearth restore`: puts a backup back and prepares the database to continue after it. The server must be stopped. */
@@ -29,6 +36,10 @@ export async function restore(source: string | undefined, options: RestoreOption
   if (options.databaseOnly) return finishOnly(source, options);
   if (source === undefined) throw new CommandFailure('give the directory of a backup');
   const directory = resolve(source);
+  if (options.store !== undefined) {
+    const { fetchFromStore } = await import('./store/restore-from-store.ts');
+    await fetchFromStore(directory, { ...options, store: options.store });
+  }
   const manifest = readManifest(directory);
   await checkFiles(directory, manifest.files);
   const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
@@ -51,7 +62,7 @@ export async function restore(source: string | undefined, options: RestoreOption
   );
 }
 
-/** Moves files away that restored ones replace, and keeps them under other names. */
+/** Renames existing files that restored files replace, so that the existing ones are kept. */
 class ReplacedFiles {
   readonly moved: string[] = [];
   readonly #isAllowed: boolean;
@@ -70,14 +81,35 @@ class ReplacedFiles {
     );
   }
 
-  /** @param endings of files beside it that belong to it; they keep their endings */
-  move(file: string, endings: readonly string[] = []): void {
+  /** Renames a file if it exists. @throws CommandFailure when it exists and may not be replaced */
+  move(file: string): void {
     if (!existsSync(file)) return;
     this.checkReplaceable(file);
-    const moved = file + this.#suffix;
-    for (const ending of endings) if (existsSync(file + ending)) renameSync(file + ending, moved + ending);
-    renameSync(file, moved);
-    this.moved.push(moved);
+    renameSync(file, file + this.#suffix);
+    this.moved.push(file + this.#suffix);
+  }
+
+  /**
+   * Gives a file a second name if it exists, so that it is complete under this name before the first one is replaced.
+   * @param endings of further files that belong to it, for instance `-wal`; these keep their endings
+   * @throws CommandFailure when it exists and may not be replaced
+   */
+  keep(file: string, endings: readonly string[]): void {
+    if (!existsSync(file)) return;
+    this.checkReplaceable(file);
+    const kept = file + this.#suffix;
+    for (const ending of ['', ...endings])
+      if (existsSync(file + ending)) linkOrCopy(file + ending, kept + ending);
+    this.moved.push(kept);
+  }
+}
+
+function linkOrCopy(file: string, other: string): void {
+  try {
+    linkSync(file, other);
+  } catch {
+    // Some file systems have no links.
+    copyFileSync(file, other);
   }
 }
 
@@ -117,10 +149,11 @@ async function restoreSigningKey(
 
 async function restoreDatabase(
   directory: string,
-  { database }: BackupManifest,
+  manifest: BackupManifest,
   values: HearthConfiguration,
   replaced: ReplacedFiles,
 ): Promise<void> {
+  const { database } = manifest;
   const options = databaseOptions(dataStoreEntries(values.database).main);
   if (options.kind !== database.kind) {
     throw new CommandFailure(
@@ -128,9 +161,23 @@ async function restoreDatabase(
     );
   }
   const source = join(directory, database.path);
+  const { state } = backedUpDatabases(values);
+  if ((state === undefined) !== (database.statePath === undefined))
+    throw new CommandFailure(
+      `the backup has ${database.statePath === undefined ? 'one database' : 'two databases'}, and the configuration has not`,
+    );
   if (options.kind === 'postgres') {
-    await restorePostgres(options, source);
-    return finish(options);
+    const ofState =
+      state?.kind === 'postgres'
+        ? [{ options: state, file: join(directory, database.statePath ?? ''), finish: finishRestoreOfState }]
+        : [];
+    const moveId = `${manifest.serverName} ${manifest.createdTs}`;
+    await restoreArchives(
+      [...ofState, { options, file: source, finish: prepare }],
+      { moveId, other: directory },
+      systemClock.now(),
+    );
+    return;
   }
   const path = resolve(options.path);
   replaced.checkReplaceable(path);
@@ -143,22 +190,34 @@ async function restoreDatabase(
   }
 }
 
+/**
+ * Prepares the database under another name, and renames it at the end. No server starts while that other name exists, so
+ * that a database that is only half restored, or that has lost its write-ahead log, is never served.
+ */
 async function replaceSqlite(source: string, path: string, replaced: ReplacedFiles): Promise<void> {
-  // Prepared under another name, so that a database that is only half restored is never served.
-  const unfinished = `${path}.restoring`;
+  const unfinished = unfinishedRestoreOf(path);
   const endings = ['', '-wal', '-shm', '-lock', '-journal'];
   for (const ending of endings) rmSync(unfinished + ending, { force: true });
   await copyFile(source, unfinished);
   await finish({ kind: 'sqlite', path: unfinished });
-  replaced.move(path, ['-wal', '-shm']);
+  replaced.keep(path, ['-wal']);
+  for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
   renameSync(unfinished, path);
   for (const ending of endings) rmSync(unfinished + ending, { force: true });
 }
 
-async function finish(options: DatabaseOptions): Promise<void> {
+/** @param state the database of state groups; absent when the other one has them */
+async function finish(options: DatabaseOptions, state?: DatabaseOptions): Promise<void> {
+  if (state) await change(state, finishRestoreOfState);
+  await change(options, prepare);
+}
+
+const prepare = (database: Database) => finishRestore(database, () => systemClock.now());
+
+async function change(options: DatabaseOptions, run: (database: Database) => Promise<void>): Promise<void> {
   const database = await openDatabaseExclusively(options, { log: silentLogger }, () => {});
   try {
-    await finishRestore(database, () => systemClock.now());
+    await run(database);
   } finally {
     await database.close();
   }
@@ -183,7 +242,8 @@ async function finishOnly(source: string | undefined, options: RestoreOptions): 
     throw new CommandFailure('--database-only takes no directory: the database is restored');
   const paths = configPaths(options);
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
-  await finish(databaseOptions(dataStoreEntries(readValues(paths).database).main));
+  const { main, state } = backedUpDatabases(readValues(paths));
+  await finish(main, state);
   process.stdout.write(
     'The restored database is ready: sync tokens that clients got after the backup are valid.\n',
   );

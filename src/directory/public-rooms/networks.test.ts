@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { directoryMigrations } from '../migrations.ts';
@@ -8,7 +8,7 @@ import { RoomStats } from '../room-stats/room-stats.ts';
 import { type ListRequest, PublicRooms } from './public-rooms.ts';
 import { instanceId, Publication } from './publication.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('PublicRooms', () => {
     const opened = async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       await restarted.stop();
     });
 
-    it('writes one row for many changes of a room', async () => {
+    it('writes the row of a room once for many changes at the same time', async () => {
       const { under, stats, make } = await opened();
       const roomId = await make('Busy', { visibility: 'public' });
       await stats.caughtUp();

@@ -36,7 +36,7 @@ export interface PublicRoomsOptions {
   readonly enable_room_list_search: boolean;
 }
 
-/** Rooms per page by default, and at most. */
+/** Default and maximum number of rooms per page. */
 const [defaultLimit, maxRooms] = [100, 500];
 
 /** Maximum characters of a search term; the rest is ignored. */

@@ -35,6 +35,7 @@ export class Publication {
         'The rules of this server (room_list_publication_rules) do not allow you to publish this room',
       );
     }
+    await this.#published.checkVisibility(roomId, publish);
     await this.#published.set(roomId, publish);
   }
 

@@ -20,10 +20,10 @@ export interface ListFilter {
 
 type Query<O> = SelectQueryBuilder<DirectoryTables, 'room_stats', O>;
 
-/** Join rules with which users without invite can join or knock. */
+/** Join rules with which users without an invite can join or knock. */
 const openRules = ['public', 'knock', 'knock_restricted'];
 
-/** Reads a page of the list. Its order is by members, most first, in both directions. */
+/** Reads a page of the list. The rooms with the most members come first, also in a page that precedes `place`. */
 export async function readList(
   scanner: Reader<DirectoryTables>,
   published: PublishedRooms,
@@ -63,8 +63,8 @@ export async function countList(
 }
 
 /**
- * Excludes published rooms without members, and those that users without invite can neither join, knock at
- * nor read.
+ * Selects the published rooms that match the filter. Excludes rooms without members, and those that users without an
+ * invite can neither join, knock on nor read.
  */
 function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilter): Query<O> {
   const { roomTypes, network, federatableOnly } = filter;

@@ -48,7 +48,7 @@ export async function describeRoom(engine: RoomReader, head: RoomHead): Promise<
   return describe(head, state);
 }
 
-/** Reads all members: for followers, not for requests. */
+/** Describes a room with its details. Reads all members, so that it is for followers and not for requests. */
 export async function detailRoom(
   engine: RoomReader,
   head: RoomHead,

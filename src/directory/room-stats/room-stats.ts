@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
@@ -17,7 +18,7 @@ export interface RoomStatsDeps {
   readonly serverName: string;
 }
 
-/** Rooms written in one transaction. */
+/** Maximum number of rooms that one transaction writes. */
 const roomsPerTransaction = 50;
 
 /**
@@ -27,9 +28,13 @@ const roomsPerTransaction = 50;
 export class RoomStats {
   readonly #deps: RoomStatsDeps;
   readonly #follower: Follower;
-  /** Later facts are collected in `#changed`; earlier ones must be read from the database. */
+  /**
+   * A position on the stream: later facts are collected in `#changed`, earlier ones must be read from the
+   * database.
+   */
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
+  readonly #writing = new KeyedMutex();
   #changed = new Set<string>();
 
   constructor(deps: RoomStatsDeps) {
@@ -80,7 +85,19 @@ export class RoomStats {
     }
   }
 
-  async #write(roomIds: readonly string[]): Promise<void> {
+  /** Writes the rows of rooms again, and deletes those of rooms that this server does not know. */
+  rewrite(roomIds: readonly string[]): Promise<void> {
+    return this.#write(roomIds);
+  }
+
+  /**
+   * Writes the rows of rooms, one call at a time, so that no write stores older details than the one before.
+   */
+  #write(roomIds: readonly string[]): Promise<void> {
+    return this.#writing.run('', () => this.#writeRows(roomIds));
+  }
+
+  async #writeRows(roomIds: readonly string[]): Promise<void> {
     const { engine, database, serverName } = this.#deps;
     const found = new Map<string, RoomDetails | undefined>();
     for (const roomId of roomIds) {

@@ -2,7 +2,7 @@ import { foldText, type Writer } from '../../kernel/database/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 import type { RoomDetails } from './room-description.ts';
 
-/** Searched characters of a room's name, alias and topic. */
+/** Maximum number of characters of a room's name, alias and topic together that searches cover. */
 const maxSearched = 2_000;
 
 export async function writeRoomStats(writer: Writer<DirectoryTables>, room: RoomDetails): Promise<void> {

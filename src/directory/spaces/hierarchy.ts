@@ -2,7 +2,7 @@ import { forbidden, invalidParam, type JsonObject, notFound } from '../../protoc
 import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import { describeRoom, type RoomDescription } from '../room-stats/room-description.ts';
 import { childrenOf, type SpaceChild } from './children.ts';
-import type { PagedHierarchy, RemoteRooms } from './remote-rooms.ts';
+import type { RemoteRooms, RequestedPage } from './remote-rooms.ts';
 import { RemoteWalk } from './remote-walk.ts';
 import { maySeeRemote, maySeeSummary, serverMaySee } from './room-access.ts';
 import { summaryJson } from './summary-json.ts';
@@ -22,7 +22,7 @@ interface TreeRoom {
   readonly children: readonly SpaceChild[];
 }
 
-/** Rooms per page, maximum depth, and rooms that are visited per request. */
+/** Maximum number of rooms per page, of levels below the root, and of rooms that are visited per request. */
 const [maxRooms, maxLevels, maxVisited] = [50, 50, 2_000];
 
 /**
@@ -59,8 +59,8 @@ export class SpaceHierarchy {
     const rooms: TreeRoom[] = [];
     let seen = 0;
     const isContinued = request.from !== undefined;
-    const paged = { userId, isContinued, seesAllRooms: request.seesAllRooms ?? false };
-    for await (const room of this.#walk(paged, roomId, suggestedOnly, depth)) {
+    const page = { userId, isContinued, seesAllRooms: request.seesAllRooms ?? false };
+    for await (const room of this.#walk(page, roomId, suggestedOnly, depth)) {
       if (seen++ >= skip) rooms.push(room);
       if (rooms.length > size) break;
     }
@@ -101,13 +101,13 @@ export class SpaceHierarchy {
 
   /** Yields the rooms that the user may see, each once, depth first. */
   async *#walk(
-    paged: PagedHierarchy & { readonly seesAllRooms: boolean },
+    page: RequestedPage & { readonly seesAllRooms: boolean },
     rootId: string,
     suggestedOnly: boolean,
     maxDepth: number,
   ): AsyncGenerator<TreeRoom> {
-    const { userId } = paged;
-    const remote = paged.seesAllRooms ? undefined : new RemoteWalk(this.#remote, suggestedOnly, paged);
+    const { userId } = page;
+    const remote = page.seesAllRooms ? undefined : new RemoteWalk(this.#remote, suggestedOnly, page);
     /** Depths at which rooms were visited: a shorter path may lead further. */
     const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];

@@ -23,21 +23,25 @@ export interface RemoteHierarchies {
 export interface RemoteTree {
   readonly room: RoomDescription;
   readonly children: readonly SpaceChild[];
+  /** Descriptions of children, by room id. */
   readonly summaries: ReadonlyMap<string, RoomDescription>;
-  /** Inaccessible rooms, which need not be requested. */
+  /** Children that the server reports as inaccessible: they need not be requested. */
   readonly inaccessible: ReadonlySet<string>;
 }
 
-/** Responses that are cached for the next pages of a hierarchy, and the milliseconds for which they are valid. */
+/**
+ * Maximum number of responses that are cached for the next pages of a hierarchy, and milliseconds for which
+ * they are valid.
+ */
 const [maxCached, cacheTime] = [500, 60_000];
 
 /** Maximum number of servers that are asked for one room. */
 const maxServers = 5;
 
-/** The reader of a hierarchy that is returned page by page. */
-export interface PagedHierarchy {
+/** The page of a hierarchy that a user requests. */
+export interface RequestedPage {
   readonly userId: string;
-  /** Whether this page follows another one, whose responses it may use. */
+  /** Whether it follows another page: it may then use the cached responses of that page. */
   readonly isContinued: boolean;
 }
 
@@ -73,20 +77,23 @@ export class RemoteRooms {
     this.#clock = clock;
   }
 
-  /** Returns `undefined` when no server knows the room. @param paged absent: nothing is cached */
+  /**
+   * Returns a remote room with its children; `undefined` when no server knows the room.
+   * @param page absent: the response is not cached
+   */
   async tree(
     roomId: string,
     via: readonly string[],
     suggestedOnly = false,
-    paged?: PagedHierarchy,
+    page?: RequestedPage,
   ): Promise<RemoteTree | undefined> {
     if (!this.#remote || !isRoomId(roomId) || via.length === 0) return undefined;
-    const key = JSON.stringify([paged?.userId, suggestedOnly, roomId]);
-    const known = paged?.isContinued ? this.#answers.get(key) : undefined;
+    const key = JSON.stringify([page?.userId, suggestedOnly, roomId]);
+    const known = page?.isContinued ? this.#answers.get(key) : undefined;
     if (known) return known.tree;
     const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly);
     const tree = answer && treeFromJson(roomId, answer);
-    if (paged) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });
+    if (page) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });
     return tree;
   }
 }

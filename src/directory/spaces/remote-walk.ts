@@ -1,6 +1,6 @@
 import type { RoomDescription } from '../room-stats/room-description.ts';
 import type { SpaceChild } from './children.ts';
-import type { PagedHierarchy, RemoteRooms } from './remote-rooms.ts';
+import type { RemoteRooms, RequestedPage } from './remote-rooms.ts';
 
 /** Maximum number of requests to remote servers per walk. */
 const maxRequests = 20;
@@ -9,13 +9,13 @@ const maxRequests = 20;
 export class RemoteWalk {
   readonly #rooms: RemoteRooms;
   readonly #suggestedOnly: boolean;
-  readonly #paged: PagedHierarchy;
+  readonly #page: RequestedPage;
   readonly #summaries = new Map<string, RoomDescription>();
   readonly #inaccessible = new Set<string>();
   #requests = 0;
 
-  constructor(rooms: RemoteRooms, suggestedOnly: boolean, paged: PagedHierarchy) {
-    this.#paged = paged;
+  constructor(rooms: RemoteRooms, suggestedOnly: boolean, page: RequestedPage) {
+    this.#page = page;
     this.#rooms = rooms;
     this.#suggestedOnly = suggestedOnly;
   }
@@ -33,7 +33,7 @@ export class RemoteWalk {
     const known = summary && { room: summary, children: [] };
     if ((summary && summary.roomType !== 'm.space') || this.#requests >= maxRequests) return known;
     this.#requests++;
-    const tree = await this.#rooms.tree(roomId, via, this.#suggestedOnly, this.#paged);
+    const tree = await this.#rooms.tree(roomId, via, this.#suggestedOnly, this.#page);
     if (!tree) return known;
     for (const [child, description] of tree.summaries) this.#summaries.set(child, description);
     for (const child of tree.inaccessible) this.#inaccessible.add(child);

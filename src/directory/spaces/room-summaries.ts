@@ -21,6 +21,7 @@ export class RoomSummaries {
   }
 
   /**
+   * Returns the summary of a room.
    * @param userId absent for unauthenticated requests
    * @param via servers that are asked when this one is not joined to the room
    * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for unknown rooms and those that the user may not see

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { mutualRoomRoutes } from '../users/mutual-rooms.ts';
@@ -15,7 +15,7 @@ type Listed = { room_id: string; name?: string; children_state: { state_key: str
 const publicRoom: RoomRequest = { preset: 'public_chat' };
 const space: RoomRequest = { ...publicRoom, creation_content: { type: 'm.space' } };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('room summaries, spaces and mutual rooms', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
@@ -51,7 +51,7 @@ forEachDatabase((open) => {
       content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: allowed }] },
     });
 
-    it('returns the description of a room', async () => {
+    it('GET /room_summary returns the description of a room', async () => {
       const roomId = await make('Rainbow', {
         ...publicRoom,
         room_alias_name: 'rainbow',
@@ -84,7 +84,7 @@ forEachDatabase((open) => {
       assert.equal((await summary(bob, roomId)).body['name'], undefined, 'redacted');
     });
 
-    it('returns no summary to users who may not see the room', async () => {
+    it('GET /room_summary answers 404 to users who may not see the room', async () => {
       const club = await make('Club', { preset: 'private_chat' });
       const visible: Record<string, boolean>[] = [];
       const cases: [string, RoomRequest][] = [

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
-/** Rooms per page. */
+/** Maximum number of rooms per page. */
 const pageSize = 100;
 
 interface Page {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, FullText } from '../../kernel/database/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
@@ -18,7 +19,7 @@ export interface RemoteUsersDeps {
   readonly serverName: string;
 }
 
-/** Users written in one transaction. */
+/** Maximum number of users that one transaction writes. */
 const usersPerTransaction = 100;
 
 /** Updates the entries of remote users, from their membership events. */
@@ -26,9 +27,13 @@ export class RemoteUsers {
   readonly #deps: RemoteUsersDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
-  /** Later facts are collected in `#changed`; earlier ones must be read from the database. */
+  /**
+   * A position on the stream: later facts are collected in `#changed`, earlier ones must be read from the
+   * database.
+   */
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
+  readonly #writing = new KeyedMutex();
   #changed = new Map<string, DirectoryUser>();
 
   constructor(deps: RemoteUsersDeps) {
@@ -59,6 +64,12 @@ export class RemoteUsers {
     return this.#follower.caughtUpSoon();
   }
 
+  /** Writes the entries of the remote users who are joined to a room again. */
+  async rewriteRoom(roomId: string): Promise<void> {
+    await this.#noteMembers(roomId);
+    await this.#writeChanged();
+  }
+
   #note(stored: StoredEvent | undefined): void {
     const userId = stored?.event.stateKey;
     if (stored === undefined || userId === undefined) return;
@@ -77,6 +88,15 @@ export class RemoteUsers {
     for (const stored of await this.#redacted.take()) {
       if (stored.event.type === 'm.room.member') this.#note(stored);
     }
+    await this.#writeChanged();
+  }
+
+  /** Writes the collected users, one batch at a time, so that no write stores older names than the one before. */
+  #writeChanged(): Promise<void> {
+    return this.#writing.run('', () => this.#takeChanged());
+  }
+
+  async #takeChanged(): Promise<void> {
     const changed = this.#changed;
     this.#changed = new Map();
     try {
@@ -96,11 +116,16 @@ export class RemoteUsers {
   async #lookUp(after: number): Promise<void> {
     const { engine } = this.#deps;
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#notedFrom)) {
-      const head = await engine.heads.get(roomId);
-      const joined = [...(head?.state.values() ?? [])].filter(({ membership }) => membership === 'join');
-      const events = await engine.events.getMany(joined.map(({ nid }) => nid));
-      for (const stored of events.values()) this.#note(stored);
+      await this.#noteMembers(roomId);
     }
+  }
+
+  async #noteMembers(roomId: string): Promise<void> {
+    const { engine } = this.#deps;
+    const head = await engine.heads.get(roomId);
+    const joined = [...(head?.state.values() ?? [])].filter(({ membership }) => membership === 'join');
+    const events = await engine.events.getMany(joined.map(({ nid }) => nid));
+    for (const stored of events.values()) this.#note(stored);
   }
 
   async #write(users: readonly DirectoryUser[]): Promise<void> {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { UserDirectory } from './user-directory.ts';
 
-/** Results by default, and at most. */
+/** Default and maximum number of results. */
 const [defaultLimit, maxResults] = [10, 50];
 
 /** Maximum characters of a search term: the longest user id or display name. */

@@ -60,7 +60,7 @@ export async function readUsersByNid(
   return rows.map(toEntry);
 }
 
-/** Reads those users that are in the directory. */
+/** Reads users by id; users that are not in the directory are absent. */
 export async function readUsersById(
   reader: Reader<DirectoryTables>,
   userIds: readonly string[],
@@ -74,7 +74,7 @@ export async function readUsersById(
   return rows.map(toEntry);
 }
 
-/** Returns those rooms that all users may join or read, and that this server is in. */
+/** Returns which of the given rooms all users may join or read, and this server is in. */
 export function readPublicRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],
@@ -88,7 +88,10 @@ export function readPublicRooms(
   );
 }
 
-/** Returns those rooms that this server is in; all of them while no room has a description (`stats.enabled`). */
+/**
+ * Returns which of the given rooms this server is in; all of them while no room has a description
+ * (`stats.enabled`).
+ */
 export async function readPresentRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases, serverDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases, selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import {
   type ConfigurationOverrides,
@@ -23,7 +23,8 @@ const v3 = '/_matrix/client/v3';
 
 type Found = { user_id: string; display_name?: string; avatar_url?: string };
 
-class People {
+/** A server, its users, and their searches. */
+class DirectoryUsers {
   readonly server: TestServer;
 
   constructor(server: TestServer) {
@@ -33,10 +34,10 @@ class People {
   static async start(database: 'sqlite' | 'postgres', userDirectory: object = {}) {
     const config = { directory: { user_directory: userDirectory } } as ConfigurationOverrides;
     // The clock stands still: no search times out on a slow machine.
-    return new People(await startTestServer({ database, config, clock: manualClock() }));
+    return new DirectoryUsers(await startTestServer({ database, config, clock: manualClock() }));
   }
 
-  async named(username: string, displayname?: string): Promise<TestUser> {
+  async register(username: string, displayname?: string): Promise<TestUser> {
     const user = await this.server.register(username);
     if (displayname !== undefined) await this.setField(user, 'displayname', displayname);
     return user;
@@ -61,90 +62,90 @@ class People {
     return this.server.api('POST', `${v3}/user_directory/search`, { token: user.token, body });
   }
 
-  /** Searches once: a search waits until entries are up to date. */
-  async find(user: TestUser, term: string, expected: readonly string[]): Promise<void> {
+  /** Searches once, without retries, because a search waits until the entries are up to date. */
+  async expectFound(user: TestUser, term: string, expected: readonly string[]): Promise<void> {
     const { body } = await this.search(user, { search_term: term });
     const found = (body['results'] as Found[]).map(({ user_id }) => user_id);
     assert.deepEqual(found, expected, term);
   }
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`user directory on ${database}`, () => {
-    let people: People;
+    let users: DirectoryUsers;
     let searcher: TestUser;
     let bobby: TestUser;
     let bob: TestUser;
 
     before(async () => {
-      people = await People.start(database);
-      searcher = await people.named('searcher');
-      bob = await people.named('bob');
-      bobby = await people.named('robert', 'Bobby Tables');
-      const hidden = await people.named('bobhidden');
-      const tanaka = await people.named('tanaka', '田中さん');
-      await people.room(searcher, 'private_chat', bob);
-      await people.room(bobby, 'public_chat');
-      await people.room(tanaka, 'public_chat');
-      await people.room(hidden, 'private_chat');
+      users = await DirectoryUsers.start(database);
+      searcher = await users.register('searcher');
+      bob = await users.register('bob');
+      bobby = await users.register('robert', 'Bobby Tables');
+      const hidden = await users.register('bobhidden');
+      const tanaka = await users.register('tanaka', '田中さん');
+      await users.room(searcher, 'private_chat', bob);
+      await users.room(bobby, 'public_chat');
+      await users.room(tanaka, 'public_chat');
+      await users.room(hidden, 'private_chat');
     });
-    after(() => people.server.stop());
+    after(() => users.server.stop());
 
     it('finds users in shared or public rooms, best match first', async () => {
-      await people.find(searcher, 'bob', ['@bob:test', '@robert:test']);
-      await people.find(searcher, 'BOBBY', ['@robert:test']);
-      await people.find(searcher, 'tables bob', ['@robert:test']);
-      await people.find(searcher, '@robert:test', ['@robert:test']);
-      await people.find(searcher, 'able', ['@robert:test']);
-      await people.find(searcher, 'searcher', ['@searcher:test']);
+      await users.expectFound(searcher, 'bob', ['@bob:test', '@robert:test']);
+      await users.expectFound(searcher, 'BOBBY', ['@robert:test']);
+      await users.expectFound(searcher, 'tables bob', ['@robert:test']);
+      await users.expectFound(searcher, '@robert:test', ['@robert:test']);
+      await users.expectFound(searcher, 'able', ['@robert:test']);
+      await users.expectFound(searcher, 'searcher', ['@searcher:test']);
     });
 
     it('finds names in any script', async () => {
-      await people.find(searcher, '田中', ['@tanaka:test']);
-      await people.find(searcher, '中さ', ['@tanaka:test']);
+      await users.expectFound(searcher, '田中', ['@tanaka:test']);
+      await users.expectFound(searcher, '中さ', ['@tanaka:test']);
     });
 
     it('returns current names and avatars', async () => {
-      await people.setField(bobby, 'avatar_url', 'mxc://test/bobby');
-      await people.setField(bobby, 'displayname', 'Little Bob');
-      await people.find(searcher, 'little', ['@robert:test']);
-      const answer = await people.search(searcher, { search_term: 'little' });
+      await users.setField(bobby, 'avatar_url', 'mxc://test/bobby');
+      await users.setField(bobby, 'displayname', 'Little Bob');
+      await users.expectFound(searcher, 'little', ['@robert:test']);
+      const answer = await users.search(searcher, { search_term: 'little' });
       const expected = {
         user_id: '@robert:test',
         display_name: 'Little Bob',
         avatar_url: 'mxc://test/bobby',
       };
       assert.deepEqual(answer.body, { results: [expected], limited: false });
-      await people.find(searcher, 'tables', []);
-      await people.setField(bobby, 'displayname', 'Bobby Tables');
-      await people.find(searcher, 'tables', ['@robert:test']);
+      await users.expectFound(searcher, 'tables', []);
+      await users.setField(bobby, 'displayname', 'Bobby Tables');
+      await users.expectFound(searcher, 'tables', ['@robert:test']);
     });
 
     it('sets limited when there are more results', async () => {
-      const limited = await people.search(searcher, { search_term: 'bob', limit: 1 });
+      const limited = await users.search(searcher, { search_term: 'bob', limit: 1 });
       assert.deepEqual([limited.body['limited'], (limited.body['results'] as Found[]).length], [true, 1]);
-      assert.equal((await people.search(searcher, { search_term: 'bob', limit: 2 })).body['limited'], false);
+      assert.equal((await users.search(searcher, { search_term: 'bob', limit: 2 })).body['limited'], false);
       for (const term of ['', ' ', '*', '"']) {
-        const { body } = await people.search(searcher, { search_term: term });
+        const { body } = await users.search(searcher, { search_term: term });
         assert.deepEqual(body, { results: [], limited: false });
       }
-      assert.equal((await people.search(searcher, {})).status, 400);
-      assert.equal((await people.search(searcher, { search_term: 'bob', limit: -1 })).status, 400);
-      const anybody = await people.server.api('POST', `${v3}/user_directory/search`, {
+      assert.equal((await users.search(searcher, {})).status, 400);
+      assert.equal((await users.search(searcher, { search_term: 'bob', limit: -1 })).status, 400);
+      const withoutToken = await users.server.api('POST', `${v3}/user_directory/search`, {
         body: { search_term: 'b' },
       });
-      assert.equal(anybody.status, 401);
+      assert.equal(withoutToken.status, 401);
     });
 
-    it('does not find users who left or were deactivated', async () => {
-      const brief = await people.named('brief');
-      const roomId = await people.room(brief, 'public_chat');
-      await people.find(searcher, 'brief', ['@brief:test']);
-      await people.server.api('POST', `${v3}/rooms/${roomId}/leave`, { token: brief.token, body: {} });
-      await people.find(searcher, 'brief', []);
-      await people.room(brief, 'public_chat');
-      await people.find(searcher, 'brief', ['@brief:test']);
-      await people.server.api('POST', `${v3}/account/deactivate`, {
+    it('does not find users who left their public rooms or were deactivated', async () => {
+      const brief = await users.register('brief');
+      const roomId = await users.room(brief, 'public_chat');
+      await users.expectFound(searcher, 'brief', ['@brief:test']);
+      await users.server.api('POST', `${v3}/rooms/${roomId}/leave`, { token: brief.token, body: {} });
+      await users.expectFound(searcher, 'brief', []);
+      await users.room(brief, 'public_chat');
+      await users.expectFound(searcher, 'brief', ['@brief:test']);
+      await users.server.api('POST', `${v3}/account/deactivate`, {
         token: brief.token,
         body: {
           auth: {
@@ -154,56 +155,56 @@ for (const database of serverDatabases(import.meta.url)) {
           },
         },
       });
-      await people.find(searcher, 'brief', []);
+      await users.expectFound(searcher, 'brief', []);
     });
   });
 }
 
-forServerDatabases(import.meta.url, ({ kind }) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('options for the user directory', () => {
-    const withPeople = async (
+    const withUsers = async (
       options: object,
-      use: (people: People, searcher: TestUser) => Promise<void>,
+      use: (users: DirectoryUsers, searcher: TestUser) => Promise<void>,
     ) => {
-      const people = await People.start(kind, options);
+      const users = await DirectoryUsers.start(kind, options);
       try {
-        await use(people, await people.named('searcher'));
+        await use(users, await users.register('searcher'));
       } finally {
-        await people.server.stop();
+        await users.server.stop();
       }
     };
 
     it('[option: user_directory.enabled] finds no users when disabled', async () => {
-      await withPeople({ enabled: false }, async (people, searcher) => {
-        await people.room(await people.named('bob'), 'public_chat');
-        await people.find(searcher, 'bob', []);
+      await withUsers({ enabled: false }, async (users, searcher) => {
+        await users.room(await users.register('bob'), 'public_chat');
+        await users.expectFound(searcher, 'bob', []);
       });
     });
 
     it('[option: user_directory.search_all_users] finds all users when enabled', async () => {
-      await withPeople({ search_all_users: true }, async (people, searcher) => {
-        await people.named('bob');
-        await people.find(searcher, 'bob', ['@bob:test']);
+      await withUsers({ search_all_users: true }, async (users, searcher) => {
+        await users.register('bob');
+        await users.expectFound(searcher, 'bob', ['@bob:test']);
       });
-      await withPeople({ search_all_users: false }, async (people, searcher) => {
-        await people.named('bob');
-        await people.room(await people.named('bobby'), 'public_chat');
-        await people.find(searcher, 'bob', ['@bobby:test']);
-        // The searcher is in no room.
-        await people.find(searcher, 'searcher', ['@searcher:test']);
+      await withUsers({ search_all_users: false }, async (users, searcher) => {
+        await users.register('bob');
+        await users.room(await users.register('bobby'), 'public_chat');
+        await users.expectFound(searcher, 'bob', ['@bobby:test']);
+        // Users find themselves, though they are in no room.
+        await users.expectFound(searcher, 'searcher', ['@searcher:test']);
       });
     });
 
     it('[option: user_directory.show_locked_users] finds locked users only when enabled', async () => {
       for (const show of [false, true]) {
-        await withPeople({ show_locked_users: show }, async (people, searcher) => {
-          await people.room(await people.named('bob'), 'public_chat');
-          await people.find(searcher, 'bob', ['@bob:test']);
-          const lock = await admin(people.server, '/_matrix/client/v1/admin/lock/@bob:test', {
+        await withUsers({ show_locked_users: show }, async (users, searcher) => {
+          await users.room(await users.register('bob'), 'public_chat');
+          await users.expectFound(searcher, 'bob', ['@bob:test']);
+          const lock = await admin(users.server, '/_matrix/client/v1/admin/lock/@bob:test', {
             locked: true,
           });
           assert.equal(lock.status, 200, lock.raw);
-          await people.find(searcher, 'bob', show ? ['@bob:test'] : []);
+          await users.expectFound(searcher, 'bob', show ? ['@bob:test'] : []);
         });
       }
     });
@@ -219,16 +220,16 @@ async function admin(server: TestServer, path: string, body: object) {
   return server.api('PUT', path, { token: String(made.body['access_token']), body });
 }
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('remote users in the user directory', () => {
-    const follow = async (under: RoomsUnderTest) => {
+    const startIndex = async (under: RoomsUnderTest) => {
       const { engine, database, streams, clock } = under;
       const deps = { engine, database, streams, clock, log: silentLogger, serverName: 'test' };
       const remote = new RemoteUsers(deps);
       await remote.start();
       return remote;
     };
-    const known = async ({ database }: RoomsUnderTest, term: string) => {
+    const indexed = async ({ database }: RoomsUnderTest, term: string) => {
       const query = new TextQuery(term);
       const nids = await database.fullText(userTexts).candidates({ query, limit: 10 });
       const rows = await database
@@ -242,24 +243,24 @@ forServerDatabases(import.meta.url, (open) => {
     };
     const dora = '@dora:far.example';
 
-    it('are found by their memberships', async () => {
+    it('finds remote users by the names in their memberships', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const remote = await follow(under);
+      const remote = await startIndex(under);
       const roomId = await under.room(alice);
       await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
       await remote.caughtUp();
-      assert.deepEqual(await known(under, 'dor'), [[dora, 'Dora']]);
-      assert.deepEqual(await known(under, 'alice'), []);
+      assert.deepEqual(await indexed(under, 'dor'), [[dora, 'Dora']]);
+      assert.deepEqual(await indexed(under, 'alice'), []);
       await under.leave(dora, roomId);
       await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Explorer', avatar_url: 5 } });
       await remote.caughtUp();
-      assert.deepEqual(await known(under, 'explo'), [[dora, 'Explorer']]);
+      assert.deepEqual(await indexed(under, 'explo'), [[dora, 'Explorer']]);
       await remote.stop();
     });
 
-    it('lose names that are redacted', async () => {
+    it('removes the name of a remote user whose membership is redacted', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const remote = await follow(under);
+      const remote = await startIndex(under);
       const roomId = await under.room(alice);
       await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Rude' } });
       await remote.caughtUp();
@@ -267,29 +268,33 @@ forServerDatabases(import.meta.url, (open) => {
       const member = await under.rooms.engine.events.get(head!.entry('m.room.member', dora)!.nid);
       await under.redact(alice, roomId, member!.event.eventId);
       await remote.caughtUp();
-      assert.deepEqual(await known(under, 'rude'), []);
-      assert.deepEqual(await known(under, 'dora'), [[dora, null]]);
+      assert.deepEqual(await indexed(under, 'rude'), []);
+      assert.deepEqual(await indexed(under, 'dora'), [[dora, null]]);
       await remote.stop();
     });
 
-    it('are found after a restart before their entries were written', async () => {
+    it('finds remote users who joined before a restart, when their entries were not written yet', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const first = await follow(under);
+      const first = await startIndex(under);
       await first.stop();
       const roomId = await under.room(alice);
       await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
       const again = await under.restart(open);
-      const remote = await follow(again);
+      const remote = await startIndex(again);
       await remote.caughtUp();
-      assert.deepEqual(await known(again, 'dora'), [[dora, 'Dora']]);
+      assert.deepEqual(await indexed(again, 'dora'), [[dora, 'Dora']]);
       await remote.stop();
     });
 
-    /** Searches for users named Dora, one local and one remote. */
+    /**
+     * Searches for users named Dora, one local and one remote, who share a room.
+     * @param leaves whether the local user leaves the room
+     * @returns the user ids that are found
+     */
     const search = async (option: object, leaves = false) => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const { engine, database, streams, clock } = under;
-      const remote = await follow(under);
+      const remote = await startIndex(under);
       const stats = new RoomStats({
         engine,
         database,
@@ -306,7 +311,7 @@ forServerDatabases(import.meta.url, (open) => {
       const roomId = await under.room(near.userId, dora);
       if (leaves) await under.leave(near.userId, roomId);
       const account = { isDeactivated: false, isGuest: false, isLocked: false, userType: undefined };
-      const people = { account: async () => account, profile: async () => ({}) };
+      const localUsers = { account: async () => account, profile: async () => ({}) };
       const options = {
         enabled: true,
         search_all_users: false,
@@ -316,7 +321,7 @@ forServerDatabases(import.meta.url, (open) => {
         ...option,
       };
       const directory = new UserDirectory(
-        { engine, database, indexes: [stats, remote], localUsers: people, serverName: 'test' },
+        { engine, database, indexes: [stats, remote], localUsers, serverName: 'test' },
         options,
       );
       const { results } = await directory.search({ userId: alice, term: 'dora', limit: 10 });
@@ -324,18 +329,18 @@ forServerDatabases(import.meta.url, (open) => {
       return results.map(({ userId }) => userId);
     };
 
-    it('are left out when this server has left their rooms', async () => {
+    it('leaves out remote users after this server has left their rooms', async () => {
       assert.deepEqual(await search({}, true), []);
       assert.deepEqual(await search({ search_all_users: true }, true), ['@dora_of_here:test']);
       assert.deepEqual(await search({ search_all_users: true }), [dora, '@dora_of_here:test']);
     });
 
-    it('[option: user_directory.prefer_local_users] come after local users when configured', async () => {
+    it('[option: user_directory.prefer_local_users] returns remote users after local users when enabled', async () => {
       assert.deepEqual(await search({}), [dora, '@dora_of_here:test']);
       assert.deepEqual(await search({ prefer_local_users: true }), ['@dora_of_here:test', dora]);
     });
 
-    it('[option: user_directory.exclude_remote_users] are left out when configured', async () => {
+    it('[option: user_directory.exclude_remote_users] leaves out remote users when enabled', async () => {
       assert.deepEqual(await search({ exclude_remote_users: true }), ['@dora_of_here:test']);
     });
   });

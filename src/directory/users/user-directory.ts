@@ -23,7 +23,12 @@ export interface UserDirectoryDeps {
   readonly indexes: readonly { caughtUp(): Promise<void> }[];
   readonly localUsers: DirectoryUsers;
   readonly serverName: string;
+  /** Whether a search may show a user; supplied by modules. Absent: it may show all. */
+  readonly mayShow?: MayShowUser | undefined;
 }
+
+/** Whether a search may show a user to the user who searches. */
+export type MayShowUser = (user: DirectoryEntry, searcher: string) => Promise<boolean>;
 
 export interface UserSearch {
   readonly userId: string;
@@ -40,10 +45,10 @@ export interface UserSearchResult {
 /** Maximum characters of a search term; the rest is ignored. */
 const maxTermLength = 256;
 
-/** Candidates that are checked together, and the maximum number of rounds per search. */
+/** Number of candidates that are checked together, and maximum number of rounds per search. */
 const [candidatesPerBatch, maxRounds] = [500, 10] as const;
 
-/** Visible users among which the best are chosen. */
+/** Maximum number of visible users among which the best matches are chosen. */
 const maxVisible = 1_000;
 
 /** Searches for users. Source: client-server API, "User directory". */
@@ -68,8 +73,10 @@ export class UserDirectory {
       .map((user) => ({ user, rank: this.#rank(user, term) }))
       .sort((a, b) => a.rank - b.rank || (a.user.userId < b.user.userId ? -1 : 1));
     const results: DirectoryEntry[] = [];
+    const { mayShow } = this.#deps;
     for (const { user } of ranked) {
       if (!(await this.#mayBeShown(user.userId))) continue;
+      if (mayShow && !(await mayShow(user, userId))) continue;
       if (results.length === limit) return { results, limited: true };
       results.push(user);
     }
@@ -119,7 +126,8 @@ export class UserDirectory {
   }
 
   /**
-   * Lower is better: local users first if configured, then the match of the name, then users with a profile.
+   * Returns the rank of a match. Lower is better: local users first if configured, then the match of the
+   * name, then users with a profile.
    */
   #rank(user: DirectoryEntry, term: string): number {
     const { userId, displayName, avatarUrl } = user;

@@ -45,6 +45,11 @@ export class UserIndex {
     return this.#deps.jobs.attempted(userIndexJob, undefined, searchTimeout);
   }
 
+  /** Writes the entry of a local user again. */
+  rewrite(userId: string): Promise<void> {
+    return this.#update(userId);
+  }
+
   async #update(userId: string): Promise<void> {
     const { database, localUsers } = this.#deps;
     const account = await localUsers.account(userId);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { LoggedInUser } from '../../../test/support/servers/accounts-server.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
@@ -16,7 +16,7 @@ const key = (first_message_index = 0, forwarded_count = 0, is_verified = false, 
   session_data: { ephemeral: 'a', ciphertext: text, mac: 'c' },
 });
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let alice: LoggedInUser;
   afterEach(() => server.stop());
@@ -77,12 +77,12 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await create()), [413, 'M_TOO_LARGE']);
     });
 
-    it('belongs to one user, and is deleted with the account', async () => {
+    it('returns a backup to its owner only, and deletes it with the account', async () => {
       await start();
       await put({ '!a:test': { sessions: { s1: key() } } });
       const bob = await server.server.register('bob');
       assert.deepEqual(codeOf(await call('GET', '/keys?version=1', undefined, bob)), [404, 'M_NOT_FOUND']);
-      await server.server.slice.accounts.deactivate(alice.userId, false);
+      await server.server.slice.accounts.deactivate(alice.userId, { erase: false, byAdmin: false });
       for (const table of ['room_keys', 'room_key_backups', 'room_key_versions']) {
         assert.equal(await server.rows(table), 0);
       }

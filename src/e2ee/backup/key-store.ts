@@ -14,7 +14,7 @@ export interface KeyRange {
   readonly sessionId?: string;
 }
 
-/** Keys in one statement, with eight values each. */
+/** Maximum number of keys in one statement, with eight values each. */
 const chunkSize = 500;
 
 /** Returns the keys of the given sessions that are in the backup. */

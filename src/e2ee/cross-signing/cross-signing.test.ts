@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { DeviceLists } from '../device-lists/device-lists.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let alice: UserWithKeys;
   let identity: ClientIdentity;
@@ -90,7 +90,7 @@ forEachDatabase((open) => {
       assert.deepEqual(changed, [alice.userId]);
     });
 
-    it('names the user of a new user-signing key to that user only', async () => {
+    it('returns the user of a new user-signing key as changed to that user only', async () => {
       await setUp();
       const bob = await server.user('bob');
       await server.room(alice, bob);
@@ -212,7 +212,7 @@ forEachDatabase((open) => {
       await upload(bobIdentity.keys(), bob);
       const signed = bobIdentity.signAs(bobIdentity.userSigning, identity.masterKey());
       await sign({ [alice.userId]: { [identity.master.name]: signed } }, bob);
-      await server.server.slice.accounts.deactivate(alice.userId, false);
+      await server.server.slice.accounts.deactivate(alice.userId, { erase: false, byAdmin: false });
       assert.equal(await server.rows('cross_signing_keys'), 3);
       assert.equal(await server.rows('user_signatures'), 0);
       assert.equal(await server.rows('device_keys'), 1);

@@ -55,6 +55,11 @@ export class CrossSigning {
     this.#deps = deps;
   }
 
+  async hasMasterKey(userId: string): Promise<boolean> {
+    const reader = this.#deps.database.reader<E2eeTables>();
+    return (await readCrossSigningKeys(reader, userId)).has('master');
+  }
+
   /**
    * @throws Challenge when the user has to authenticate again; MatrixError M_INVALID_PARAM,
    * M_INVALID_SIGNATURE, M_MISSING_PARAM without a master key, M_FORBIDDEN when a key has the id of a device

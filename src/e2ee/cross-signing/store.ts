@@ -10,7 +10,7 @@ export interface StoredCrossSigningKey {
   readonly object: JsonObject;
 }
 
-/** Users in one query. */
+/** Maximum number of users in one query. */
 const chunkSize = 500;
 
 export async function readCrossSigningKeys(

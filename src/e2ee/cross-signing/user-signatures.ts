@@ -14,7 +14,7 @@ export interface UserSignature {
   readonly signature: string;
 }
 
-/** Users in one query. */
+/** Maximum number of users in one query. */
 const chunkSize = 500;
 
 /** Returns the signatures of other users' master keys that a user has made. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -10,7 +10,7 @@ const device_data = { algorithm: 'org.matrix.msc3814.v2', device_pickle: 'abc', 
 const curve = 'signed_curve25519';
 const day = 24 * 3_600_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let alice: UserWithKeys;
   let dehydrated: ClientDevice;

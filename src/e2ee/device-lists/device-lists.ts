@@ -64,8 +64,7 @@ export class DeviceLists {
   }
 
   /**
-   * Reports without a query that no user's changes after a position can be other than empty. False means
-   * unknown.
+   * Whether every user's changes after a position are certainly empty; needs no query. False means unknown.
    */
   isQuiet(after: number): boolean {
     const recent = [this.#membershipHistory, this.#changes, this.#signatures];
@@ -113,10 +112,12 @@ export class DeviceLists {
       // While no room was shared, the other server sent no device list updates to this one.
       const stoppedSharing = () =>
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
-      const isMet = shareNow && (!sharedBefore || stoppedSharing());
-      if (isMet || (shareNow && updated.has(other))) changed.add(other);
-      // As in the reference server, the joining user is named beside the users who were met by joining.
-      if (isMet && usersSharingRooms.metByJoining(other, rooms.get(other)!, after, end)) changed.add(userId);
+      const startedSharing = shareNow && (!sharedBefore || stoppedSharing());
+      if (startedSharing || (shareNow && updated.has(other))) changed.add(other);
+      // As in the reference server, a joining user is returned too, besides the users whom the join brings
+      // together with this user.
+      if (startedSharing && usersSharingRooms.joinedRoomOf(other, rooms.get(other)!, after, end))
+        changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);
     }
     return { changed: [...changed], left };

@@ -38,7 +38,7 @@ export class UsersSharingRooms {
   }
 
   /** Reports whether the user has joined a room, in `(after, upTo]`, that the other user was in then. */
-  metByJoining(other: string, rooms: Rooms, after: number, upTo: number): boolean {
+  joinedRoomOf(other: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [...(this.#transitions.get(this.#userId)?.entries() ?? [])].some(([roomId, transitions]) =>
       transitions.some(
         ({ joined, position }) =>

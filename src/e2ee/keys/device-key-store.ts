@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
-/** Users in one query. */
+/** Maximum number of users in one query. */
 const chunkSize = 500;
 
 export async function readDeviceKeys(
@@ -19,7 +19,7 @@ export async function readDeviceKeys(
   return row && (JSON.parse(row.keys) as JsonObject);
 }
 
-/** Returns the keys of all devices of users, as JSON. */
+/** Returns the keys of all devices of these users, as JSON. */
 export async function readDeviceKeysOf(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
@@ -50,7 +50,6 @@ export async function writeDeviceKeys(
     .execute();
 }
 
-/** Deletes all keys that were uploaded for devices. */
 /** Deletes the one-time and fallback keys of devices, which are useless with other identity keys. */
 export async function deleteOneTimeKeysOfDevices(
   writer: Writer<E2eeTables>,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { writeDeviceKeys } from './device-key-store.ts';
-import { curve, keyCalls } from './test/key-calls.ts';
+import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const start = async () => {
@@ -75,7 +75,7 @@ forEachDatabase((open) => {
       const fallback_keys = alice.client.oneTimeKeys(1, 100);
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(3), fallback_keys });
       const { body } = await upload(alice, { device_keys: alice.client.deviceKeys() });
-      assert.deepEqual(body, { one_time_key_counts: { [curve]: 0 } });
+      assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 0 } });
       assert.equal(await claim(alice, alice), undefined);
     });
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
-import { curve, keyCalls } from './test/key-calls.ts';
+import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const start = async () => {
@@ -17,7 +17,7 @@ forEachDatabase((open) => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { 'org.matrix.msc2732.fallback_keys': alice.client.oneTimeKeys(1) });
-      assert.deepEqual((await keyCounts(alice)).unused, [curve]);
+      assert.deepEqual((await keyCounts(alice)).unused, [oneTimeKeyAlgorithm]);
     });
 
     it('keeps a claimed fallback key marked as used until another one replaces it', async () => {
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
       await upload(alice, { fallback_keys });
       assert.deepEqual((await keyCounts(alice)).unused, []);
       await upload(alice, { fallback_keys: alice.client.oneTimeKeys(1, 1) });
-      assert.deepEqual((await keyCounts(alice)).unused, [curve]);
+      assert.deepEqual((await keyCounts(alice)).unused, [oneTimeKeyAlgorithm]);
       assert.equal(await server.rows('fallback_keys'), 1);
     });
   });

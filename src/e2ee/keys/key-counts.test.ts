@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
-import { curve, keyCalls } from './test/key-calls.ts';
+import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const start = async () => {
@@ -26,7 +26,7 @@ forEachDatabase((open) => {
       assert.deepEqual(facts, []);
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(1) });
       assert.deepEqual(facts, [alice.deviceId]);
-      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 1 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [oneTimeKeyAlgorithm]: 1 }, unused: [] });
       await claim(alice, alice);
       await claim(alice, alice);
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
       await claim(alice, second);
       await keyCounts(second);
       await server.call(second, 'POST', '/logout', {});
-      assert.deepEqual(await keyCounts(second), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(second), { counts: { [oneTimeKeyAlgorithm]: 0 }, unused: [] });
       for (const table of ['one_time_keys', 'claimed_one_time_keys', 'fallback_keys']) {
         assert.equal(await server.rows(table), 0);
       }

@@ -38,7 +38,7 @@ const maxClaims = 5_000;
 /** Maximum number of groups of claims whose keys are searched directly; of more groups, one query first finds those whose devices have keys. */
 const maxUnfiltered = 50;
 
-/** Users in one query, and queries for keys at the same time. */
+/** Maximum number of users in one query, and of queries for keys at the same time. */
 const [usersPerQuery, maxConcurrentReads] = [500, 20];
 
 const groupNameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
@@ -91,16 +91,16 @@ export class LocalKeyClaims {
       const [request] = group;
       return request ? [{ request, claims: group, ids: [], fallback: undefined } satisfies ClaimGroup] : [];
     });
-    const wanted = groups.length > maxUnfiltered ? await this.#withKeys(groups) : groups;
-    await mapConcurrently(wanted, maxConcurrentReads, (group) => this.#findKeys(group));
-    const found = groups.filter(({ ids, fallback }) => ids.length > 0 || fallback);
-    const taken =
-      found.length === 0
+    const candidates = groups.length > maxUnfiltered ? await this.#withKeys(groups) : groups;
+    await mapConcurrently(candidates, maxConcurrentReads, (group) => this.#findKeys(group));
+    const claimable = groups.filter(({ ids, fallback }) => ids.length > 0 || fallback);
+    const claimedKeys =
+      claimable.length === 0
         ? []
         : await this.#streams.write<E2eeTables, StoredOneTimeKey[]>((writer, publish) =>
-            this.#takeKeys(writer, publish, found),
+            this.#takeKeys(writer, publish, claimable),
           );
-    const keys = Map.groupBy(taken, groupNameOf);
+    const keys = Map.groupBy(claimedKeys, groupNameOf);
     for (const group of groups) this.#resolveClaims(group, keys.get(groupNameOf(group.request)) ?? []);
   }
 
@@ -132,7 +132,7 @@ export class LocalKeyClaims {
     publish: Publish,
     groups: readonly ClaimGroup[],
   ): Promise<StoredOneTimeKey[]> {
-    const taken = await claimKeys(
+    const claimedKeys = await claimKeys(
       writer,
       groups.flatMap(({ ids }) => ids),
     );
@@ -141,7 +141,7 @@ export class LocalKeyClaims {
       const { userId, deviceId } = request;
       if (ids.length > 0 || isNewlyUsed) publish(this.#keyStream, { userId, deviceId });
     }
-    return taken;
+    return claimedKeys;
   }
 
   /**

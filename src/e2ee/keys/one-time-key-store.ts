@@ -14,7 +14,7 @@ export interface StoredOneTimeKey extends OneTimeKey, DeviceAddress {
   readonly id: number;
 }
 
-/** Keys in one statement. */
+/** Maximum number of keys in one statement. */
 const chunkSize = 1_000;
 
 /**

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { LocalStreams } from '../../kernel/streams/index.ts';
 import { LocalKeyClaims } from './local-key-claims.ts';
-import { curve, keyCalls } from './test/key-calls.ts';
+import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const start = async () => {
@@ -25,13 +25,16 @@ forEachDatabase((open) => {
       const fallback = alice.client.oneTimeKeys(1, 99, { fallback: true });
       await upload(alice, { one_time_keys: first });
       const { body } = await upload(alice, { one_time_keys: second, fallback_keys: fallback });
-      assert.deepEqual(body, { one_time_key_counts: { [curve]: 2 } });
+      assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 2 } });
       assert.deepEqual(await claim(bob, alice), first);
       assert.deepEqual(await claim(bob, alice), second);
-      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [curve] });
+      assert.deepEqual(await keyCounts(alice), {
+        counts: { [oneTimeKeyAlgorithm]: 0 },
+        unused: [oneTimeKeyAlgorithm],
+      });
       assert.deepEqual(await claim(bob, alice), fallback);
       assert.deepEqual(await claim(bob, alice), fallback);
-      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [oneTimeKeyAlgorithm]: 0 }, unused: [] });
       assert.equal(await claim(bob, alice, 'other'), undefined);
     });
 
@@ -43,7 +46,7 @@ forEachDatabase((open) => {
         assert.equal(status, 200);
       }
       const { claiming } = server.e2ee;
-      const requests = new Map([[alice.userId, new Map([[alice.deviceId, curve]])]]);
+      const requests = new Map([[alice.userId, new Map([[alice.deviceId, oneTimeKeyAlgorithm]])]]);
       const claimed = await Promise.all(Array.from({ length: 1000 }, () => claiming.claim(requests, 0)));
       const names = claimed
         .map(({ one_time_keys }) => one_time_keys[alice.userId]?.[alice.deviceId])
@@ -51,7 +54,7 @@ forEachDatabase((open) => {
         .flatMap((key) => Object.keys(key));
       assert.equal(names.length, 800);
       assert.equal(new Set(names).size, 800);
-      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [oneTimeKeyAlgorithm]: 0 }, unused: [] });
     });
 
     if (open.kind === 'postgres')
@@ -65,7 +68,7 @@ forEachDatabase((open) => {
           new LocalKeyClaims(database, streams, server.keyChanges.keyStream),
           new LocalKeyClaims(other, streams, server.keyChanges.keyStream),
         ];
-        const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+        const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: oneTimeKeyAlgorithm };
         const keys = await Promise.all(Array.from({ length: 240 }, (_, n) => claims[n % 2]!.claim(request)));
         const ids = keys.filter((key) => key !== undefined).map(({ keyId }) => keyId);
         assert.equal(ids.length, 200);
@@ -80,11 +83,11 @@ forEachDatabase((open) => {
       const database = await open.restart(server.server.database);
       const streams = await LocalStreams.open({ database, clock: server.server.clock, log: silentLogger });
       const claims = new LocalKeyClaims(database, streams, server.keyChanges.keyStream);
-      const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+      const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: oneTimeKeyAlgorithm };
       const keysAfterRestart = await Promise.all(Array.from({ length: 6 }, () => claims.claim(request)));
       const names = keysAfterRestart
         .filter((key) => key !== undefined)
-        .map(({ keyId }) => `${curve}:${keyId}`);
+        .map(({ keyId }) => `${oneTimeKeyAlgorithm}:${keyId}`);
       assert.equal(new Set([...first.flatMap((key) => Object.keys(key!)), ...names]).size, 6);
       assert.equal(names.length, 4);
     });
@@ -110,7 +113,7 @@ forEachDatabase((open) => {
       for (let n = 0; n < 9; n++) devices.push(await server.device('alice'));
       for (const device of devices) await upload(device, { one_time_keys: device.client.oneTimeKeys(2) });
       const { transactions } = server.server.database.statistics;
-      const requests = Object.fromEntries(devices.map(({ deviceId }) => [deviceId, curve]));
+      const requests = Object.fromEntries(devices.map(({ deviceId }) => [deviceId, oneTimeKeyAlgorithm]));
       const { body } = await server.call(alice, 'POST', '/keys/claim', {
         one_time_keys: { [alice.userId]: requests },
       });
@@ -127,7 +130,7 @@ forEachDatabase((open) => {
       const claimed = await claim(alice, alice);
       for (let n = 0; n < 2; n++) {
         const { body } = await upload(alice, { one_time_keys });
-        assert.deepEqual(body, { one_time_key_counts: { [curve]: 1 } });
+        assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 1 } });
       }
       const next = await claim(alice, alice);
       assert.notDeepEqual(next, claimed);
@@ -140,7 +143,7 @@ forEachDatabase((open) => {
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2) });
       const answer = await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2, 1) });
       assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual((await upload(alice, {})).body, { one_time_key_counts: { [curve]: 2 } });
+      assert.deepEqual((await upload(alice, {})).body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 2 } });
     });
 
     it('stores keys once when the same upload runs in parallel', async () => {
@@ -148,7 +151,8 @@ forEachDatabase((open) => {
       const alice = await server.user('alice');
       const one_time_keys = alice.client.oneTimeKeys(20);
       const answers = await Promise.all(Array.from({ length: 5 }, () => upload(alice, { one_time_keys })));
-      for (const { body } of answers) assert.deepEqual(body, { one_time_key_counts: { [curve]: 20 } });
+      for (const { body } of answers)
+        assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 20 } });
     });
 
     it('rejects malformed one-time and fallback keys with M_BAD_JSON, and accepts those without a valid signature', async () => {
@@ -180,11 +184,11 @@ forEachDatabase((open) => {
       }
       const two = alice.client.oneTimeKeys(2);
       assert.deepEqual(codeOf(await upload(alice, { fallback_keys: two })), [400, 'M_BAD_JSON']);
-      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [oneTimeKeyAlgorithm]: 0 }, unused: [] });
       for (const keys of [other.oneTimeKeys(1), { 'signed_curve25519:A': { key } }]) {
         assert.equal((await upload(alice, { one_time_keys: keys, fallback_keys: keys })).status, 200);
       }
-      assert.deepEqual((await keyCounts(alice)).counts, { [curve]: 2 });
+      assert.deepEqual((await keyCounts(alice)).counts, { [oneTimeKeyAlgorithm]: 2 });
     });
 
     it('bounds the unclaimed keys of a device and the memory of claimed ones', async () => {

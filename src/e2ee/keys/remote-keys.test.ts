@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeDeps } from '../index.ts';
-import { curve, keyCalls } from './test/key-calls.ts';
+import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const start = async (more?: Partial<E2eeDeps>) => {
@@ -22,7 +22,7 @@ forEachDatabase((open) => {
       const { body } = await query(alice, { '@bob:elsewhere': [], [alice.userId]: [] });
       assert.deepEqual(Object.keys(body['failures'] as object), ['elsewhere']);
       assert.deepEqual(Object.keys(body['device_keys'] as object), [alice.userId]);
-      const one_time_keys = { '@bob:elsewhere': { BOB: curve } };
+      const one_time_keys = { '@bob:elsewhere': { BOB: oneTimeKeyAlgorithm } };
       const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
       assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['elsewhere']);
     });
@@ -70,7 +70,10 @@ forEachDatabase((open) => {
       assert.deepEqual(masters['@bob:elsewhere']!.signatures, {});
       assert.deepEqual(body['self_signing_keys'], {});
       const claimed = await server.call(alice, 'POST', '/keys/claim', {
-        one_time_keys: { '@bob:elsewhere': { BOB: curve }, '@y:broken': { Y: curve } },
+        one_time_keys: {
+          '@bob:elsewhere': { BOB: oneTimeKeyAlgorithm },
+          '@y:broken': { Y: oneTimeKeyAlgorithm },
+        },
       });
       assert.deepEqual(claimed.body['one_time_keys'], {
         '@bob:elsewhere': { BOB: Object.fromEntries(Object.entries(otk).slice(0, 1)) },
@@ -96,7 +99,7 @@ forEachDatabase((open) => {
     assert.equal(Object.keys(failures).length, 1_250);
     assert.equal(failures['s1499.example']?.errcode, 'M_LIMIT_EXCEEDED');
     [most, total] = [0, 0];
-    const one_time_keys = Object.fromEntries(ids.map((userId) => [userId, { A: curve }]));
+    const one_time_keys = Object.fromEntries(ids.map((userId) => [userId, { A: oneTimeKeyAlgorithm }]));
     const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
     assert.ok(total === 250 && most > 1 && most <= 25, `${total} requests, ${most} at a time`);
     assert.equal(Object.keys(claimed.body['failures'] as object).length, 1_250);
@@ -111,7 +114,7 @@ forEachDatabase((open) => {
     for (const one_time_keys of [undefined, { '@a:test': [] }, { '@a:test': { A: 5 } }, { a: {} }]) {
       assert.equal((await server.call(alice, 'POST', '/keys/claim', { one_time_keys })).status, 400);
     }
-    const one_time_keys = { [alice.userId]: { 'A\0': curve, [alice.deviceId]: 'a\0' } };
+    const one_time_keys = { [alice.userId]: { 'A\0': oneTimeKeyAlgorithm, [alice.deviceId]: 'a\0' } };
     const answer = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
     assert.deepEqual(answer.body, { one_time_keys: {}, failures: {} });
   });

@@ -14,7 +14,7 @@ const paths = (path: string) => [`/_proto/client/v3/keys/${path}`, `/_proto/clie
 /** The name of `fallback_keys` before it was part of the specification. */
 const unstableFallbackKeys = 'org.matrix.msc2732.fallback_keys';
 
-/** Milliseconds to wait for other servers by default, and at most. */
+/** Default and maximum time to wait for other servers, in milliseconds. */
 const [defaultTimeout, maxTimeout] = [10_000, 60_000];
 
 /** UTF-8 bytes of a request body: enough for some thousand one-time keys or users. */

@@ -20,7 +20,7 @@ export interface ServerRequestsDeps {
 export class ServerRequests {
   readonly #deps: ServerRequestsDeps;
   readonly #end: number;
-  #left = maxServers;
+  #remainingServers = maxServers;
 
   /** @param timeout milliseconds for all servers together */
   constructor(deps: ServerRequestsDeps, timeout: number) {
@@ -35,7 +35,7 @@ export class ServerRequests {
 
   /** Counts a server before it is asked. @throws MatrixError 429 M_LIMIT_EXCEEDED when these are too many */
   count(): void {
-    if (this.#left-- <= 0) throw limitExceeded(60_000);
+    if (this.#remainingServers-- <= 0) throw limitExceeded(60_000);
   }
 
   /** Sends a request. @throws MatrixError 503 M_UNREACHABLE; 504 after the timeout */

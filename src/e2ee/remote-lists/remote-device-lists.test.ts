@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { RemoteListsFixture } from './test/remote-lists-fixture.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const start = async () => {
@@ -26,7 +26,7 @@ forServerDatabases(import.meta.url, (open) => {
       const first = await query();
       assert.deepEqual(Object.keys(first.devices), ['D0']);
       await fetchesDone();
-      assert.deepEqual(remoteServer.asked, ['query elsewhere', `devices ${bob.userId}`]);
+      assert.deepEqual(remoteServer.requests, ['query elsewhere', `devices ${bob.userId}`]);
       remoteServer.isDown = true;
       const known = await query();
       assert.deepEqual(known.devices['D0']!['unsigned'], { device_display_name: 'D0' });
@@ -36,7 +36,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(known.selfSigning, bob.identity.selfSigningKey());
       assert.deepEqual(known.failures, []);
       assert.deepEqual((await query(bob.userId, ['OTHER'])).devices, {});
-      assert.equal(remoteServer.asked.length, 2);
+      assert.equal(remoteServer.requests.length, 2);
     });
 
     it('sends a list to clients as changed after its fetch when they had queried the server before', async () => {
@@ -64,7 +64,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0']);
       assert.deepEqual(await deviceIds(), ['D0']);
       await fetchesDone();
-      assert.deepEqual(remoteServer.asked, ['query elsewhere', 'query elsewhere']);
+      assert.deepEqual(remoteServer.requests, ['query elsewhere', 'query elsewhere']);
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
@@ -104,7 +104,7 @@ forServerDatabases(import.meta.url, (open) => {
       await server.jobs.settled();
       assert.equal(await server.rows('remote_device_lists'), 1);
       assert.deepEqual(await deviceIds(), ['D0']);
-      assert.deepEqual(remoteServer.asked, []);
+      assert.deepEqual(remoteServer.requests, []);
     });
 
     it('fetches the list of a user who joins an encrypted room', async () => {
@@ -118,7 +118,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
       await setMembership(bob.userId, roomId, 'join');
       await fetchesDone();
-      assert.deepEqual(remoteServer.asked, [`devices ${bob.userId}`]);
+      assert.deepEqual(remoteServer.requests, [`devices ${bob.userId}`]);
       remoteServer.isDown = true;
       assert.deepEqual(await deviceIds(), ['D0']);
     });

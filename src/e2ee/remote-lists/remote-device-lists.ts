@@ -95,7 +95,7 @@ export class RemoteDeviceLists {
   }
 
   /**
-   * Records that clients will get keys of these users from their own server, as their stored lists are not
+   * Records that clients get the keys of these users from the users' own servers, as the stored lists are not
    * current.
    */
   async recordRemoteQuery(userIds: readonly string[]): Promise<void> {
@@ -114,7 +114,7 @@ export class RemoteDeviceLists {
     });
   }
 
-  /** Fetches now what could not be fetched from a server, as it can be reached again. */
+  /** Fetches the stale lists of a server's users at once, as the server can be reached again. */
   serverIsBack(server: string): Promise<void> {
     return this.#resync.fetchNow(server);
   }

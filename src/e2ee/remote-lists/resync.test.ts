@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { RemoteListsFixture } from './test/remote-lists-fixture.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
   const startSharingRoom = async () => {
@@ -30,12 +30,12 @@ forServerDatabases(import.meta.url, (open) => {
         await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate(change as JsonObject));
         assert.deepEqual(await changedSince(since), [bob.userId]);
         await fetchesDone();
-        assert.deepEqual(remoteServer.asked, [`devices ${bob.userId}`]);
+        assert.deepEqual(remoteServer.requests, [`devices ${bob.userId}`]);
         assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
-        assert.equal(remoteServer.asked.length, 1);
+        assert.equal(remoteServer.requests.length, 1);
         await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
         assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
-        assert.equal(remoteServer.asked.length, 1);
+        assert.equal(remoteServer.requests.length, 1);
       });
     }
 
@@ -67,7 +67,7 @@ forServerDatabases(import.meta.url, (open) => {
         server.server.clock.advance(60_000);
       }
       await server.jobs.settled();
-      const { length } = remoteServer.asked;
+      const { length } = remoteServer.requests;
       assert.ok(length >= 3 && length <= 7, `${length} attempts`);
       const [job] = await server.jobs.list({ kind: 'e2ee/fetch-device-list' });
       assert.deepEqual([job?.key, job?.state], [bob.userId, 'waiting']);
@@ -97,9 +97,9 @@ forServerDatabases(import.meta.url, (open) => {
       answer();
       await fetchesDone();
       assert.equal(maxOpen, 1);
-      assert.ok(remoteServer.asked.length <= 3, `${remoteServer.asked.length} requests`);
+      assert.ok(remoteServer.requests.length <= 3, `${remoteServer.requests.length} requests`);
       assert.equal((await deviceIds()).length, 51);
-      assert.ok(remoteServer.asked.length <= 3);
+      assert.ok(remoteServer.requests.length <= 3);
     });
 
     it('fetches a list again when an update arrives during its fetch', async () => {
@@ -112,12 +112,12 @@ forServerDatabases(import.meta.url, (open) => {
         });
       };
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
-      while (remoteServer.asked.length === 0) await new Promise(setImmediate);
+      while (remoteServer.requests.length === 0) await new Promise(setImmediate);
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
       remoteServer.devicesAnswer = undefined;
       answered();
       await fetchesDone();
-      assert.equal(remoteServer.asked.length, 2);
+      assert.equal(remoteServer.requests.length, 2);
       remoteServer.isDown = true;
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
     });
@@ -141,11 +141,11 @@ forServerDatabases(import.meta.url, (open) => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       await lists.fetchIfDeviceMissing(bob.userId, 'D0');
       await fetchesDone();
-      assert.deepEqual(remoteServer.asked, []);
+      assert.deepEqual(remoteServer.requests, []);
       const deviceId = bob.addDevice();
       await lists.fetchIfDeviceMissing(bob.userId, deviceId);
       await fetchesDone();
-      assert.deepEqual(remoteServer.asked, [`devices ${bob.userId}`]);
+      assert.deepEqual(remoteServer.requests, [`devices ${bob.userId}`]);
       assert.deepEqual(await deviceIds(), ['D0', deviceId]);
     });
   });

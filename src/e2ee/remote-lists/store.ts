@@ -5,7 +5,7 @@ import type { RemoteList, RemoteListWithDevices, RemoteSnapshot } from './remote
 
 type Row = E2eeTables['remote_device_lists'];
 
-/** Users in one query, and rows in one statement. */
+/** Maximum number of users in one query, and of rows in one statement. */
 const [chunkSize, rowsPerStatement] = [500, 2_000];
 
 const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as JsonObject));

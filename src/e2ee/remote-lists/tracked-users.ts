@@ -51,8 +51,8 @@ export class TrackedUsers {
   async start(): Promise<void> {
     const { engine, database, jobs, clock } = this.#deps;
     engine.stream.subscribe((fact) => this.#onRoomFact(fact));
-    const order = { kind, key: 'start', payload: null, runAt: clock.now() };
-    await database.transaction((writer) => jobs.schedule(writer, order));
+    const job = { kind, key: 'start', payload: null, runAt: clock.now() };
+    await database.transaction((writer) => jobs.schedule(writer, job));
   }
 
   async settled(): Promise<void> {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
@@ -15,7 +15,7 @@ import { EventsApi } from './events-api.ts';
 const room = '!r/?:a.example';
 const event = '$e/1';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('EventsApi', () => {
     let authority: TestAuthority;
     let federation: TestFederation;

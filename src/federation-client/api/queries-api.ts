@@ -12,15 +12,15 @@ import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
 /**
- * Maximum bytes of a response: with a profile (at most 64 KiB of fields), with an alias and its servers, with
- * lists of rooms.
+ * Maximum bytes of a response with a profile (its fields have at most 64 KiB), with an alias and its servers, and
+ * with a list of rooms.
  */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
-/** Maximum servers in a response for an alias, and maximum rooms in a list or under a space. */
-const [maxNamed, maxRooms] = [10_000, 10_000];
+/** Maximum number of servers in the response for an alias, and of rooms in a room list or a space. */
+const [maxServersInResponse, maxRooms] = [10_000, 10_000];
 
-/** Maximum servers of an alias that are returned to the caller. */
+/** Maximum number of servers of an alias that `alias` returns. */
 const maxServers = 50;
 
 /** The room of an alias. */
@@ -51,7 +51,7 @@ export interface PublicRoomsResponse {
 }
 
 /**
- * Requests on behalf of a waiting user.
+ * Requests while a user waits for the response: profiles, aliases, room lists and spaces.
  * Source: server-server API, "Querying for information", "Published Room Directory", "Spaces".
  */
 export class QueriesApi {
@@ -80,7 +80,7 @@ export class QueriesApi {
     });
     const roomId = answer['room_id'];
     if (!isRoomId(roomId)) throw new MalformedResponse(server, 'room_id is not a room id');
-    const named = new ResponseShape(server, answer).list('servers', maxNamed);
+    const named = new ResponseShape(server, answer).list('servers', maxServersInResponse);
     const servers = new Set(named.filter((name) => typeof name === 'string').filter(isServerName));
     return { roomId, servers: [...servers].slice(0, maxServers) };
   }

@@ -1,4 +1,4 @@
-/** Tables of facts about other servers. */
+/** The table of facts about other servers. */
 export interface DestinationTables {
   destinations: {
     server_name: string;
@@ -9,9 +9,12 @@ export interface DestinationTables {
     failure_since: number | null;
     /** Time of the last attempt; 0 while the server is reachable. */
     retry_last_ts: number;
-    /** Milliseconds of backoff after that. */
+    /** Milliseconds of backoff after `retry_last_ts`. */
     retry_interval: number;
-    /** `documents` or `ecosystem`: the namespace of its paths; null while unknown. */
+    /**
+     * The spelling of paths that the server answers: `documents` (`/_proto`) or `ecosystem` (`/_matrix`); null while
+     * unknown.
+     */
     spelling: string | null;
   };
 }

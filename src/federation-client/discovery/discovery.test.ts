@@ -112,7 +112,7 @@ describe('Discovery', () => {
       'example.org',
       'example.org:443',
     ]);
-    assert.deepEqual([...asked, ...resolver.asked], []);
+    assert.deepEqual([...asked, ...resolver.lookedUpNames], []);
   });
 
   it('follows a delegation to an IP address or an explicit port (steps 3.1 and 3.2)', async () => {
@@ -121,7 +121,7 @@ describe('Discovery', () => {
     assert.deepEqual(asked, ['example.org/.well-known/matrix/server']);
     delegateTo('far.example:443');
     assert.deepEqual(await endpoint('other.example'), ['far.example', 443, 'far.example', 'far.example:443']);
-    assert.deepEqual(resolver.asked, []);
+    assert.deepEqual(resolver.lookedUpNames, []);
   });
 
   it('looks up SRV records of the delegated name (steps 3.3 to 3.5)', async () => {
@@ -186,7 +186,7 @@ describe('Discovery', () => {
     }
   });
 
-  it('follows redirects, and after a 404 asks in the other namespace', async () => {
+  it('follows redirects, and requests /.well-known/proto/server after a 404 of /.well-known/matrix/server', async () => {
     answer = (path) =>
       path === '/moved'
         ? { body: '{"m.server": "far.example:1"}' }

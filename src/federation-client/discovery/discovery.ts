@@ -20,7 +20,7 @@ interface CachedEndpoints {
 
 export interface DiscoveryDeps {
   readonly caches: CacheRegistry;
-  readonly wellKnown: WellKnown;
+  readonly wellKnown: Pick<WellKnown, 'delegateOf'>;
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -1,6 +1,6 @@
 import { parseServerName, type ServerNameParts } from '../../protocol/index.ts';
 
-/** Where requests for a server go, and the name that its certificate must be valid for. */
+/** The address to which requests for a server go, and the name that its certificate must be valid for. */
 export interface Endpoint {
   /** Host name or address to connect to. */
   readonly host: string;

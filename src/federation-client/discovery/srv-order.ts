@@ -1,19 +1,19 @@
 import type { SrvRecord } from '../../kernel/outbound/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
 
-/** Returns the targets in the order in which to try them. Source: RFC 2782, "Priority" and "Weight". */
+/** Returns the records in the order in which their targets are tried. Source: RFC 2782, "Priority" and "Weight". */
 export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const byPriority = Map.groupBy(records, ({ priority }) => priority);
   return [...byPriority.keys()]
     .sort((a, b) => a - b)
-    .flatMap((priority) => shuffle(byPriority.get(priority)!, randomness));
+    .flatMap((priority) => drawByWeight(byPriority.get(priority)!, randomness));
 }
 
 /**
- * Draws targets one after the other, with chances proportional to their weights; targets of weight 0 have a
- * very small chance.
+ * Draws the records of one priority in a random order: the chance to be next is proportional to the weight, and
+ * very small for weight 0.
  */
-function shuffle(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
+function drawByWeight(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const left = records.toSorted((a, b) => a.weight - b.weight);
   const drawn: SrvRecord[] = [];
   while (left.length > 1) {

@@ -78,7 +78,7 @@ export class WellKnown {
     return this.#afterFailure(before);
   }
 
-  /** Asks in the ecosystem's namespace first, and after a 404 in that of the documents. */
+  /** Requests `/.well-known/matrix/server` first, and after a 404 `/.well-known/proto/server`. */
   async #fetch(host: string): Promise<OutboundResponse> {
     const [first, second] = spellingsToTry(undefined).map((spelling) => {
       const url = new URL(`https://${host}${spell('/.well-known/proto/server', spelling)}`);

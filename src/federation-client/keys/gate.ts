@@ -1,18 +1,18 @@
-/** Limits how many tasks run and how many wait. */
+/** Limits the number of tasks that run at the same time, and of those that wait. */
 export class Gate {
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  constructor(width: number, maxWaiting: number) {
-    this.#maxRunning = width;
+  constructor(maxRunning: number, maxWaiting: number) {
+    this.#maxRunning = maxRunning;
     this.#maxWaiting = maxWaiting;
   }
 
   /**
-   * Runs `work` when a slot is free, in the order of the calls; returns `undefined` at once when too many
-   * wait.
+   * Runs `work` when a slot is free, in the order of the calls.
+   * @returns its result; `undefined` at once when the maximum number of tasks wait already
    */
   async pass<T>(work: () => Promise<T>): Promise<T | undefined> {
     if (this.#running < this.#maxRunning) this.#running++;

@@ -44,7 +44,10 @@ interface Pause {
   readonly until: number;
   /** Milliseconds. */
   readonly length: number;
-  /** The start of a time of `minPause`, and the responses with wanted keys since then. */
+  /**
+   * Start of a period of `minPause`, in milliseconds since the epoch, and the number of responses with wanted
+   * keys in it.
+   */
   readonly since: number;
   readonly helpful: number;
 }
@@ -55,7 +58,10 @@ interface Pause {
  */
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
+  /** Running requests by server. */
   readonly #asking = new LoadOnce<string, KeyResponse | undefined>();
+  /** Callers that wait for a slot or a response, by purpose and server: a request does not wait behind events. */
+  readonly #waiting = new LoadOnce<string, KeyResponse | undefined>();
   readonly #pauses: Cache<string, Pause>;
   /** When notaries may be asked again for a key, in milliseconds since the epoch. */
   readonly #missing: Cache<string, number>;
@@ -67,7 +73,7 @@ export class KeyFetcher {
 
   constructor(deps: KeyFetcherDeps) {
     this.#deps = deps;
-    // Fixed: they protect other servers from requests.
+    // Fixed, because the pauses protect other servers from requests.
     this.#pauses = deps.caches.create('key_request_pauses', { size: maxRemembered, fixed: true });
     this.#missing = deps.caches.create('keys_that_notaries_lack', {
       size: maxRemembered,
@@ -99,17 +105,21 @@ export class KeyFetcher {
     return left.flat();
   }
 
-  /** Concurrent callers share one request. */
+  /** Concurrent callers share one request. Each purpose waits for a slot of its own gate. */
   #askOwner(
     serverName: string,
     wantedKeys: readonly WantedKey[],
     purpose: KeyPurpose,
   ): Promise<KeyResponse | undefined> {
-    const running = this.#asking.get(serverName);
-    if (running !== undefined) return running;
+    const key = `${purpose} ${serverName}`;
+    const shared = this.#asking.get(serverName) ?? this.#waiting.get(key);
+    if (shared !== undefined) return shared;
+    const ask = async () =>
+      this.#isPaused(serverName)
+        ? undefined
+        : this.#asking.run(serverName, () => this.#fetchFromOwner(serverName, wantedKeys));
     if (this.#isPaused(serverName)) return Promise.resolve(undefined);
-    const gate = this.#gates[purpose];
-    return this.#asking.run(serverName, () => gate.pass(() => this.#fetchFromOwner(serverName, wantedKeys)));
+    return this.#waiting.run(key, () => this.#gates[purpose].pass(ask));
   }
 
   async #fetchFromOwner(

@@ -39,7 +39,7 @@ describe('readKeyResponse', () => {
     );
   });
 
-  it('limits the validity to a week', () => {
+  it('limits the validity of keys to a week', () => {
     const { keys } = readKeyResponse(signed({ valid_until_ts: now * 2 }), now)!;
     assert.equal(keys.get('ed25519:one')?.validUntilTs, now + week);
   });

@@ -25,6 +25,9 @@ const maxValidity = 7 * 24 * 60 * 60 * 1000;
 /** Maximum keys in one response; servers have a handful. */
 const maxKeys = 200;
 
+/** Maximum bytes of a response as canonical JSON; those of most servers have less than 1 KiB. */
+export const maxResponseBytes = 32 * 1024;
+
 /**
  * Reads a response and verifies that it is signed with one of the current keys it contains.
  * Source: server-server API, "Publishing Keys".
@@ -48,7 +51,9 @@ export function readKeyResponse(
   );
   if (current.size + old.size > maxKeys) return undefined;
   if (!verifyJson(json, serverName, (keyId) => current.get(keyId)?.key)) return undefined;
-  return { serverName, keys: new Map([...old, ...current]), text: canonicalJson(json, 'as written') };
+  const text = canonicalJson(json, 'as written');
+  if (Buffer.byteLength(text) > maxResponseBytes) return undefined;
+  return { serverName, keys: new Map([...old, ...current]), text };
 }
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;

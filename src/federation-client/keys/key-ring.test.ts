@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
@@ -15,6 +15,7 @@ import { openTestFederation } from '../../../test/support/other-servers/federati
 import type { Database } from '../../kernel/database/index.ts';
 import { type JsonObject, type SigningKey, signJson } from '../../protocol/index.ts';
 import type { FederationClientConfig } from '../config.ts';
+import type { KeyTables } from './tables.ts';
 
 const hour = 3_600_000;
 const [ownKey, aKey, oldKey, notaryKey, strangersKey] = ['own', 'a', 'old', 'n', 's'].map((name) =>
@@ -23,7 +24,7 @@ const [ownKey, aKey, oldKey, notaryKey, strangersKey] = ['own', 'a', 'old', 'n',
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('KeyRing', () => {
     const opened: { close(): Promise<void> }[] = [];
     let authority: TestAuthority;
@@ -119,6 +120,27 @@ forEachDatabase((open) => {
       const second = await here({}, first.database);
       assert.equal((await second.keys.find(wanted, 'events'))?.validUntilTs, a.validUntil);
       assert.equal(a.asked, 1);
+    });
+
+    it('marks a key as needed for events once, and keeps the mark when the key is fetched again', async () => {
+      const a = await owner();
+      const { keys, clock, database } = await here();
+      const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      const marks = async () => {
+        const rows = await database.reader<KeyTables>().selectFrom('server_keys').selectAll().execute();
+        return Object.fromEntries(rows.map((row) => [row.key_id, row.for_events]));
+      };
+      await keys.find(wanted, 'request');
+      assert.deepEqual(await marks(), { [aKey.keyId]: 0, [oldKey.keyId]: 0 });
+      await keys.findAll([wanted]);
+      assert.deepEqual(await marks(), { [aKey.keyId]: 1, [oldKey.keyId]: 0 });
+      const { batches } = database.statistics;
+      await keys.findAll([wanted]);
+      clock.advance(25 * hour);
+      a.validUntil += 48 * hour;
+      await keys.findAll([{ ...wanted, validUntil: clock.now() }]);
+      assert.deepEqual([await marks(), a.asked], [{ [aKey.keyId]: 1, [oldKey.keyId]: 0 }, 2]);
+      assert.equal(database.statistics.batches, batches);
     });
 
     it('fetches a key again when it expires before the wanted time', async () => {
@@ -247,11 +269,58 @@ forEachDatabase((open) => {
       assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, a.validUntil);
       const late = await here();
       a.validUntil = late.clock.now() - hour;
-      const [text] = await late.keys.responsesOf(a.name, [], late.clock.now());
+      await late.keys.refresh(a.name, [], late.clock.now());
+      const [text] = await late.keys.responsesOf(a.name, []);
       assert.equal((JSON.parse(text!) as JsonObject)['valid_until_ts'], a.validUntil);
     });
 
-    it('asks the owner first and notaries afterwards', async () => {
+    it('stores a response with many keys once, and bounds the stored keys and responses of a server', async () => {
+      const names = (round: number) =>
+        Array.from({ length: 190 }, (_, index) => `ed25519:r${round}_${index}`);
+      let round = 0;
+      let padding = 12_000;
+      const name = await serve('a.example', (_request, response) => {
+        const old = names(round).map((keyId) => [keyId, { key: oldKey.publicKey.base64, expired_ts: 5 }]);
+        const content = {
+          server_name: name,
+          verify_keys: { [aKey.keyId]: { key: aKey.publicKey.base64 } },
+          old_verify_keys: Object.fromEntries(old),
+          valid_until_ts: 1_700_000_000_000 + 24 * hour,
+          padding: '.'.repeat(padding),
+        };
+        answer(response, signJson(content, name, aKey));
+      });
+      const { keys, clock, database } = await here();
+      const stored = async () => {
+        const tables = database.reader<KeyTables>();
+        const texts = await tables.selectFrom('server_key_responses').select('text').execute();
+        const rows = await tables.selectFrom('server_keys').selectAll().execute();
+        const rowBytes = JSON.stringify(rows).length;
+        return { texts, rows, bytes: texts.reduce((sum, { text }) => sum + text.length, rowBytes) };
+      };
+      const fetch = async () => {
+        clock.advance(10_000);
+        await keys.find({ serverName: name, keyId: names(round)[0]!, validUntil: 0 }, 'request');
+      };
+      await fetch();
+      const first = await stored();
+      assert.deepEqual([first.texts.length, first.rows.length], [1, 191]);
+      assert.ok(first.bytes < 100_000, String(first.bytes));
+      for (round = 1; round < 8; round++) await fetch();
+      const { texts, rows, bytes } = await stored();
+      assert.deepEqual([texts.length, rows.length], [4, 1_000]);
+      assert.ok(bytes < 500_000, String(bytes));
+      const served = await keys.responsesOf(name, []);
+      assert.equal(served.length, 4);
+      // Keys whose response was deleted stay known.
+      assert.equal(rows.filter(({ key_id: keyId }) => keyId.startsWith('ed25519:r0_')).length, 190);
+
+      padding = 20_000;
+      await fetch();
+      assert.ok((await keys.responsesOf(name, [])).every((text) => text.length < 32_768));
+    });
+
+    it('asks the owner of a key first, and notaries afterwards', async () => {
       const a = await owner();
       const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };

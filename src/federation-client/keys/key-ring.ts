@@ -8,7 +8,16 @@ import type { KeyServer } from './fetch-keys.ts';
 import { KeyFetcher, type KeyPurpose } from './key-fetcher.ts';
 import type { KeyResponse } from './key-response.ts';
 import type { OwnKeys } from './own-keys.ts';
-import { readKey, readResponses, type StoredResponse, saveResponse } from './store.ts';
+import {
+  type KeyInResponse,
+  markForEvents,
+  readKey,
+  readKeysInResponses,
+  readTexts,
+  type StoredKey,
+  saveResponse,
+} from './store.ts';
+import { StoredKeysBound } from './stored-keys-bound.ts';
 import type { KeyTables } from './tables.ts';
 import { anyKey, satisfies, type WantedKey } from './wanted-key.ts';
 
@@ -30,7 +39,8 @@ const cacheSize = 20_000;
 export class KeyRing {
   readonly #deps: KeyRingDeps;
   /** `null` for keys that are not in the database. */
-  readonly #known: Cache<string, ServerKey | null>;
+  readonly #known: Cache<string, StoredKey | null>;
+  readonly #bound: StoredKeysBound;
   readonly #fetcher: KeyFetcher;
 
   constructor(deps: KeyRingDeps) {
@@ -40,6 +50,7 @@ export class KeyRing {
       maxBytes: 4 * MiB,
       sizeOf: () => 200,
     });
+    this.#bound = new StoredKeysBound(deps.database);
     this.#fetcher = new KeyFetcher({
       ...deps,
       notaries: deps.keyServers.filter(({ server_name }) => server_name !== deps.own.serverName),
@@ -60,7 +71,7 @@ export class KeyRing {
 
   /** Finds many keys and fetches missing ones together. Used for events: see `isSignedByServer`. */
   async findAll(wantedKeys: readonly WantedKey[]): Promise<ServerKeyLookup> {
-    const found = new Map<string, ServerKey | undefined>();
+    const found = new Map<string, (ServerKey & Partial<StoredKey>) | undefined>();
     const readAll = async () => {
       for (const wanted of wantedKeys) found.set(nameOf(wanted), await this.#read(wanted));
     };
@@ -73,40 +84,71 @@ export class KeyRing {
       await this.#fetcher.fetch(missing, 'events');
       await readAll();
     }
+    await this.#markForEvents(
+      wantedKeys.filter((wanted) => found.get(nameOf(wanted))?.isForEvents === false),
+    );
     return (serverName, keyId) => found.get(nameOf({ serverName, keyId }));
   }
 
   /**
-   * Returns the published keys of a server, as signed by it, for answering as a notary. Asks the server again
-   * when a requested key is unknown or the stored response is old.
+   * Asks a server for its keys, to answer as a notary, when a requested key is unknown or the stored response is old.
    * @param wantedKeys the requested keys; an empty list means all
    * @param validUntil required validity when all keys are requested, in milliseconds since the epoch
    */
-  async responsesOf(
+  async refresh(
     serverName: string,
     wantedKeys: readonly Pick<WantedKey, 'keyId' | 'validUntil'>[],
     validUntil: number,
-  ): Promise<readonly string[]> {
+  ): Promise<void> {
     const { database, clock } = this.#deps;
-    const read = () => readResponses(database.reader<KeyTables>(), serverName);
-    let kept = await read();
-    const keyIds = new Set(wantedKeys.map(({ keyId }) => keyId));
-    const asked = () => kept.filter(({ keyId }) => keyIds.size === 0 || keyIds.has(keyId));
+    const stored = await readKeysInResponses(database.reader<KeyTables>(), serverName);
     const isKnown = ({ keyId, validUntil: until }: Pick<WantedKey, 'keyId' | 'validUntil'>) =>
-      kept.some((one) => (keyId === anyKey || one.keyId === keyId) && isFresh(one, until, clock.now()));
+      stored.some((one) => (keyId === anyKey || one.keyId === keyId) && isFresh(one, until, clock.now()));
     const wanted = wantedKeys.length > 0 ? wantedKeys : [{ keyId: anyKey, validUntil }];
     const missing = wanted.filter((one) => !isKnown(one));
-    if (missing.length > 0) {
-      const ofServer = missing.map((one) => ({ ...one, serverName }));
-      await this.#fetcher.fetch(ofServer, 'notary');
-      kept = await read();
-    }
-    // Without any requested key, return the other keys of the server.
-    const responses = asked().length > 0 ? asked() : kept.slice(0, 1);
-    return [...new Set(responses.map(({ text }) => text))];
+    if (missing.length === 0) return;
+    await this.#fetcher.fetch(
+      missing.map((one) => ({ ...one, serverName })),
+      'notary',
+    );
   }
 
-  async #read({ serverName, keyId }: Omit<WantedKey, 'validUntil'>): Promise<ServerKey | undefined> {
+  /**
+   * Returns the stored responses of a server with its keys, as signed by it; some KiB, at most `maxResponses` of
+   * `maxResponseBytes`.
+   * @param keyIds the requested keys; an empty list means all
+   */
+  async responsesOf(serverName: string, keyIds: readonly string[]): Promise<readonly string[]> {
+    const reader = this.#deps.database.reader<KeyTables>();
+    const stored = await readKeysInResponses(reader, serverName);
+    const requested = new Set(keyIds);
+    const found = stored.filter(({ keyId }) => requested.size === 0 || requested.has(keyId));
+    // Without any requested key, return the other keys of the server.
+    const chosen = found.length > 0 ? found : stored.slice(0, 1);
+    return readTexts(reader, serverName, [...new Set(chosen.map(({ responseId }) => responseId))]);
+  }
+
+  /** Protects keys that are used for events from deletion. A failure is only logged, because the keys are known. */
+  async #markForEvents(keys: readonly WantedKey[]): Promise<void> {
+    if (keys.length === 0) return;
+    const { database, log } = this.#deps;
+    try {
+      const rows = keys.map(({ serverName, keyId }) => [serverName, keyId]);
+      await database.batch([{ sql: markForEvents, rows }]);
+    } catch (error) {
+      log.warn({ err: error }, 'The keys of servers could not be marked as used for events');
+      return;
+    }
+    for (const wanted of keys) {
+      const known = this.#known.peek(nameOf(wanted));
+      if (known) this.#known.set(nameOf(wanted), { ...known, isForEvents: true });
+    }
+  }
+
+  async #read({
+    serverName,
+    keyId,
+  }: Omit<WantedKey, 'validUntil'>): Promise<(ServerKey & Partial<StoredKey>) | undefined> {
     const { own, database } = this.#deps;
     if (serverName === own.serverName) return own.find(keyId);
     const key = await this.#known.getOrLoad(
@@ -117,11 +159,19 @@ export class KeyRing {
   }
 
   async #save(response: KeyResponse, isFromOwner: boolean): Promise<void> {
-    const { database, clock } = this.#deps;
+    const { database, clock, log } = this.#deps;
     const taken = await database.transaction<KeyTables, ReadonlyMap<string, ServerKey>>((writer) =>
       saveResponse(writer, response, isFromOwner, clock.now()),
     );
-    for (const [keyId, key] of taken) this.#known.set(nameOf({ ...response, keyId }), key);
+    for (const [keyId, key] of taken) {
+      const name = nameOf({ ...response, keyId });
+      this.#known.set(name, { ...key, isForEvents: this.#known.peek(name)?.isForEvents ?? false });
+    }
+    try {
+      await this.#bound.added(taken.size, taken.size > 0 ? response.text.length : 0);
+    } catch (error) {
+      log.warn({ err: error }, 'The oldest stored keys of other servers could not be deleted');
+    }
   }
 }
 
@@ -133,7 +183,7 @@ const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serv
  * /_matrix/key/v2/server`.
  */
 function isFresh(
-  { validUntilTs, fetchedTs, isRetired }: StoredResponse,
+  { validUntilTs, fetchedTs, isRetired }: KeyInResponse,
   validUntil: number,
   now: number,
 ): boolean {

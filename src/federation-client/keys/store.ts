@@ -1,95 +1,203 @@
+import { hash } from 'node:crypto';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import { type ServerKey, VerifyKey } from '../../protocol/index.ts';
 import type { KeyResponse } from './key-response.ts';
 import type { KeyTables } from './tables.ts';
 
-/** A stored response with the keys of another server, for answering as a notary. */
-export interface StoredResponse {
+/** A key whose stored response a notary passes on. */
+export interface KeyInResponse {
   readonly keyId: string;
-  readonly text: string;
+  readonly responseId: string;
   readonly validUntilTs: number;
   readonly fetchedTs: number;
   readonly isRetired: boolean;
+}
+
+/** Maximum number of stored keys of one server; further keys are not stored. */
+const maxKeys = 1_000;
+
+/** Maximum number of stored responses of one server; the oldest texts are deleted, and their keys stay. */
+const maxResponses = 4;
+
+/** A stored key. */
+export interface StoredKey extends ServerKey {
+  /** Whether it was needed to verify events. */
+  readonly isForEvents: boolean;
 }
 
 export async function readKey(
   reader: Reader<KeyTables>,
   serverName: string,
   keyId: string,
-): Promise<ServerKey | undefined> {
+): Promise<StoredKey | undefined> {
   const row = await reader
     .selectFrom('server_keys')
-    .select(['public_key', 'valid_until_ts', 'expired_ts'])
+    .select(['public_key', 'valid_until_ts', 'expired_ts', 'for_events'])
     .where('server_name', '=', serverName)
     .where('key_id', '=', keyId)
     .executeTakeFirst();
   const key = row && VerifyKey.fromBase64(row.public_key);
   if (!row || !key) return undefined;
-  return { key, validUntilTs: row.valid_until_ts, expiredTs: row.expired_ts ?? undefined };
+  return {
+    key,
+    validUntilTs: row.valid_until_ts,
+    expiredTs: row.expired_ts ?? undefined,
+    isForEvents: row.for_events === 1,
+  };
 }
 
-/** Reads the stored responses of a server, newest first. */
-export async function readResponses(
+/** The statement that marks keys as needed to verify events. Each row: server name, key id. */
+export const markForEvents = 'update server_keys set for_events = 1 where server_name = ? and key_id = ?';
+
+/** Reads the keys of a server whose responses are stored, newest first; without the texts, which can be long. */
+export async function readKeysInResponses(
   reader: Reader<KeyTables>,
   serverName: string,
-): Promise<readonly StoredResponse[]> {
+): Promise<readonly KeyInResponse[]> {
   const rows = await reader
     .selectFrom('server_keys')
-    .select(['key_id', 'response', 'valid_until_ts', 'expired_ts', 'fetched_ts'])
-    .where('server_name', '=', serverName)
-    .orderBy('fetched_ts', 'desc')
-    .orderBy('key_id')
-    .limit(maxRows)
+    .innerJoin('server_key_responses', (join) =>
+      join
+        .onRef('server_key_responses.server_name', '=', 'server_keys.server_name')
+        .onRef('server_key_responses.response_id', '=', 'server_keys.response_id'),
+    )
+    .select([
+      'server_keys.key_id as keyId',
+      'server_keys.response_id as responseId',
+      'server_keys.valid_until_ts as validUntilTs',
+      'server_keys.fetched_ts as fetchedTs',
+      'server_keys.expired_ts as expiredTs',
+    ])
+    .where('server_keys.server_name', '=', serverName)
+    .orderBy('server_keys.fetched_ts', 'desc')
+    .orderBy('server_keys.key_id')
+    .limit(maxKeys)
     .execute();
-  return rows.map((row) => ({
-    keyId: row.key_id,
-    text: row.response,
-    validUntilTs: row.valid_until_ts,
-    fetchedTs: row.fetched_ts,
-    isRetired: row.expired_ts !== null,
-  }));
+  return rows.map(({ expiredTs, ...row }) => ({ ...row, isRetired: expiredTs !== null }));
 }
 
-/** Maximum stored keys of one server; further keys are not stored. */
-const maxRows = 1_000;
+/** Reads the texts of stored responses of a server, newest first. At most `maxResponses` of `maxResponseBytes` are stored. */
+export async function readTexts(
+  reader: Reader<KeyTables>,
+  serverName: string,
+  responseIds: readonly string[],
+): Promise<readonly string[]> {
+  if (responseIds.length === 0) return [];
+  const rows = await reader
+    .selectFrom('server_key_responses')
+    .select('text')
+    .where('server_name', '=', serverName)
+    .where('response_id', 'in', responseIds)
+    .orderBy('fetched_ts', 'desc')
+    .orderBy('response_id')
+    .execute();
+  return rows.map(({ text }) => text);
+}
 
 /**
- * Stores the keys of a response. A response of the owner replaces stored keys. A response of a notary
- * replaces only keys that are not valid for longer, since notaries may serve old responses. The same holds
- * for an owner whose response has already expired.
+ * Stores the keys of a response. A response of the owner replaces the stored keys with the same ids. A response of a
+ * notary may be old, so it does not replace a stored key whose validity ends later; neither does a response of the
+ * owner that has already expired.
  * @returns the stored keys
  */
 export async function saveResponse(
   writer: Writer<KeyTables>,
-  { serverName, keys, text }: KeyResponse,
+  response: KeyResponse,
   isFromOwner: boolean,
   fetchedTs: number,
 ): Promise<ReadonlyMap<string, ServerKey>> {
+  const { serverName, keys } = response;
   const rows = await writer
     .selectFrom('server_keys')
-    .select(['key_id', 'valid_until_ts'])
+    .select(['key_id', 'valid_until_ts', 'response_id'])
     .where('server_name', '=', serverName)
-    .limit(maxRows + 1)
     .execute();
-  const known = new Map(rows.map((row) => [row.key_id, row.valid_until_ts]));
-  const taken = [...keys].filter(([keyId, { validUntilTs }]) => {
-    const before = known.get(keyId);
-    if (before === undefined) return known.size < maxRows;
-    return (isFromOwner && validUntilTs >= fetchedTs) || before <= validUntilTs;
-  });
-  for (const [keyId, { key, validUntilTs, expiredTs }] of taken) {
-    const values = {
-      public_key: key.base64,
-      valid_until_ts: validUntilTs,
-      expired_ts: expiredTs ?? null,
-      fetched_ts: fetchedTs,
-      response: text,
-    };
-    await writer
-      .insertInto('server_keys')
-      .values({ server_name: serverName, key_id: keyId, ...values })
-      .onConflict((conflict) => conflict.columns(['server_name', 'key_id']).doUpdateSet(values))
-      .execute();
+  const known = new Map(rows.map((row) => [row.key_id, row]));
+  let count = known.size;
+  const taken = new Map<string, ServerKey>();
+  for (const [keyId, key] of keys) {
+    const before = known.get(keyId)?.valid_until_ts;
+    const isTaken =
+      before === undefined
+        ? count++ < maxKeys
+        : (isFromOwner && key.validUntilTs >= fetchedTs) || before <= key.validUntilTs;
+    if (isTaken) taken.set(keyId, key);
   }
-  return new Map(taken);
+  if (taken.size === 0) return taken;
+  const responseId = await insertResponse(writer, response, fetchedTs);
+  await insertKeys(writer, serverName, taken, { response_id: responseId, fetched_ts: fetchedTs });
+  if (rows.length > 0) {
+    const left = rows.filter(({ key_id }) => !taken.has(key_id)).map(({ response_id }) => response_id);
+    await deleteOldResponses(writer, serverName, new Set([responseId, ...left]));
+  }
+  return taken;
+}
+
+/** Stores the text of a response once, however many keys it has. @returns its id */
+async function insertResponse(
+  writer: Writer<KeyTables>,
+  { serverName, text }: KeyResponse,
+  fetchedTs: number,
+): Promise<string> {
+  const responseId = hash('sha256', text, 'base64url');
+  await writer
+    .insertInto('server_key_responses')
+    .values({ server_name: serverName, response_id: responseId, text, fetched_ts: fetchedTs })
+    .onConflict((conflict) =>
+      conflict.columns(['server_name', 'response_id']).doUpdateSet({ fetched_ts: fetchedTs }),
+    )
+    .execute();
+  return responseId;
+}
+
+async function insertKeys(
+  writer: Writer<KeyTables>,
+  serverName: string,
+  keys: ReadonlyMap<string, ServerKey>,
+  source: { readonly response_id: string; readonly fetched_ts: number },
+): Promise<void> {
+  const rows = [...keys].map(([keyId, { key, validUntilTs, expiredTs }]) => ({
+    server_name: serverName,
+    key_id: keyId,
+    public_key: key.base64,
+    valid_until_ts: validUntilTs,
+    expired_ts: expiredTs ?? null,
+    ...source,
+  }));
+  await writer
+    .insertInto('server_keys')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(['server_name', 'key_id']).doUpdateSet(({ ref }) => ({
+        public_key: ref('excluded.public_key'),
+        valid_until_ts: ref('excluded.valid_until_ts'),
+        expired_ts: ref('excluded.expired_ts'),
+        fetched_ts: ref('excluded.fetched_ts'),
+        response_id: ref('excluded.response_id'),
+      })),
+    )
+    .execute();
+}
+
+/** Deletes the responses whose keys have all been replaced, and the oldest ones beyond `maxResponses`. */
+async function deleteOldResponses(
+  writer: Writer<KeyTables>,
+  serverName: string,
+  inUse: ReadonlySet<string>,
+): Promise<void> {
+  const stored = await writer
+    .selectFrom('server_key_responses')
+    .select('response_id as id')
+    .where('server_name', '=', serverName)
+    .orderBy('fetched_ts', 'desc')
+    .orderBy('response_id')
+    .execute();
+  const kept = new Set(stored.filter(({ id }) => inUse.has(id)).slice(0, maxResponses));
+  const old = stored.filter((response) => !kept.has(response)).map(({ id }) => id);
+  if (old.length === 0) return;
+  await writer
+    .deleteFrom('server_key_responses')
+    .where('server_name', '=', serverName)
+    .where('response_id', 'in', old)
+    .execute();
 }

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely';
+
 /** Tables of the keys of other servers. */
 export interface KeyTables {
   server_keys: {
@@ -11,7 +13,18 @@ export interface KeyTables {
     /** When the server retired the key. */
     expired_ts: number | null;
     fetched_ts: number;
-    /** The newest response of the server that contains this key, as signed. Notaries pass it on. */
-    response: string;
+    /** The newest response that contains this key. Its text may be deleted: see `maxResponses`. */
+    response_id: string;
+    /** 1 when the key was needed to verify events; such keys are deleted last. */
+    for_events: Generated<number>;
+  };
+  /** Responses of servers with their keys, which notaries pass on; a response with many keys is stored once. */
+  server_key_responses: {
+    server_name: string;
+    /** Digest of the text; for responses from before this table, the id of one of their keys. */
+    response_id: string;
+    /** Canonical JSON as signed by the server. */
+    text: string;
+    fetched_ts: number;
   };
 }

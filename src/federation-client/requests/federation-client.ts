@@ -32,6 +32,17 @@ export interface FederationClientDeps {
   readonly randomness: Randomness;
   readonly signer: { readonly serverName: string; readonly key: SigningKey };
   readonly options: FederationClientConfig['federation'];
+  /** Absent where tracing is disabled. */
+  readonly tracing?: OutboundTracing | undefined;
+}
+
+/** Records requests to other servers; declared here, supplied where traces are enabled. */
+export interface OutboundTracing {
+  /** Sends a request by calling `send` with the headers that carry the trace context. */
+  sendToServer<T>(
+    request: Pick<FederationRequest, 'destination' | 'method' | 'path'>,
+    send: (headers: Readonly<Record<string, string>>) => Promise<T>,
+  ): Promise<T>;
 }
 
 /** Default maximum bytes of a response; maximum bytes of an error response. */
@@ -88,7 +99,7 @@ export class FederationClient {
     const begunAt = clock.now();
     for (let retry = 0; ; retry++) {
       try {
-        const answer = await this.#attempt(request, send);
+        const answer = await this.#tracedAttempt(request, send);
         await destinations.recordSuccess(destination);
         return answer;
       } catch (error) {
@@ -139,6 +150,16 @@ export class FederationClient {
       error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServerFault);
     if (!isUnwell) await destinations.recordSuccess(request.destination);
     else if (!request.ignoreBackoff) await destinations.recordFailure(request.destination, begunAt);
+  }
+
+  #tracedAttempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
+    const { tracing } = this.#deps;
+    if (!tracing) return this.#attempt(request, send);
+    return tracing.sendToServer(request, (added) =>
+      this.#attempt(request, (target, signed) =>
+        send(target, { ...signed, headers: { ...signed.headers, ...added } }),
+      ),
+    );
   }
 
   /** Makes one attempt, in each namespace that the server may use. */

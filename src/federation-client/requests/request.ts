@@ -5,7 +5,7 @@ import type { RetryMode } from './retry-delay.ts';
 export interface FederationRequest {
   readonly destination: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path in the documents' namespace, with encoded parameters: see `federationPath`. */
+  /** Path below `/_proto`, with encoded parameters: see `federationPath`. */
   readonly path: string;
   readonly query?: Query;
   readonly body?: JsonObject;

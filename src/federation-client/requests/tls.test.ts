@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { TlsOptions } from 'node:tls';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
 import { makeTestAuthority } from '../../../test/support/network/test-authority.ts';
 import type { FederationClientConfig } from '../config.ts';
 import { get, json, type Listener, RequestsUnderTest } from './test/requests-under-test.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('FederationClient over TLS', () => {
     let test: RequestsUnderTest;
     before(() => {

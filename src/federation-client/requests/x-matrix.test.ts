@@ -9,8 +9,8 @@ import { formatXMatrix, parseXMatrix } from './x-matrix.ts';
 
 const whole = { origin: 'a.example:8448', destination: 'b.example', key: 'ed25519:k', signature: 'ab+/' };
 
-describe('X-Matrix header', () => {
-  it('is formatted so that older servers accept it', () => {
+describe('formatXMatrix and parseXMatrix', () => {
+  it('formats the header so that older servers accept it', () => {
     assert.equal(
       formatXMatrix(whole),
       'X-Matrix origin="a.example:8448",destination="b.example",key="ed25519:k",sig="ab+/"',
@@ -21,7 +21,7 @@ describe('X-Matrix header', () => {
     );
   });
 
-  it('is parsed in every allowed form', () => {
+  it('parses every allowed form of the header', () => {
     for (const header of [
       formatXMatrix(whole),
       'X-Matrix origin=a.example:8448,destination=b.example,key=ed25519:k,sig="ab+/"',
@@ -35,7 +35,7 @@ describe('X-Matrix header', () => {
     assert.equal(parseXMatrix('X-Matrix origin=a,key=k,sig=s')?.destination, undefined);
   });
 
-  it('is rejected when malformed', () => {
+  it('rejects a malformed header', () => {
     for (const header of [
       '',
       'Bearer abc',
@@ -55,7 +55,7 @@ describe('X-Matrix header', () => {
     }
   });
 
-  it('is parsed as it was formatted (property)', () => {
+  it('parses a formatted header into the values that it was made from (property)', () => {
     const value = fc.stringMatching(/^[A-Za-z0-9.:_+/[\]-]{1,40}$/);
     const parts = fc.record(
       {
@@ -69,7 +69,7 @@ describe('X-Matrix header', () => {
     fc.assert(fc.property(parts, (some) => assert.deepEqual(parseXMatrix(formatXMatrix(some)), some)));
   });
 
-  it('is parsed in linear time and without exceptions, whatever it contains', () => {
+  it('parses any header in linear time and without exceptions', () => {
     const piece = fc.constantFrom(
       'X-Matrix ',
       'origin',
@@ -101,10 +101,10 @@ describe('X-Matrix header', () => {
   });
 });
 
-describe('request signature', () => {
+describe('signedText and authorize', () => {
   const parts = { method: 'PUT', uri: '/_matrix/a?b=%22', origin: 'a.example', destination: 'b.example' };
 
-  it('covers the canonical JSON of its parts', () => {
+  it('returns the canonical JSON of the parts of a request, which the signature covers', () => {
     const content = { b: 1, a: ['"', '\u{1f600}'] };
     assert.equal(signedText(parts), canonicalJson(parts));
     assert.equal(
@@ -113,7 +113,7 @@ describe('request signature', () => {
     );
   });
 
-  it('is verified with the public key', () => {
+  it('makes a signature that the public key verifies', () => {
     const key = newSigningKey('k');
     const header = parseXMatrix(authorize(parts, key));
     assert.deepEqual(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
@@ -9,7 +9,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import { EduOutbox } from '../sender/edus/edu-outbox.ts';
 import { DeviceListAnnouncer } from './device-list-announcer.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let announcer: DeviceListAnnouncer;
   let alice: UserWithKeys;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
 import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
@@ -14,7 +14,7 @@ import { DirectToDeviceSender, directToDeviceHandler } from './direct-to-device.
 
 const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let alice: UserWithKeys;
   let handle: EduHandler;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
 import {
   DatabaseClosed,
@@ -13,9 +13,9 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
 import { EduHandlers, type EduHandlersByType } from './edu-handlers.ts';
-import { dora, eve, far, startEdus } from './test/edus-under-test.ts';
+import { dora, eve, remoteServer, startEdus } from './test/edus-under-test.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const receiptOf = async (receipts: Receipts, roomId: string) =>
     (await receipts.contentsAll(roomId, alice)).flatMap((content) =>
       Object.entries(content).flatMap(([eventId, types]) =>
@@ -33,30 +33,30 @@ forEachDatabase((open) => {
   describe('EDUs of other servers', () => {
     it('sets typing for users of the sending server who are in the room', async () => {
       const { handle, typing, roomId, clock } = await startEdus(open);
-      const types = (userId: string, origin = far, room = roomId, is: unknown = true) =>
+      const types = (userId: string, origin = remoteServer, room = roomId, is: unknown = true) =>
         handle(origin, 'm.typing', { room_id: room, user_id: userId, typing: is });
       await types(dora);
       await types(dora, 'evil.example');
       await types(alice);
       await types(eve);
-      await types(`@stranger:${far}`);
-      await types(dora, far, '!elsewhere:test');
+      await types(`@stranger:${remoteServer}`);
+      await types(dora, remoteServer, '!elsewhere:test');
       assert.deepEqual(typing.inRoom(roomId), [dora]);
-      await types(dora, far, roomId, 'no');
+      await types(dora, remoteServer, roomId, 'no');
       clock.advance(59_000);
       assert.deepEqual(typing.inRoom(roomId), [dora]);
-      await types(dora, far, roomId, false);
+      await types(dora, remoteServer, roomId, false);
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 
     it('ignores typing and receipts where the server ACL denies the server', async () => {
       const { under, handle, typing, receipts, roomId } = await startEdus(open);
       const eventId = await under.say(alice, roomId, 'hello');
-      const acl = { allow: ['*'], deny: [far] };
+      const acl = { allow: ['*'], deny: [remoteServer] };
       const state = { type: 'm.room.server_acl', stateKey: '' };
       await under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, state, acl);
-      await handle(far, 'm.typing', { room_id: roomId, user_id: dora, typing: true });
-      await handle(far, 'm.receipt', {
+      await handle(remoteServer, 'm.typing', { room_id: roomId, user_id: dora, typing: true });
+      await handle(remoteServer, 'm.receipt', {
         [roomId]: { 'm.read': { [dora]: { data: {}, event_ids: [eventId] } } },
       });
       assert.deepEqual([typing.inRoom(roomId), await receiptOf(receipts, roomId)], [[], []]);
@@ -68,14 +68,19 @@ forEachDatabase((open) => {
       const { under, handle, receipts, roomId, clock } = await startEdus(open);
       const [first, second] = [await under.say(alice, roomId, '1'), await under.say(alice, roomId, '2')];
       const other = await under.say(alice, await under.room(alice), 'elsewhere');
-      const read = (userId: string, ids: unknown, data: unknown = { ts: 5 }, type = 'm.read', origin = far) =>
-        handle(origin, 'm.receipt', { [roomId]: { [type]: { [userId]: { data, event_ids: ids } } } });
+      const read = (
+        userId: string,
+        ids: unknown,
+        data: unknown = { ts: 5 },
+        type = 'm.read',
+        origin = remoteServer,
+      ) => handle(origin, 'm.receipt', { [roomId]: { [type]: { [userId]: { data, event_ids: ids } } } });
       await read(dora, [second, first]);
       await read(dora, [first]);
       await read(dora, [first], { ts: 6, thread_id: 'main' });
       await read(alice, [first]);
       await read(eve, [first]);
-      await read(`@stranger:${far}`, [first]);
+      await read(`@stranger:${remoteServer}`, [first]);
       await read(dora, [second], {}, 'm.read.private');
       await read(dora, [other]);
       await read(dora, 'none');
@@ -93,18 +98,19 @@ forEachDatabase((open) => {
 
     it('records presence of users who share a room with a local user', async () => {
       const { handle, presence } = await startEdus(open);
-      const push = (...updates: unknown[]) => handle(far, 'm.presence', { push: updates });
+      const push = (...updates: unknown[]) => handle(remoteServer, 'm.presence', { push: updates });
       await push(
         { user_id: dora, presence: 'online', status_msg: 'x'.repeat(5_000), last_active_ago: 10 },
         { user_id: alice, presence: 'online' },
         { user_id: eve, presence: 'online' },
-        { user_id: `@stranger:${far}`, presence: 'online' },
+        { user_id: `@stranger:${remoteServer}`, presence: 'online' },
         { user_id: dora, presence: 'asleep' },
         null,
       );
       assert.equal(presence.peek(dora)?.presence, 'online');
       assert.equal(presence.peek(dora)?.statusMsg?.length, 1_000);
-      for (const userId of [alice, eve, `@stranger:${far}`]) assert.equal(presence.peek(userId), undefined);
+      for (const userId of [alice, eve, `@stranger:${remoteServer}`])
+        assert.equal(presence.peek(userId), undefined);
       await presence.stop();
     });
 
@@ -115,10 +121,10 @@ forEachDatabase((open) => {
       const others = ['@:far.example', '@döra:far.example', '@d a:far.example', '@\u{1f600}:far.example'];
       for (const userId of [...printable, ...others]) {
         await under.join(userId, roomId);
-        await handle(far, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
+        await handle(remoteServer, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
         const receipt = { data: { ts: 5 }, event_ids: [eventId] };
-        await handle(far, 'm.receipt', { [roomId]: { 'm.read': { [userId]: receipt } } });
-        await handle(far, 'm.presence', { push: [{ user_id: userId, presence: 'online' }] });
+        await handle(remoteServer, 'm.receipt', { [roomId]: { 'm.read': { [userId]: receipt } } });
+        await handle(remoteServer, 'm.presence', { push: [{ user_id: userId, presence: 'online' }] });
       }
       assert.deepEqual(typing.inRoom(roomId).toSorted(), printable.toSorted());
       const readers = (await receiptOf(receipts, roomId)).map(({ userId }) => userId);
@@ -131,7 +137,7 @@ forEachDatabase((open) => {
     it('ignores presence EDUs where presence is disabled [option: presence.enabled]', async () => {
       for (const enabled of [false, 'untracked'] as const) {
         const { handle, presence } = await startEdus(open, { enabled });
-        await handle(far, 'm.presence', { push: [{ user_id: dora, presence: 'online' }] });
+        await handle(remoteServer, 'm.presence', { push: [{ user_id: dora, presence: 'online' }] });
         assert.equal(presence.peek(dora), undefined, String(enabled));
         await presence.stop();
       }
@@ -141,12 +147,12 @@ forEachDatabase((open) => {
       const { handle, typing, roomId, clock } = await startEdus(open);
       const types = (userId: string, origin: string) =>
         handle(origin, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
-      for (let i = 0; i < 5_000; i++) await types(`@stranger:${far}`, far);
-      await types(dora, far);
+      for (let i = 0; i < 5_000; i++) await types(`@stranger:${remoteServer}`, remoteServer);
+      await types(dora, remoteServer);
       assert.deepEqual(typing.inRoom(roomId), []);
       await types(eve, 'evil.example');
       clock.advance(1_000);
-      await types(dora, far);
+      await types(dora, remoteServer);
       assert.deepEqual(typing.inRoom(roomId).toSorted(), [dora, eve].toSorted());
     });
 
@@ -167,7 +173,7 @@ forEachDatabase((open) => {
       const edu = fc.record({ edu_type: fc.constantFrom('m.typing', 'm.receipt', 'm.presence'), content });
       await fc.assert(
         fc.asyncProperty(fc.array(fc.oneof(edu, fc.jsonValue()), { maxLength: 10 }), async (list) => {
-          await edus.dispatch(far, list as JsonObject[]);
+          await edus.dispatch(remoteServer, list as JsonObject[]);
           assert.equal(typing.inRoom(roomId).includes(alice), false);
         }),
         { numRuns: 50 },
@@ -185,11 +191,11 @@ forEachDatabase((open) => {
         () => new EduHandlers(silentLogger, [good, { 'm.good': () => undefined }]),
         /m\.good have two handlers/,
       );
-      await edus.dispatch(far, [
+      await edus.dispatch(remoteServer, [
         { edu_type: 'm.bad', content: {} },
         { edu_type: 'm.good', content: { n: 1 } },
       ]);
-      assert.deepEqual(handled, [far, 1]);
+      assert.deepEqual(handled, [remoteServer, 1]);
     });
 
     it('rejects the transaction during a database outage only', async () => {
@@ -203,7 +209,7 @@ forEachDatabase((open) => {
         ['m.memory', new DatabaseError('out of memory', '53200')],
       ] as const) {
         const edus = new EduHandlers(silentLogger, [{ [type]: () => Promise.reject(error) }]);
-        await assert.rejects(edus.dispatch(far, [{ edu_type: type, content: {} }]), error);
+        await assert.rejects(edus.dispatch(remoteServer, [{ edu_type: type, content: {} }]), error);
       }
       // An error caused by the EDU itself would occur again with each repetition, and block the server's
       // transactions.
@@ -214,7 +220,7 @@ forEachDatabase((open) => {
       ] as const) {
         const fail = () => Promise.reject(new DatabaseError('it does not fit', code));
         const edus = new EduHandlers(silentLogger, [{ [type]: fail }]);
-        await edus.dispatch(far, [{ edu_type: type, content: {} }]);
+        await edus.dispatch(remoteServer, [{ edu_type: type, content: {} }]);
       }
     });
   });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import type { Presence } from '../../presence/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { EphemeralEdu } from '../sender/edus/pending-edus.ts';
 import { combine } from './receipt-edu-sender.ts';
-import { dora, far, startEdus, untilIdle } from './test/edus-under-test.ts';
+import { dora, remoteServer, startEdus, untilIdle } from './test/edus-under-test.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('EDUs to other servers', () => {
     const contents = (sent: readonly { edu: EphemeralEdu }[], type: string) =>
       sent.filter(({ edu }) => edu.type === type).map(({ edu }) => edu.content);
@@ -20,7 +20,7 @@ forEachDatabase((open) => {
       await untilIdle();
       const expected = { room_id: roomId, user_id: alice, typing: true };
       assert.deepEqual(contents(sent, 'm.typing'), [expected]);
-      assert.deepEqual(sent[0]?.to.toSorted(), ['evil.example', far]);
+      assert.deepEqual(sent[0]?.to.toSorted(), ['evil.example', remoteServer]);
       clock.advance(30_000);
       await untilIdle();
       assert.deepEqual(contents(sent, 'm.typing'), [expected, expected]);
@@ -99,7 +99,7 @@ forEachDatabase((open) => {
         online.map(({ edu }) => edu.key),
         [alice],
       );
-      assert.deepEqual([online[0]?.to.toSorted(), online[0]?.lazy], [['evil.example', far], true]);
+      assert.deepEqual([online[0]?.to.toSorted(), online[0]?.lazy], [['evil.example', remoteServer], true]);
       const [update] = (online[0]?.edu.content['push'] ?? []) as JsonObject[];
       assert.deepEqual(
         [update?.['user_id'], update?.['presence'], update?.['status_msg']],

@@ -8,7 +8,7 @@ import { isEduUserOf } from './edu-users.ts';
 
 export interface PresenceEduDeps {
   readonly engine: Pick<RoomReader, 'userRooms'>;
-  readonly presence: Pick<Presence, 'report' | 'isEnabled'>;
+  readonly presence: Pick<Presence, 'report' | 'isEnabled' | 'isRouted'>;
   readonly clock: Clock;
   readonly rates: EduRates;
 }
@@ -22,7 +22,8 @@ const maxStatusLength = 1_000;
 const states: readonly string[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[];
 
 /**
- * Handles `m.presence` of remote users who share a room with a local user.
+ * Handles `m.presence` of remote users who share a room with a local user; where modules route presence, also
+ * of a bounded number of other users.
  * Source: server-server API, "Presence".
  */
 export function presenceHandler({ engine, presence, clock, rates }: PresenceEduDeps): EduHandler {
@@ -33,8 +34,8 @@ export function presenceHandler({ engine, presence, clock, rates }: PresenceEduD
       const { user_id: userId } = update;
       const status = statusIn(update, clock.now());
       if (!isEduUserOf(origin, userId) || !status || !rates.allow(origin)) continue;
-      const rooms = await engine.userRooms.withMembership(userId, 'join');
-      if (rooms.length > 0) presence.report(userId, status);
+      const sharesRoom = (await engine.userRooms.withMembership(userId, 'join')).length > 0;
+      if (sharesRoom || presence.isRouted) presence.report(userId, status, sharesRoom);
     }
   };
 }

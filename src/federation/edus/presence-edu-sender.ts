@@ -13,7 +13,7 @@ import type { FederationSender } from '../sender/federation-sender.ts';
 export interface PresenceEduSenderDeps {
   readonly serverName: string;
   readonly engine: Pick<RoomReader, 'heads' | 'stream'>;
-  readonly presence: Pick<Presence, 'presenceStream' | 'present' | 'peek'>;
+  readonly presence: Pick<Presence, 'presenceStream' | 'presentUsers' | 'peek'>;
   readonly sender: Pick<FederationSender, 'sendEdu'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -51,7 +51,7 @@ export class PresenceEduSender {
     }
   }
 
-  async #changed({ changes, rooms }: PresenceFact): Promise<void> {
+  async #changed({ changes, rooms, routed = new Map() }: PresenceFact): Promise<void> {
     const { serverName, engine } = this.#deps;
     const destinations = new Map<string, Set<string>>();
     for (const [roomId, users] of rooms) {
@@ -61,6 +61,13 @@ export class PresenceEduSender {
         const known = destinations.get(userId) ?? new Set();
         for (const server of head?.servers.keys() ?? []) known.add(server);
         destinations.set(userId, known);
+      }
+    }
+    for (const [receiver, users] of routed) {
+      for (const userId of users) {
+        if (serverOfUser(userId) !== serverName) continue;
+        const known = destinations.get(userId) ?? new Set();
+        destinations.set(userId, known.add(serverOfUser(receiver)));
       }
     }
     for (const [userId, servers] of destinations) {
@@ -84,7 +91,7 @@ export class PresenceEduSender {
     if (head?.servers.get(server) !== 1 || head.memberCount('join') > maxMembers) return;
     for (const [userId, membership] of head.members) {
       if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;
-      const status = presence.present.has(userId) ? presence.peek(userId) : undefined;
+      const status = presence.presentUsers.has(userId) ? presence.peek(userId) : undefined;
       if (status && status.presence !== 'offline') this.#send(userId, status, [server]);
     }
   }

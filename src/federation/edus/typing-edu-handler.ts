@@ -15,7 +15,7 @@ export interface TypingEduDeps {
 /** Timeout of a remote typing notification in milliseconds; servers repeat it while the user types. */
 const typingTimeout = 60_000;
 
-/** Handles `m.typing` of remote users. Source: server-server API, "Typing Notifications". */
+/** Returns the handler of `m.typing` EDUs of remote users. Source: server-server API, "Typing Notifications". */
 export function typingHandler({ engine, serverAcls, typing, rates }: TypingEduDeps): EduHandler {
   return async (origin, { room_id: roomId, user_id: userId, typing: isTyping }: JsonObject) => {
     if (!isEduUserOf(origin, userId)) return;

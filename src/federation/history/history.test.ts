@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob } from '../../../test/support/rooms/rooms.ts';
 import { eventsIn, far, fay, idsIn, ServedRooms } from '../../../test/support/rooms/served-rooms.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
 import { redactEvent } from '../../protocol/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
 
 const gapBefore = (latest: readonly string[], more: object = {}) => ({
   earliest_events: [],
@@ -12,7 +13,7 @@ const gapBefore = (latest: readonly string[], more: object = {}) => ({
   ...more,
 });
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('history endpoints for other servers', () => {
     let served: ServedRooms;
     before(async () => {
@@ -64,6 +65,27 @@ forEachDatabase((open) => {
       assert.deepEqual(both, messageIds.slice(5, 10).reverse());
       assert.deepEqual((await backfill(roomId, [messageIds[3]!], 0)).body['pdus'], []);
       assert.deepEqual((await backfill(roomId, [messageIds[3]!], -5)).body['pdus'], []);
+    });
+
+    it('backfills an event whose prev_events were purged only when it is named', async () => {
+      const { roomId, messageIds } = await roomWithMessages(6);
+      const { engine, streams } = served.rooms;
+      const { nid } = (await engine.events.getById(messageIds[2]!))!;
+      await streams.write<RoomTables, void>(async (writer, publish) => {
+        await writer.deleteFrom('events').where('nid', '=', nid).execute();
+        publish(engine.removals, { kind: 'pruned', eventNids: [nid], roomId });
+      });
+      const from = async (id: string) => idsIn(await backfill(roomId, [id], 10), 'pdus');
+      assert.deepEqual(await from(messageIds[5]!), [messageIds[5], messageIds[4]]);
+      assert.deepEqual(await from(messageIds[3]!), [messageIds[3]]);
+    });
+
+    it('reads no whole events to know whether the prev_events of backfilled events are stored', async (context) => {
+      const { roomId, messageIds } = await roomWithMessages(40);
+      const { mock } = context.mock.method(served.rooms.engine.events, 'getManyById');
+      assert.equal(idsIn(await backfill(roomId, [messageIds.at(-1)!], 30), 'pdus').length, 30);
+      const read = new Set(mock.calls.flatMap(({ arguments: [ids] }) => [...ids]));
+      assert.ok(read.size < 10, `${read.size} events`);
     });
 
     it('limits backfill and get_missing_events to 100 events', async () => {

@@ -11,12 +11,12 @@ export interface HistoryRoutesDeps {
   readonly clock: Clock;
 }
 
-/** Maximum number of event ids in a request: more than a room has forward extremities. */
+/** Maximum number of event ids in a request. Rooms have fewer forward extremities. */
 const maxEventIds = 1_000;
 
 /**
- * Event and history endpoints. Source: server-server API, "Backfilling and retrieving missing events" and
- * "Retrieving events" except for room states.
+ * Returns the routes for events and histories of rooms. Source: server-server API, "Backfilling and retrieving
+ * missing events" and "Retrieving events" except for room states.
  */
 export function historyRoutes(deps: HistoryRoutesDeps): Route[] {
   const { access, history } = deps;
@@ -51,11 +51,11 @@ export function historyRoutes(deps: HistoryRoutesDeps): Route[] {
         return transaction(deps, await history.backfill(head, origin, v, limit));
       },
     ),
-    ...gapRoutes(deps),
+    ...gapAndTimestampRoutes(deps),
   ];
 }
 
-function gapRoutes({ access, history }: HistoryRoutesDeps): Route[] {
+function gapAndTimestampRoutes({ access, history }: HistoryRoutesDeps): Route[] {
   return [
     route(
       {
@@ -101,8 +101,8 @@ function gapRoutes({ access, history }: HistoryRoutesDeps): Route[] {
   ];
 }
 
-/** @param pdus serialized JSON */
+/** Returns a response with PDUs in the form of a transaction. @param pdus as JSON text */
 function transaction({ serverName, clock }: HistoryRoutesDeps, pdus: readonly string[]): Reply {
-  const head = JSON.stringify({ origin: serverName, origin_server_ts: clock.now() });
-  return new Reply(200, `${head.slice(0, -1)},"pdus":[${pdus.join()}]}`);
+  const envelope = JSON.stringify({ origin: serverName, origin_server_ts: clock.now() });
+  return new Reply(200, `${envelope.slice(0, -1)},"pdus":[${pdus.join()}]}`);
 }

@@ -1,7 +1,9 @@
 import type { KeyRing, OwnKeys } from '../../federation-client/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
 import {
+  canonicalJson,
   isServerName,
   type JsonObject,
   parseJsonObject,
@@ -17,8 +19,14 @@ export interface NotaryDeps {
   readonly clock: Clock;
 }
 
-/** Servers that are asked for their keys at the same time. */
+/** Servers that are asked for their keys at the same time, for one query. */
 const maxConcurrentServers = 10;
+
+/** Servers whose responses are read at the same time, for one answer. */
+const serversPerRead = 8;
+
+/** Maximum bytes of one answer; a thousand servers have about 1 MiB. Further responses are left out. */
+const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Criteria for the keys of one server. Times are in milliseconds since the epoch, by default the current one. */
 export interface KeyCriteria {
@@ -40,26 +48,65 @@ export class Notary {
     this.#deps = deps;
   }
 
-  /** Returns the key responses of the servers, with this server's signature added. */
-  async answer(questions: readonly KeyCriteria[]): Promise<JsonObject> {
-    const answers = await mapConcurrently(questions, maxConcurrentServers, (question) =>
-      this.#responses(question),
-    );
-    return { server_keys: answers.flat().map((response) => this.#sign(response)) };
-  }
-
-  async #responses({ serverName, keys: selected, validUntil }: KeyCriteria): Promise<readonly JsonObject[]> {
+  /**
+   * Asks the servers for their keys whose stored keys do not meet the criteria.
+   * @param signal ends it; requests that have begun are not stopped
+   */
+  async refresh(questions: readonly KeyCriteria[], signal: AbortSignal): Promise<void> {
     const { ownKeys, keys, clock } = this.#deps;
-    const now = clock.now();
-    if (serverName === ownKeys.serverName) return [ownKeys.publish(now)];
-    if (!isServerName(serverName)) return [];
-    const wanted = selected.map(({ keyId, validUntil: until = now }) => ({ keyId, validUntil: until }));
-    const texts = await keys.responsesOf(serverName, wanted, validUntil ?? now);
-    return texts.map((text) => parseJsonObject(text, { numbers: 'as written' }));
+    const others = questions.filter(
+      ({ serverName }) => serverName !== ownKeys.serverName && isServerName(serverName),
+    );
+    await mapConcurrently(
+      others,
+      maxConcurrentServers,
+      async ({ serverName, keys: selected, validUntil }) => {
+        if (signal.aborted) return;
+        const now = clock.now();
+        const wanted = selected.map(({ keyId, validUntil: until = now }) => ({ keyId, validUntil: until }));
+        await keys.refresh(serverName, wanted, validUntil ?? now);
+      },
+    );
   }
 
-  #sign(response: JsonObject): JsonObject {
+  /**
+   * Yields the stored key responses of the servers, with this server's signature added, as canonical JSON. Reads them
+   * as they are sent, so that a long answer is never in memory as a whole.
+   */
+  async *responses(questions: readonly KeyCriteria[]): AsyncGenerator<readonly string[]> {
+    const slices = new TimeSlices(this.#deps.clock);
+    let left = maxAnswerBytes;
+    for (let start = 0; start < questions.length; start += serversPerRead) {
+      const some = questions.slice(start, start + serversPerRead);
+      const read = await mapConcurrently(some, serversPerRead, (question) => this.#responses(question));
+      const signed: string[] = [];
+      for (const response of read.flat()) {
+        const text = this.#sign(response);
+        left -= Buffer.byteLength(text);
+        if (left >= 0) signed.push(text);
+        const pause = slices.pauseIfDue();
+        if (pause) await pause;
+      }
+      yield signed;
+      if (left < 0) return;
+    }
+  }
+
+  async #responses({ serverName, keys: selected }: KeyCriteria): Promise<readonly (JsonObject | string)[]> {
+    const { ownKeys, keys, clock } = this.#deps;
+    if (serverName === ownKeys.serverName) return [ownKeys.publish(clock.now())];
+    if (!isServerName(serverName)) return [];
+    return keys.responsesOf(
+      serverName,
+      selected.map(({ keyId }) => keyId),
+    );
+  }
+
+  #sign(response: JsonObject | string): string {
     const { notaryKeys, ownKeys } = this.#deps;
-    return notaryKeys.reduce((signed, key) => signJson(signed, ownKeys.serverName, key), response);
+    const json =
+      typeof response === 'string' ? parseJsonObject(response, { numbers: 'as written' }) : response;
+    const signed = notaryKeys.reduce((object, key) => signJson(object, ownKeys.serverName, key), json);
+    return canonicalJson(signed, 'as written');
   }
 }

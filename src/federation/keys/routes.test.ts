@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { validateResponse } from '../../../test/support/matrix-spec/matrix-spec.ts';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { openTestFederation, type TestFederation } from '../../../test/support/other-servers/federation.ts';
+import type { KeyTables } from '../../federation-client/keys/tables.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { createHttpServer, type HttpServer } from '../../kernel/http/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
@@ -19,13 +20,14 @@ import {
   verifyJson,
 } from '../../protocol/index.ts';
 import { keyRoutes } from '../index.ts';
+import { Notary } from './notary.ts';
 
 const [ownKey, notaryKey, aKey, oldKey] = ['own', 'notary', 'a', 'old'].map((name) =>
   newSigningKey(name),
 ) as [SigningKey, SigningKey, SigningKey, SigningKey];
 const hour = 3_600_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('key endpoints for other servers', () => {
     let authority: TestAuthority;
     let here: TestFederation;
@@ -81,6 +83,7 @@ forEachDatabase((open) => {
         method,
         ...(body && { body: JSON.stringify(body) }),
       });
+      assert.equal(response.headers.get('cache-control'), 'no-store');
       const text = await response.text();
       const json = JSON.parse(text) as Record<string, unknown>;
       if (response.status === 200) assert.equal(text, canonicalJson(json as JsonObject));
@@ -206,6 +209,58 @@ forEachDatabase((open) => {
         assert.equal((await call('POST', '/query', body)).status, 400);
       }
       assert.equal((await call('GET', `/query/${owner.name}?minimum_valid_until_ts=soon`)).status, 400);
+    });
+
+    it('asks no more servers for a client that has disconnected', async () => {
+      const before = requestCount;
+      here.clock.advance(hour);
+      const notary = new Notary({ ...here, notaryKeys: [notaryKey] });
+      await notary.refresh([{ serverName: owner.name, keys: [] }], AbortSignal.abort());
+      assert.equal(requestCount, before);
+    });
+
+    it('reads and signs a long answer in pieces, and bounds its bytes', async () => {
+      const names = Array.from({ length: 400 }, (_, index) => `s${index}.example`);
+      const text = (name: string) =>
+        JSON.stringify({
+          server_name: name,
+          verify_keys: {},
+          valid_until_ts: 1,
+          padding: '.'.repeat(30_000),
+        });
+      const now = here.clock.now();
+      const times = { valid_until_ts: now + 2 * hour, expired_ts: null, fetched_ts: now };
+      await here.database.transaction<KeyTables, void>(async (writer) => {
+        for (const name of names) {
+          const ids = { server_name: name, response_id: 'one' };
+          const response = { ...ids, text: text(name), fetched_ts: now };
+          await writer.insertInto('server_key_responses').values(response).execute();
+          const key = { ...ids, key_id: 'ed25519:a', public_key: aKey.publicKey.base64, ...times };
+          await writer.insertInto('server_keys').values(key).execute();
+        }
+      });
+      const questions = names.map((serverName) => ({ serverName, keys: [] }));
+      const notary = new Notary({ ...here, notaryKeys: [notaryKey] });
+      const reads = () => here.database.statistics.reads;
+      const before = reads();
+      const pieces = notary.responses(questions);
+      const first = (await pieces.next()).value as readonly string[];
+      assert.ok(first.join().length < 1_048_576, String(first.join().length));
+      assert.ok(reads() - before <= 16, String(reads() - before));
+      const { json } = await call('POST', '/query', {
+        server_keys: Object.fromEntries(names.map((name) => [name, {}])),
+      });
+      assert.equal(isSigned(listed(json)[0], 'here.example', notaryKey), true);
+      const bytes = JSON.stringify(json).length;
+      assert.ok(bytes > 7 * 1_048_576 && bytes < 8.1 * 1_048_576, String(bytes));
+    });
+
+    it('rejects queries of one client address for very many servers with 429', async () => {
+      const names = Array.from({ length: 1_000 }, (_, index) => [`no server/name ${index}`, {}]);
+      const query = () => call('POST', '/query', { server_keys: Object.fromEntries(names) });
+      const statuses: number[] = [];
+      for (let count = 0; count < 11; count++) statuses.push((await query()).status);
+      assert.deepEqual([statuses[0], statuses.at(-1)], [200, 429]);
     });
   });
 });

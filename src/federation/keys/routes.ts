@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
-import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import { Reply, type Route, type RouteRequest, route } from '../../kernel/http/index.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/index.ts';
-import { Notary, type NotaryDeps } from './notary.ts';
+import { streamedLists } from '../streamed-lists.ts';
+import { type KeyCriteria, Notary, type NotaryDeps } from './notary.ts';
+import { QueryLimits } from './query-limits.ts';
 
 /** Maximum number of servers in one query. */
 const maxServers = 1_000;
@@ -18,6 +20,15 @@ const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
  */
 export function keyRoutes(deps: NotaryDeps): Route[] {
   const notary = new Notary(deps);
+  const limits = new QueryLimits(deps.clock);
+  const answerTo = async (questions: readonly KeyCriteria[], request: RequestBounds): Promise<Reply> => {
+    const { ip, signal, wasSent } = request;
+    limits.admit(ip, questions.length);
+    await notary.refresh(questions, signal);
+    limits.beginAnswer(ip, wasSent);
+    const { status, body, headers } = streamedLists({ server_keys: notary.responses(questions) });
+    return new Reply(status, body, { ...headers, 'cache-control': 'no-store' });
+  };
   return [
     route(
       {
@@ -37,10 +48,11 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         query: Type.Object({ minimum_valid_until_ts: timestamp }),
         response: answer,
       },
-      async ({ params, query: { minimum_valid_until_ts: validUntil } }) => {
-        const { serverName, keyId } = params as { serverName: string; keyId?: string };
+      (request) => {
+        const { minimum_valid_until_ts: validUntil } = request.query;
+        const { serverName, keyId } = request.params as { serverName: string; keyId?: string };
         const criteria = keyId === undefined ? { keys: [], validUntil } : { keys: [{ keyId, validUntil }] };
-        return canonicalReply(await notary.answer([{ serverName, ...criteria }]));
+        return answerTo([{ serverName, ...criteria }], request);
       },
     ),
     route(
@@ -60,14 +72,17 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         }),
         response: answer,
       },
-      async ({ body }) => canonicalReply(await notary.answer(questionsIn(body.server_keys))),
+      (request) => answerTo(questionsIn(request.body.server_keys), request),
     ),
   ];
 }
 
+/** The parts of a request that bound the work on it. */
+type RequestBounds = Pick<RouteRequest, 'ip' | 'signal' | 'wasSent'>;
+
 type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_until_ts?: number }>>>>;
 
-function questionsIn(criteria: Criteria) {
+function questionsIn(criteria: Criteria): KeyCriteria[] {
   const servers = Object.entries(criteria);
   return servers.map(([serverName, byKey]) => {
     const keys = Object.entries(byKey).map(([keyId, { minimum_valid_until_ts: validUntil }]) => ({

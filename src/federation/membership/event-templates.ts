@@ -57,8 +57,8 @@ export class EventTemplates {
 }
 
 /**
- * Returns a room for a handshake: not one whose members this server does not know yet.
- * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN
+ * Returns the head of a room for a handshake.
+ * @throws MatrixError M_NOT_FOUND, also while the state of the room is partial; M_FORBIDDEN
  */
 export async function roomForHandshake(
   access: RoomAccess,

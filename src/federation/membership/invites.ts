@@ -40,7 +40,7 @@ export class Invites {
    * M_NOT_FOUND
    */
   async receive(origin: string, invite: SubmittedInvite): Promise<JsonObject> {
-    const { engine, incoming, memberships, throttle, signer } = this.#deps;
+    const { checkInvite, engine, incoming, memberships, throttle, signer } = this.#deps;
     const { roomId, roomVersion = await this.#v1VersionOf(roomId) } = invite;
     const version = getRoomVersion(roomVersion);
     if (!version) throw incompatible(roomVersion);
@@ -52,6 +52,7 @@ export class Invites {
     const [verified] = await incoming.verify(version, [event.pdu]);
     if (!verified || 'error' in verified) throw forbidden('The signature of the event is invalid');
     throttle.remoteInvite(roomId, userId);
+    await checkInvite?.(verified.event, invite.inviteRoomState);
     const { state, problem } = await readPrejoinState(incoming, { roomId, version }, invite.inviteRoomState);
     if (problem !== undefined && version.roomId === 'create event') {
       throw invalidParam(`invite_room_state is invalid: ${problem}`);
@@ -80,7 +81,7 @@ export class Invites {
     return stateKey;
   }
 
-  /** Returns the version of a room of an invite without one: 1 or 2, whose events have the same format. */
+  /** Returns the room version of an invite that names none: 1 or 2, whose events have the same format. */
   async #v1VersionOf(roomId: string): Promise<string> {
     const head = await this.#deps.engine.heads.get(roomId);
     return head?.isEntered && head.version.id === '2' ? '2' : '1';

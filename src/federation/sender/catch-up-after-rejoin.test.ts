@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   type Recipient,
   SenderUnderTest,
@@ -12,7 +12,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 
 const minute = 60_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('catching up with events from before this server was removed from a room', () => {
     let test: SenderUnderTest;
     afterEach(() => test.close());

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import {
   bodiesOf,
@@ -11,10 +11,11 @@ import {
 } from '../../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
 import { buildEvent, type JsonObject, selectAuthEventKeys } from '../../protocol/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
 
 const minute = 60_000;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('catching up with a server that has missed events', () => {
     const start = senderStarter(open);
 
@@ -61,6 +62,27 @@ forServerDatabases(import.meta.url, (open) => {
       await until(async () => (await test.countMissedRooms()) === 0);
     });
 
+    it('redacts a message that expired by the retention policy of its room during the outage before it sends it', async () => {
+      const retention = {
+        enabled: true,
+        default_policy: { max_lifetime: minute / 2 },
+        allowed_lifetime_min: null,
+        allowed_lifetime_max: null,
+      };
+      const { test, recipients, say } = await start(['a.example'], {}, { options: { retention } });
+      const [a] = recipients;
+      await test.idle();
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      await say('2');
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.arrived.flatMap(({ pdus }) => bodiesOf(pdus)).includes('undefined'));
+      assert.equal(a.messages.includes('2'), false);
+    });
+
     it('also sends events of third servers that refer to missed local ones', async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a] = recipients;
@@ -75,6 +97,28 @@ forServerDatabases(import.meta.url, (open) => {
       test.clock.advance(minute);
       await until(() => a.messages.includes('of another server'));
       assert.equal(a.messages.includes('2'), false);
+    });
+
+    it('sends the newest events of a room also when the last missed event was purged', async () => {
+      const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a] = recipients;
+      await test.idle();
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      const eventId = await test.rooms.say(alice, roomId, '2');
+      await test.rooms.say('@user:b.example', roomId, 'of another server');
+      await test.sender.caughtUp();
+      const { engine, streams } = test.rooms;
+      const { nid } = (await engine.events.getById(eventId))!;
+      await streams.write<RoomTables, void>(async (writer, publish) => {
+        await writer.deleteFrom('events').where('nid', '=', nid).execute();
+        publish(engine.removals, { kind: 'pruned', eventNids: [nid], roomId });
+      });
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('of another server'));
+      await until(async () => (await test.countMissedRooms()) === 0);
     });
 
     it('sends all local forward extremities of a forked room', async () => {

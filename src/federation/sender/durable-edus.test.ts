@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   type Recipient,
   type SenderUnderTest,
@@ -11,7 +11,7 @@ import type { SenderTables } from './tables.ts';
 
 const minute = 60_000;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('durable EDUs in the outbox', () => {
     const start = senderStarter(open);
 

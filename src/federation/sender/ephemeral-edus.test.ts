@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import {
   bodiesOf,
   type Recipient,
@@ -12,7 +12,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 
 const minute = 60_000;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('ephemeral EDUs', () => {
     const start = senderStarter(open);
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { bodiesOf, senderStarter, until } from '../../../test/support/other-servers/federation-sender.ts';
 
 const minute = 60_000;
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('retrying transactions', () => {
     const start = senderStarter(open);
 

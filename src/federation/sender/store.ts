@@ -1,4 +1,5 @@
 import type { Reader, Statement, Writer } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
 import type { SenderTables } from './tables.ts';
 
 /** Rows per statement; each binds five values, far below the limit of both databases. */
@@ -113,6 +114,16 @@ export function readMissedRooms(
     .orderBy('stream')
     .limit(limit)
     .execute();
+}
+
+/** Returns the id of a room; `undefined` when it was deleted. */
+export async function readRoomId(reader: Reader<RoomTables>, roomNid: number): Promise<string | undefined> {
+  const row = await reader
+    .selectFrom('rooms')
+    .select('room_id')
+    .where('room_nid', '=', roomNid)
+    .executeTakeFirst();
+  return row?.room_id;
 }
 
 /** Returns the stream positions delivered to destinations beyond `after`. */

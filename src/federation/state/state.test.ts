@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
 import { far, fay, idsIn, ServedRooms } from '../../../test/support/rooms/served-rooms.ts';
@@ -11,7 +11,7 @@ const topic = (text: string) => ({ type: 'm.room.topic', stateKey: '', content: 
 /** The server of ann, who is in every reference room. */
 const requestingServer = 'a.example';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('state endpoints for other servers', () => {
     let served: ServedRooms;
     before(async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { codePoint } from '../../../test/support/inputs/code-point.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { readTransaction } from './transactions.ts';
 
@@ -20,7 +21,7 @@ describe('readTransaction', () => {
       { requiredKeys: [] },
     );
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), body, (txnId, transaction) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 300 }), body, (txnId, transaction) => {
         try {
           const { pdus, edus } = readTransaction('a.example', txnId, transaction as JsonObject);
           assert.ok(pdus.length <= 50 && edus.length <= 100);

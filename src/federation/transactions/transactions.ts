@@ -48,7 +48,7 @@ export class Transactions {
   /** Transactions that are being processed. */
   readonly #running = new LoadOnce<string, string>();
 
-  /** Registers the job that deletes old transactions, so that it must be constructed before jobs are started. */
+  /** Registers the job that deletes old transactions; must be called before the jobs start. */
   constructor(deps: TransactionsDeps) {
     this.#deps = deps;
     this.#observer = deps.observer ?? silentObserver;
@@ -72,7 +72,7 @@ export class Transactions {
     return this.#running.run(key, () => this.#once(origin, txnId, transaction));
   }
 
-  async #once(origin: string, txnId: string, { pdus, edus }: Received): Promise<string> {
+  async #once(origin: string, txnId: string, { pdus, edus }: ReceivedLists): Promise<string> {
     const { database, clock, incoming, eduHandlers } = this.#deps;
     const known = await readTransactionAnswer(database.reader<TransactionTables>(), origin, txnId);
     if (known !== undefined) {
@@ -99,13 +99,13 @@ export class Transactions {
   }
 }
 
-interface Received {
+interface ReceivedLists {
   readonly pdus: readonly JsonValue[];
   readonly edus: readonly JsonValue[];
 }
 
 /** Returns the lists of a transaction; their items are not validated. */
-export function readTransaction(origin: string, txnId: string, body: JsonObject): Received {
+export function readTransaction(origin: string, txnId: string, body: JsonObject): ReceivedLists {
   const isId = txnId.length <= maxTransactionIdLength && !txnId.includes('\0') && txnId.isWellFormed();
   if (!isId) throw invalidParam('The transaction id is invalid');
   if (body['origin'] !== undefined && body['origin'] !== origin) {

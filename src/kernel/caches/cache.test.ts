@@ -26,7 +26,7 @@ describe('Cache', () => {
     assert.deepEqual([cache.hits, cache.misses, cache.evictions, cache.size], [1, 1, 1, 2]);
   });
 
-  it('stores that a value is absent (null)', async () => {
+  it('stores null for a value that is known to be absent', async () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string | null>('a', {
       size: 9,
     });
@@ -226,7 +226,7 @@ describe('CacheRegistry', () => {
     assert.throws(() => registry.create('a', { size: 1 }), /already/);
   });
 
-  it('exposes hits and sizes as metrics', async () => {
+  it('exposes the hits and sizes of caches as metrics', async () => {
     const metrics = await createMetrics();
     const cache = new CacheRegistry(manualClock(), factors(1), metrics).create<string, number>('users', {
       size: 3,

@@ -3,7 +3,7 @@ import type { DocumentTransform } from '../config/reading/load.ts';
 import { mapNode, type SourceEntry, type SourceMap, scalarNode } from '../config/sources/source.ts';
 import { plainCacheName } from './config.ts';
 
-/** Prefixes of the variables; the later one (the spelling of the requirements) overrides the earlier one. */
+/** Prefixes of the variables; the later one (the documented spelling) overrides the earlier one. */
 const prefixes = ['SYNAPSE_CACHE_FACTOR', 'SERVER_CACHE_FACTOR'] as const;
 
 /**

@@ -9,13 +9,17 @@ export {
   type Loaded,
   type LoadOptions,
   loadConfiguration,
+  type Origins,
   type Sections,
 } from './reading/load.ts';
-export { diffReload, type Reload } from './reload.ts';
+export { isPythonClass } from './reading/python-class.ts';
+export { diffReload, type Reload, reloadedOrigins } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';
 export { type AnySection, type Section, type SectionType, section } from './section.ts';
 export { type Alias, renameAliases } from './sources/aliases.ts';
 export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './sources/source.ts';
 export { readSourceFiles, type SourceFiles } from './sources/source-files.ts';
+export { parseYaml } from './sources/yaml-source.ts';
 export * from './types.ts';
-export { IpRangeSet } from './values/ip-range.ts';
+export { formatDuration, parseDuration } from './values/duration.ts';
+export { formatIpRange, IpRangeSet, parseIpRange } from './values/ip-range.ts';

@@ -7,20 +7,20 @@ import { countedMembers } from './sources/given.ts';
  * An option or sub-option with its dotted path. `[]` means each entry of a list, and `*` each name of a
  * mapping with free names: `listeners[].port`, `databases.*.name`.
  */
-export interface OptionAt {
+export interface OptionWithPath {
   readonly path: string;
   readonly schema: OptionSchema;
-  /** Whether the ledger counts it. Options that only group others are not counted. */
-  readonly counted: boolean;
+  /** Whether the ledger of options counts this option. Options that only group others are not counted. */
+  readonly isCounted: boolean;
 }
 
 /** Returns all options and sub-options of a section, groups before their members. */
-export function sectionPaths(section: AnySection): OptionAt[] {
+export function sectionPaths(section: AnySection): OptionWithPath[] {
   return Object.entries(sectionOptions(section)).flatMap(([name, schema]) => pathsOf(name, schema, true));
 }
 
 /** Returns all options and sub-options of all sections. */
-export function allPaths(sections: Readonly<Record<string, AnySection>>): OptionAt[] {
+export function allPaths(sections: Readonly<Record<string, AnySection>>): OptionWithPath[] {
   return Object.values(sections).flatMap(sectionPaths);
 }
 
@@ -36,14 +36,14 @@ function innerSchema(
   return typeof values === 'object' ? { inner: values, step: '.*' } : undefined;
 }
 
-function pathsOf(path: string, schema: OptionSchema, counting: boolean): OptionAt[] {
+function pathsOf(path: string, schema: OptionSchema, counting: boolean): OptionWithPath[] {
   const own = innerSchema(schema);
   const holder = own && Object.keys(own.inner.properties ?? {}).length > 0 ? own.inner : schema;
   const holderPath = own && holder === own.inner ? path + own.step : path;
   const members = Object.entries(holder.properties ?? {});
   const groupsCounted = countedMembers(holder) !== undefined;
   return [
-    { path, schema, counted: counting && !groupsCounted },
+    { path, schema, isCounted: counting && !groupsCounted },
     ...members.flatMap(([name, member]) =>
       pathsOf(childPath(holderPath, name), member, counting && groupsCounted),
     ),

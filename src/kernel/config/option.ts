@@ -40,7 +40,7 @@ export interface OptionSchema {
   readonly 'x-reloadable'?: boolean;
   /** For an option that names a file: the sibling option whose value the file contains. */
   readonly 'x-file-for'?: string;
-  /** What the server creates when the file named here is missing. */
+  /** The kind of content that the server creates when the file named here is missing. */
   readonly 'x-created'?: 'secret' | 'signing-key';
   /** The value when the option is not given, where that differs from giving the default. */
   readonly 'x-unset'?: unknown;
@@ -59,7 +59,7 @@ export interface OptionNotes {
   readonly default?: unknown;
   /** There is no default; the option must be given whenever its mapping is given. */
   readonly required?: true;
-  /** What a number counts, where the grammar does not tell. */
+  /** The unit of a number, where the grammar does not imply it. */
   readonly unit?: string;
   /** The release that added the option, in the numbering of the interface document. */
   readonly since?: string;
@@ -75,7 +75,7 @@ export interface OptionNotes {
   readonly reloadable?: true;
   /** For `x_path` options: the sibling option whose value the file contains. */
   readonly fileFor?: string;
-  /** For options that name a file: what the server creates when it is missing. */
+  /** For options that name a file: the kind of content that the server creates when the file is missing. */
   readonly created?: 'secret' | 'signing-key';
   /** The value when the option is not given, where that differs from giving the default. */
   readonly unset?: null;

@@ -10,6 +10,7 @@ import {
   number,
   object,
   option,
+  reloadedOrigins,
   section,
   string,
 } from './index.ts';
@@ -48,6 +49,21 @@ test('diffReload applies reloadable options and leaves the others until a restar
     box: null,
   });
   assert.deepEqual(running.engine.factors.global, 1);
+});
+
+test('reloadedOrigins names the new file and line of an option, and the old ones of an option that needs a restart', () => {
+  const originsOf = (text: string) => loadConfiguration([{ file: 'a.yaml', text }], sections).origins;
+  const running = originsOf('names: [a]\nfactors: {single: {a: 1}}\n');
+  const loaded = originsOf('factors:\n  global: 2\nnames: [b]\nbox:\n  size: 2\n');
+  const origins = reloadedOrigins(running, loaded, ['names', 'box']);
+  assert.deepEqual(
+    [...origins].map(([name, at]) => [name, at?.line]),
+    [
+      ['factors', 1],
+      ['factors.global', 2],
+      ['names', 1],
+    ],
+  );
 });
 
 test('diffReload applies nothing for an unchanged configuration', () => {

@@ -12,7 +12,7 @@ export class UnreadableValue extends Error {
   override readonly name = 'UnreadableValue';
 }
 
-/** Tells rules what the document contains besides values, and takes their reports. */
+/** Shows rules which options the document contains, and adds their reports to the findings. */
 export class RuleView {
   readonly #document: SourceMap;
   readonly #findings: Findings;
@@ -32,7 +32,7 @@ export class RuleView {
   }
 
   /** Whether a file contains this option (`email.notif_from`, `listeners[0].path`), even as null. */
-  given(path: string): boolean {
+  isGiven(path: string): boolean {
     return this.#find(path) !== undefined;
   }
 

@@ -66,7 +66,7 @@ const namedEntry = object({
 
 export type DatabaseEntry = Static<typeof entry>;
 
-/** Where the server stores its data. */
+/** Options for the databases of the server. */
 export const databaseSection = section({
   title: 'Databases',
   description: 'Where the server stores its data. Give `database` or `databases`, not both.',

@@ -4,6 +4,9 @@ import type { FullText } from './full-text/full-text.ts';
 import type { Statement } from './statement.ts';
 import type { DatabaseStatistics } from './statistics.ts';
 
+/** The kinds of database. */
+export type DatabaseKind = 'sqlite' | 'postgres';
+
 /** Reads, each statement separately. `S` is the interface of the tables that a slice owns. */
 export type Reader<S> = Kysely<S>;
 
@@ -50,6 +53,25 @@ export interface Database {
    * Changing an existing table is safe only while no other process uses it.
    */
   changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T>;
+
+  /** Returns the bytes that the database takes on disk. */
+  size(): Promise<number>;
+
+  /** Returns the version of the database software. */
+  version(): Promise<string>;
+
+  /**
+   * Releases the space of deleted rows to the file system, without blocking other operations for long.
+   * @param signal ends the work early
+   * @returns the number of released bytes
+   */
+  releaseSpace(signal: AbortSignal): Promise<number>;
+
+  /**
+   * Runs work that writes many rows in many transactions, for instance a purge, with little delay for other writers: while
+   * it runs, SQLite checkpoints its write-ahead log in smaller parts.
+   */
+  inBackground<T>(work: () => Promise<T>): Promise<T>;
 
   /** Counters of operations, for tests and metrics. */
   readonly statistics: Readonly<DatabaseStatistics>;

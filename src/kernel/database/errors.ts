@@ -1,3 +1,5 @@
+import { StartFailure } from '../start-failure.ts';
+
 /** Any error reported by the database. `code` is its own: SQLSTATE or SQLite's extended result code. */
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
@@ -30,6 +32,9 @@ export class TransactionTimeout extends Error {
 export class LeaseLost extends Error {
   override name = 'LeaseLost';
 }
+
+/** Another server uses the database, so that this process cannot have it exclusively. */
+export class DatabaseInUse extends StartFailure {}
 
 /** The database was closed, is closing, or was lost for good. */
 export class DatabaseClosed extends Error {

@@ -1,10 +1,23 @@
 export { afterCommit } from './after-commit.ts';
 export type { AnyWriter } from './any-writer.ts';
+export {
+  type AssignedNumbers,
+  type CheckedStores,
+  type CheckFindings,
+  type CheckResult,
+  checkDatabase,
+  type DatabaseCheck,
+  Findings,
+  numberChecks,
+  rowsCheck,
+  sqliteFileCheck,
+} from './checks/index.ts';
 export { dataStoreEntries } from './config.ts';
 export * from './database.ts';
 export {
   DatabaseClosed,
   DatabaseError,
+  DatabaseInUse,
   DatabaseOverloaded,
   isDiskFull,
   isOutage,
@@ -14,7 +27,9 @@ export {
 } from './errors.ts';
 export type { FullText, TextDocument, TextSearch } from './full-text/full-text.ts';
 export { foldText, TextQuery } from './full-text/grams.ts';
-export { migrate, NewerDatabase } from './migrate.ts';
+export type { DatabaseFacts } from './inspection/database-facts.ts';
+export { inspectDatabase } from './inspection/inspect-database.ts';
+export { appliedMigrations, migrate, NewerDatabase } from './migrate.ts';
 export { databaseMigrations } from './migrations/index.ts';
 export {
   type DatabaseEnvironment,
@@ -22,10 +37,32 @@ export {
   openDatabase,
   openDatabaseBeside,
   openDatabaseExclusively,
+  openMarkedDatabaseExclusively,
+  unfinishedRestoreOf,
 } from './open.ts';
 export { databaseOptions } from './options.ts';
+export { withSnapshot } from './snapshot.ts';
 export { claimFile } from './sqlite/claim.ts';
+export { compactSqliteFile } from './sqlite/compact.ts';
 export { type CopyProgress, copySqliteFile } from './sqlite/copy.ts';
 export type { SqlValue, Statement } from './statement.ts';
 export type { DatabaseStatistics } from './statistics.ts';
+export { requireMatchingStores, requireStores } from './stores/store-marks.ts';
+export { type TableSize, tableSizes } from './table-sizes.ts';
+export {
+  describeDatabase,
+  joinDatabases,
+  type MovedTable,
+  type MoveMark,
+  type MoveProgress,
+  type MoveResult,
+  moveDatabase,
+  readMark,
+  removeMark,
+  requireUnmarked,
+  type Side,
+  splitDatabase,
+  type TextIndex,
+  writeMark,
+} from './transfer/index.ts';
 export { WriteCheck } from './write-check.ts';

@@ -40,10 +40,23 @@ export function reportStatistics(metrics: Metrics, statistics: Readonly<Database
       this.inc(statistics.flushes);
     },
   });
+  const counters = [
+    ['released_bytes', 'Bytes of deleted rows that were released to the file system.', 'releasedBytes'],
+    ['moved_rows', 'Rows that were moved so that space could be released, on PostgreSQL.', 'movedRows'],
+  ] as const;
+  for (const [name, help, counted] of counters)
+    metrics.counter({
+      name: `server_database_${name}_total`,
+      help,
+      collect() {
+        this.reset();
+        this.inc(statistics[counted]);
+      },
+    });
   reportDurations(metrics, statistics);
 }
 
-/** Bounds in seconds: from a read of memory to a commit on a slow disk. */
+/** Upper bounds of the histogram's buckets in seconds: from a read of memory to a commit on a slow disk. */
 const buckets = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 function reportDurations(metrics: Metrics, { timings }: Readonly<DatabaseStatistics>): void {

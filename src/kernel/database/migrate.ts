@@ -1,5 +1,6 @@
 import { StartFailure } from '../start-failure.ts';
-import type { Database, Migration, SchemaBuilder } from './database.ts';
+import type { Database, DatabaseKind, Migration, SchemaBuilder } from './database.ts';
+import { hasTable } from './transfer/move-marks.ts';
 
 type Schema = { schema_migrations: { name: string; applied_ts: number } };
 
@@ -25,6 +26,13 @@ export async function migrate(
     if (!applied.has(migration.name))
       await database.changeSchema((schema) => apply(schema, migration, now()));
   }
+}
+
+/** Returns the names of the migrations that were applied; none for a database that was never migrated. */
+export async function appliedMigrations(database: Database, kind: DatabaseKind): Promise<string[]> {
+  if (!(await hasTable(database, kind, 'schema_migrations'))) return [];
+  const rows = await database.reader<Schema>().selectFrom('schema_migrations').select('name').execute();
+  return rows.map(({ name }) => name);
 }
 
 async function apply(schema: SchemaBuilder, migration: Migration, now: number): Promise<void> {

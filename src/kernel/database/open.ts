@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../clock.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
 import { StartFailure, startStep } from '../start-failure.ts';
@@ -7,6 +8,7 @@ import type { PostgresOptions } from './postgres/options.ts';
 import type { LeaseUse } from './postgres/postgres-database.ts';
 import { claimFile } from './sqlite/claim.ts';
 import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
+import { requireUnmarked } from './transfer/move-marks.ts';
 
 /** Kind and settings of a database. */
 export type DatabaseOptions = SqliteOptions | PostgresOptions;
@@ -33,9 +35,26 @@ export function openDatabase(options: DatabaseOptions, environment: DatabaseEnvi
  * then. SQLite: a lock on a file. PostgreSQL: a lease (decision 0131), which another process can take when this one was
  * paused or disconnected for longer than the lease; all writes of this one then fail.
  * @param onLost called once when that has happened; the process should exit
- * @throws StartFailure when another process has the database
+ * @throws DatabaseInUse when another process has the database
+ * @throws StartFailure when it was moved to another database, or a move or a restore that fills it is incomplete
  */
-export function openDatabaseExclusively(
+export async function openDatabaseExclusively(
+  options: DatabaseOptions,
+  environment: DatabaseEnvironment,
+  onLost: OnLost,
+): Promise<Database> {
+  const database = await openMarkedDatabaseExclusively(options, environment, onLost);
+  try {
+    await requireUnmarked(database, options.kind);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** Like `openDatabaseExclusively`, but also opens databases that a move has marked, on which no server may start. */
+export function openMarkedDatabaseExclusively(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,
   onLost: OnLost,
@@ -44,9 +63,9 @@ export function openDatabaseExclusively(
 }
 
 /**
- * Opens the database for a process beside the one that has it exclusively. What it writes is fenced by the lease of that
- * process: it fails as soon as another one has taken the lease. Only on PostgreSQL.
- * @param onLost called once when that has happened
+ * Opens the database for a process beside the one that has opened it exclusively. Its writes depend on the
+ * lease of that process: they fail as soon as another one has taken the lease. Only on PostgreSQL.
+ * @param onLost called once when another process has taken the lease
  * @throws StartFailure when no process has the database exclusively
  */
 export function openDatabaseBeside(
@@ -79,13 +98,26 @@ async function openSqlite(
   isExclusive: boolean,
 ): Promise<Database> {
   if (!isExclusive || options.path === ':memory:') return SqliteDatabase.open(options, log, clock);
-  const release = claimFile(options.path);
+  const release = claimFile(options.path, options.claimTimeout);
   try {
+    requireRestored(options.path);
     return await SqliteDatabase.open(options, log, clock, release);
   } catch (error) {
     release();
     throw error;
   }
+}
+
+/** Name of the file that `hearth restore` prepares beside a SQLite database, and renames to it at the end. */
+export const unfinishedRestoreOf = (path: string): string => `${path}.restoring`;
+
+/** @throws StartFailure when a restore of the file was interrupted */
+function requireRestored(path: string): void {
+  const unfinished = unfinishedRestoreOf(path);
+  if (!existsSync(unfinished)) return;
+  throw new StartFailure(
+    `the restore of the database ${path} was interrupted: call the same "hearth restore" again, or delete ${unfinished} to use the database as it was before`,
+  );
 }
 
 async function openPostgres(

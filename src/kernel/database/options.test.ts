@@ -21,7 +21,7 @@ const postgres = (args: object, txn_limit = 0): DatabaseEntry => ({
   args: { ...nothing, ...args },
 });
 
-test('databaseOptions opens a SQLite file [option: database.name, database.args.database]', () => {
+test('databaseOptions returns the settings of a SQLite file [option: database.name, database.args.database]', () => {
   const entry: DatabaseEntry = {
     name: 'sqlite3',
     txn_limit: 0,
@@ -58,7 +58,7 @@ test('databaseOptions passes all options of a PostgreSQL server on [option: data
   });
 });
 
-test('databaseOptions opens the entry of databases that contains all data stores [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', () => {
+test('databaseOptions returns the settings of the entry of databases that contains all data stores [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', () => {
   const args = { user: 'u', password: 'p', host: 'h', port: 5433, cp_min: 2, cp_max: 4 };
   for (const name of ['database', 'dbname']) {
     const everything = {
@@ -107,4 +107,21 @@ test('databaseOptions translates the TLS modes of libpq', () => {
   const ca = sslFor({ sslmode: 'verify-ca', sslrootcert: import.meta.filename });
   assert.ok(typeof ca === 'object' && ca.ca && ca.checkServerIdentity?.('any', {} as never) === undefined);
   assert.throws(() => sslFor({ sslmode: 'perhaps' }), /sslmode: unknown mode "perhaps"/);
+});
+
+test('databaseOptions passes the settings of TLS to the tools of PostgreSQL', () => {
+  const environmentFor = (args: object) => {
+    const options = databaseOptions(postgres(args));
+    return options.kind === 'postgres' ? options.toolEnvironment : undefined;
+  };
+  const path = import.meta.filename;
+  assert.equal(environmentFor({ sslmode: 'prefer' }), undefined);
+  assert.deepEqual(environmentFor({ sslmode: 'verify-full' }), { PGSSLMODE: 'require' });
+  const args = { sslmode: 'verify-full', sslrootcert: path, sslcert: path, sslkey: path };
+  assert.deepEqual(environmentFor(args), {
+    PGSSLMODE: 'verify-full',
+    PGSSLROOTCERT: path,
+    PGSSLCERT: path,
+    PGSSLKEY: path,
+  });
 });

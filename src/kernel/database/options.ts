@@ -25,6 +25,7 @@ export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): Datab
     ...(args.password !== null && { password: args.password }),
     ...(database !== null && { database }),
     ...(ssl !== undefined && { ssl }),
+    ...(ssl && { toolEnvironment: sslEnvironment(given) }),
     ...(timeout !== undefined && { connectTimeout: timeout * 1_000 }),
     ...(typeof given['application_name'] === 'string' && { applicationName: given['application_name'] }),
   };
@@ -48,6 +49,21 @@ function sslOptions(given: Readonly<Record<string, unknown>>): false | Connectio
   const options: ConnectionOptions = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   if (mode === 'require' && !ca) return { ...options, rejectUnauthorized: false };
   return mode === 'verify-full' ? options : { ...options, checkServerIdentity: () => undefined };
+}
+
+/**
+ * Without a file of certificates, tools do not check the server: other than the driver, they do not know the
+ * certificates of the system.
+ */
+function sslEnvironment(given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const names = { PGSSLROOTCERT: 'sslrootcert', PGSSLCERT: 'sslcert', PGSSLKEY: 'sslkey' };
+  const files = Object.entries(names).flatMap(([variable, name]) => {
+    const path = given[name];
+    return typeof path === 'string' && path !== '' ? [[variable, path] as const] : [];
+  });
+  const environment = Object.fromEntries(files);
+  const mode = environment['PGSSLROOTCERT'] === undefined ? 'require' : String(given['sslmode']);
+  return { PGSSLMODE: mode, ...environment };
 }
 
 const file = (path: unknown) => (typeof path === 'string' && path !== '' ? readFileSync(path) : undefined);

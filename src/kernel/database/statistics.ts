@@ -11,10 +11,17 @@ export interface DatabaseStatistics {
   batches: number;
   /** Commits that waited for the disk. */
   flushes: number;
+  /** Bytes that were released to the file system. */
+  releasedBytes: number;
+  /** Rows that were moved to earlier pages of their tables, on PostgreSQL. */
+  movedRows: number;
   readonly timings: DatabaseTimings;
 }
 
-/** What took time: a statement by its purpose, a commit, or the wait for a connection (PostgreSQL) or the writer (SQLite). */
+/**
+ * The kind of work whose duration is measured: a statement by its purpose, a commit, or the wait for a
+ * connection (PostgreSQL) or the writer (SQLite).
+ */
 export type TimedPart = 'read' | 'scan' | 'write' | 'commit' | 'wait';
 
 /** Connections of a pool. */
@@ -57,5 +64,7 @@ export const noStatistics = (): DatabaseStatistics => ({
   transactions: 0,
   batches: 0,
   flushes: 0,
+  releasedBytes: 0,
+  movedRows: 0,
   timings: {},
 });

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 
 type Bounds = { number_bounds: { name: string; bound: number } };
 
-/** Milliseconds for which a result holds: writes of checks stay few, however often the health of the server is asked for. */
+/** Milliseconds for which a result is returned again, so that frequent health checks cause few writes. */
 const validFor = 2_000;
 
 /** Milliseconds after which a write that has not ended counts as failed. */
@@ -14,7 +14,7 @@ export class WriteTimeout extends Error {
   override name = 'WriteTimeout';
 }
 
-/** Finds out whether the database can be written, by writing. */
+/** Checks whether the database can be written, by writing to it. */
 export class WriteCheck {
   readonly #database: Database;
   readonly #clock: Clock;

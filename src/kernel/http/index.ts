@@ -7,9 +7,12 @@ export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './liste
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
 export { healthRoute, healthRouteWith } from './monitoring/health.ts';
 export { metricsRoute } from './monitoring/metrics-route.ts';
+export { Readiness, readinessRoute } from './monitoring/readiness.ts';
+export { RequestCounts } from './monitoring/request-counts.ts';
 export { FilePart, OpenFile } from './open-file.ts';
 export { redirect } from './redirect.ts';
 export { acceptTokens, type TokenKind } from './requests/accept-tokens.ts';
+export type { Exchange } from './requests/exchange.ts';
 export type {
   AuthenticationContext,
   Authenticator,
@@ -19,7 +22,8 @@ export type {
   ServerAuthenticator,
   SignedRequestHead,
 } from './requests/requester.ts';
-export type { ErrorPage } from './routing/endpoint.ts';
+export { checkedRoutes, type UserRequest } from './routing/checked-routes.ts';
+export type { ErrorPage, RequestTracing } from './routing/endpoint.ts';
 export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
 export {
   type AccessCheck,
@@ -28,6 +32,7 @@ export {
   type Handler,
   type Method,
   type Params,
+  pathsOf,
   Reply,
   type Route,
   type RouteContract,

@@ -19,14 +19,14 @@ import { FilePart, OpenFile, Reply, route } from './index.ts';
 const { base, call, fails } = kernelServerForTests();
 
 describe('responses', () => {
-  it('send streams and redirects', async () => {
+  it('sends streams and redirects', async () => {
     const { raw, headers } = await call('GET', '/_matrix/media/v3/download/cat');
     assert.deepEqual([raw, headers.get('content-type')], ['cat!', 'text/plain']);
     const moved = await call('GET', '/_matrix/client/v3/moved');
     assert.deepEqual([moved.status, moved.headers.get('location')], [302, 'https://example.org/']);
   });
 
-  it('are compressed with gzip if the listener allows it and the client accepts it', async () => {
+  it('compresses a response with gzip if the listener allows it and the client accepts it', async () => {
     const { headers, body } = await call('GET', '/_matrix/client/v3/large');
     assert.equal(headers.get('content-encoding'), 'gzip');
     assert.equal(String(body['text']).length, 5000);
@@ -36,13 +36,13 @@ describe('responses', () => {
     assert.equal(plain.headers.get('content-encoding'), null);
   });
 
-  it('expose Retry-After of a 429 to scripts of other origins', async () => {
+  it('exposes the Retry-After header of a 429 response to scripts of other origins', async () => {
     const { headers } = await fails(429, 'M_LIMIT_EXCEEDED', 'GET', '/_matrix/client/v3/later');
     assert.equal(headers.get('retry-after'), '2');
     assert.equal(headers.get('access-control-expose-headers'), 'Retry-After');
   });
 
-  it('have a request id but no details for an unexpected error, which is logged', async () => {
+  it('answers an unexpected error with a request id and no details, and logs the error', async () => {
     logLines.length = 0;
     const answer = await fails(500, 'M_UNKNOWN', 'GET', '/_matrix/client/v3/broken', {
       headers: { 'x-request-id': 'abc-1' },
@@ -55,7 +55,7 @@ describe('responses', () => {
   });
 });
 
-describe('bodies that are not sent', () => {
+describe('bodies of responses that cannot be sent', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-bodies-'));
   after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'file');
@@ -99,7 +99,7 @@ describe('bodies that are not sent', () => {
   after(() => other.stop(100));
 
   for (const kind of ['file', 'stream']) {
-    it(`are closed when the client disconnects before the handler returns a ${kind}`, async () => {
+    it(`closes the ${kind} that a handler returns after the client has disconnected`, async () => {
       const [seen, before] = [waiting.length, opened];
       const request = httpRequest(`${address}/_matrix/client/v3/late/${kind}`).end();
       request.on('error', () => {});
@@ -109,7 +109,7 @@ describe('bodies that are not sent', () => {
       await eventually('the end of the body', () => !isOpen() && bodies.every((body) => body.destroyed));
     });
 
-    it(`are closed when a header of a ${kind} is not valid`, async () => {
+    it(`closes a ${kind} when a header of its response is not valid`, async () => {
       assert.equal((await fetch(`${address}/_matrix/client/v3/invalid/${kind}`)).status, 500);
       await eventually('the end of the body', () => !isOpen() && bodies.every((body) => body.destroyed));
     });
@@ -117,7 +117,7 @@ describe('bodies that are not sent', () => {
 });
 
 describe('the access log', () => {
-  it('has one line per request, with access tokens redacted', async () => {
+  it('writes one line per request to the access log, with access tokens redacted', async () => {
     logLines.length = 0;
     await call('GET', '/_matrix/client/v3/who/x?access_token=alice-secret&y=1', {
       headers: { 'x-forwarded-for': '203.0.113.7, 10.0.0.1' },
@@ -137,7 +137,7 @@ describe('the access log', () => {
 });
 
 describe('long polls', () => {
-  it('have their signal aborted when the client disconnects', async () => {
+  it('aborts the signal of a long poll when its client disconnects', async () => {
     const seen = longPolls.length;
     const request = httpRequest(`${base()}/_matrix/client/v3/wait`).end();
     request.on('error', () => {});
@@ -146,7 +146,9 @@ describe('long polls', () => {
     await eventually('the end of its signal', () => longPolls[seen]!.aborted);
   });
 
-  it('are answered when the server stops, and all connections are closed', { timeout: 60_000 }, async () => {
+  it('answers long polls when the server stops, and closes all connections', {
+    timeout: 120_000,
+  }, async () => {
     const other = createKernelServer();
     const [address] = await other.start();
     const seen = longPolls.length;

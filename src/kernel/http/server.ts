@@ -3,11 +3,12 @@ import { BriefMap } from '../brief-map.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
 import { type ListenerOptions, listen, type OpenListener } from './listeners/listeners.ts';
+import { RequestCounts } from './monitoring/request-counts.ts';
 import { observeRequests } from './monitoring/request-metrics.ts';
 import { BodyReader } from './requests/body-reader.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
-import type { EndpointDeps, ErrorPage } from './routing/endpoint.ts';
+import type { EndpointDeps, ErrorPage, RequestTracing } from './routing/endpoint.ts';
 import type { Route } from './routing/route.ts';
 import { createRouter } from './routing/router.ts';
 
@@ -25,8 +26,12 @@ export interface HttpServerOptions {
   readonly errorPage?: ErrorPage;
   /** Returns the error for clients of a failure that is not the request's fault; `undefined` for a mistake of the program. */
   readonly explainFailure?: (error: unknown) => MatrixError | undefined;
-  /** Absent: requests are not counted. */
+  /** Absent: requests are counted, but not timed. */
   readonly metrics?: Metrics | undefined;
+  /** Absent: requests are not traced. */
+  readonly tracing?: RequestTracing | undefined;
+  /** Counts requests for readers other than the metrics. */
+  readonly counts?: RequestCounts;
 }
 
 export interface HttpServer {
@@ -86,7 +91,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 }
 
 function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
-  const count = options.metrics && observeRequests(options.metrics);
+  const counts = options.counts ?? new RequestCounts();
+  const time = options.metrics && observeRequests(options.metrics, counts);
   return {
     bodies: new BodyReader(options.clock),
     authenticator: options.authenticator,
@@ -94,10 +100,12 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
     serverAdmission: options.serverAdmission,
     errorPage: options.errorPage,
     explainFailure: options.explainFailure,
+    tracing: options.tracing,
     monotonic: () => options.clock.monotonic(),
-    began: count?.began,
+    began: (route) => counts.began(route),
     observe: (route, exchange, milliseconds) => {
-      count?.ended(route, exchange, milliseconds);
+      counts.ended(route, exchange);
+      time?.(route, exchange, milliseconds);
       logRequest(exchange, milliseconds);
     },
   };
@@ -110,6 +118,7 @@ function logRequest(exchange: Exchange, milliseconds: number): void {
   log.debug(
     {
       request: exchange.id,
+      ...(exchange.traceId !== undefined && { trace: exchange.traceId }),
       method: exchange.method,
       url: redactUrl(exchange.url),
       status: exchange.response.statusCode,

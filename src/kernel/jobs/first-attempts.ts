@@ -13,8 +13,8 @@ interface Pending {
 const maxKeys = 10_000;
 
 /**
- * Lets callers wait until the jobs that this process has scheduled were attempted once. Kept in memory for a while:
- * only the length of a wait depends on it.
+ * Lets callers wait until the jobs that this process has scheduled were attempted once. The records are in memory only:
+ * when they are lost, waits end too early, and nothing else changes.
  */
 export class FirstAttempts {
   readonly #clock: Clock;

@@ -5,8 +5,9 @@ export interface JobRequest {
   /** Selects the handler; unique over all slices: `rooms/purge`. */
   readonly kind: string;
   /**
-   * Names what the job is for. At most one job of a kind and key exists: scheduled again while it waits, it stays as it
-   * is; while it runs, it runs once more afterwards. Without a key, every request makes a job.
+   * Identifies the subject of the job, for instance a room. At most one job of a kind and key exists:
+   * scheduled again while it waits, it stays as it is; while it runs, it runs once more afterwards. Without a
+   * key, every request makes a job.
    */
   readonly key?: string;
   readonly payload: JsonValue;
@@ -16,11 +17,26 @@ export interface JobRequest {
   readonly replace?: boolean;
 }
 
+/** Records jobs as parts of the requests that schedule them; declared here, supplied where traces are enabled. */
+export interface JobTracing {
+  /** Returns the trace context of the current request, which its jobs carry; `null` if there is none. */
+  captureForJob(): string | null;
+  /** Runs an attempt of a job. @param captured the context that the job carries */
+  runJob<T>(kind: string, captured: string | null, run: () => Promise<T>): Promise<T>;
+}
+
 /**
  * `waiting` to run (or to run again), or running; `done` and stored so that its result can be read; `failed` too often
  * to be tried again.
  */
 export type JobState = 'waiting' | 'done' | 'failed';
+
+/** How far a job has come, in units of its kind: rooms, users, events. */
+export interface JobProgress {
+  readonly done: number;
+  /** Null while it is not known. */
+  readonly total: number | null;
+}
 
 /** A job as the admin API shows it. Times in milliseconds since the epoch. */
 export interface Job {
@@ -28,6 +44,8 @@ export interface Job {
   readonly kind: string;
   readonly key: string | null;
   readonly payload: JsonValue;
+  /** Null for kinds that do not report their progress. */
+  readonly progress: JobProgress | null;
   readonly state: JobState;
   readonly running: boolean;
   readonly runAt: number;
@@ -67,6 +85,8 @@ export interface JobHandler<P extends JsonValue> {
   readonly maxAttempts?: number;
   /** Milliseconds to wait after a failed attempt, by its number; by default 1 second, doubling up to 1 hour. */
   readonly backoff?: (attempt: number) => number;
+  /** Reads the progress from the payload that the job last stored. */
+  readonly progressOf?: (payload: P) => JobProgress;
   /** Milliseconds for which a job that is done stays in the list; by default it is deleted at once. */
   readonly keep?: number;
 }

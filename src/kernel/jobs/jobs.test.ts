@@ -5,19 +5,28 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Database } from '../database/index.ts';
-import { silentLogger } from '../observability/index.ts';
+import { createLogger } from '../observability/index.ts';
 import { type JobHandler, type JobRequest, Jobs, jobMigrations } from './index.ts';
 
 forEachDatabase((open) => {
-  const setUp = async (given?: { database: Database; clock: ReturnType<typeof manualClock> }) => {
+  const setUp = async (given?: {
+    readonly database?: Database;
+    readonly clock?: ReturnType<typeof manualClock>;
+    readonly alone?: boolean;
+  }) => {
     const database = given?.database ?? (await open(jobMigrations));
     const clock = given?.clock ?? manualClock();
-    const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+    const lines: { msg: string; level: string }[] = [];
+    const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const log = createLogger({ level: 'warn', destination });
+    const jobs = new Jobs({ database, clock, log, alone: given?.alone ?? true });
+    /** Returns the levels at which failures were logged. */
+    const failures = () => lines.filter(({ msg }) => msg === 'Job failed').map(({ level }) => level);
     const schedule = (request: Partial<JobRequest>) =>
       database.transaction((writer) =>
         jobs.schedule(writer, { kind: 'greet', payload: 'hello', runAt: clock.now(), ...request }),
       );
-    return { database, clock, jobs, schedule };
+    return { database, clock, jobs, schedule, failures };
   };
   /** A handler that records its payloads. */
   const recorder = (options: Partial<JobHandler<JsonValue>> = {}) => {
@@ -46,6 +55,30 @@ forEachDatabase((open) => {
     assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
   });
 
+  test('reads no jobs for a minute when none is due and no other process schedules any', async () => {
+    const at = await setUp();
+    const other = await setUp({ database: at.database, clock: at.clock, alone: false });
+    const { ran, handler } = recorder();
+    for (const { jobs } of [at, other]) jobs.register('greet', handler);
+    await at.jobs.start();
+    await at.jobs.settled();
+    const reads = () => at.database.statistics.reads;
+    const before = reads();
+    await pass(at, 59_999);
+    assert.equal(reads(), before);
+    await pass(at, 1);
+    assert.equal(reads(), before + 1);
+
+    // A process that is not alone runs the jobs of other processes within ten seconds.
+    await at.jobs.stop();
+    await other.jobs.start();
+    await other.jobs.settled();
+    await at.schedule({ payload: 'from another process' });
+    await pass(other, 10_000);
+    assert.deepEqual(ran, ['from another process']);
+    await other.jobs.stop();
+  });
+
   test('never runs a job whose transaction was rolled back', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
@@ -60,7 +93,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, []);
   });
 
-  test('has one job of a kind and key, which a request may replace', async () => {
+  test('stores one job for each kind and key, which a request may replace', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
@@ -74,6 +107,36 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, [1]);
     await pass(at, 1);
     assert.deepEqual(ran, [1, 4]);
+  });
+
+  test('schedules many jobs with few statements, of which those that wait stay as they are', async () => {
+    const at = await setUp();
+    const { ran, handler } = recorder();
+    at.jobs.register('greet', handler);
+    await at.jobs.start();
+    const runAt = at.clock.now() + 1;
+    await at.schedule({ key: '3', payload: 'first', runAt });
+    const requests = Array.from({ length: 1_200 }, (_, index) => ({
+      kind: 'greet',
+      key: `${index}`,
+      payload: index,
+      runAt,
+    }));
+    let statements = 0;
+    await at.database.transaction(async (writer) => {
+      const counting = (writer as { withPlugin(plugin: object): typeof writer }).withPlugin({
+        transformQuery: ({ node }: { node: unknown }) => {
+          statements += 1;
+          return node;
+        },
+        transformResult: async ({ result }: { result: unknown }) => result,
+      });
+      await at.jobs.scheduleAll(counting, requests);
+    });
+    assert.equal(statements, 3);
+    await pass(at, 1);
+    await eventually('all jobs to run', () => ran.length === 1_200 || undefined);
+    assert.ok(ran.includes('first') && !ran.includes(3));
   });
 
   test('runs a job again that was scheduled again while it ran', async () => {
@@ -118,6 +181,19 @@ forEachDatabase((open) => {
     ]);
     const [job] = await at.jobs.list({ kind: 'greet' });
     assert.deepEqual([job?.state, job?.error, job?.attempts, job?.running], ['failed', 'not now', 3, false]);
+    assert.deepEqual(at.failures(), ['warn', 'warn', 'error']);
+  });
+
+  test('logs the third failure in a row of a recurring job as an error', async () => {
+    const at = await setUp();
+    at.jobs.every('greet', 1_000, {
+      async run() {
+        throw new Error('not now');
+      },
+    });
+    await at.jobs.start();
+    for (let count = 0; count < 4; count += 1) await pass(at, 1_000);
+    assert.deepEqual(at.failures(), ['warn', 'warn', 'error', 'warn']);
   });
 
   test('lists the result of a job for as long as the job is kept', async () => {
@@ -156,8 +232,111 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, ['again']);
   });
 
+  /**
+   * Starts a process whose jobs never end, and which is abandoned at the time `now`, as after a crash.
+   * @returns how many jobs were begun
+   */
+  const crash = async (
+    database: Database,
+    now: number,
+    register: (jobs: Jobs, run: () => Promise<void>) => void,
+  ): Promise<number> => {
+    // A clock of its own, since no timer of a process runs after its end.
+    const { jobs } = await setUp({ database, clock: manualClock(now) });
+    const first = Promise.withResolvers<void>();
+    let begun = 0;
+    register(jobs, () => {
+      begun += 1;
+      first.resolve();
+      return new Promise<void>(() => {});
+    });
+    await jobs.start();
+    await Promise.race([jobs.settled(), first.promise]);
+    return begun;
+  };
+
+  test('postpones a job that crashes the process with backoff, and marks it failed after its maximum of attempts', async () => {
+    const { database, clock, schedule, jobs } = await setUp();
+    const begun: number[] = [];
+    for (const wait of [0, 0, 999, 1, 0, 2_000, 0]) {
+      clock.advance(wait);
+      // Services schedule some of their jobs at every start.
+      await schedule({ key: 'poison' });
+      begun.push(
+        await crash(database, clock.now(), (at, run) => at.register('greet', { maxAttempts: 3, run })),
+      );
+    }
+    assert.deepEqual(begun, [1, 0, 0, 1, 0, 1, 0]);
+    const [job] = await jobs.list({ kind: 'greet' });
+    assert.deepEqual([job?.state, job?.attempts, job?.running], ['failed', 3, false]);
+    assert.match(job?.error ?? '', /interrupted/);
+  });
+
+  test('begins a job that has failed by crashes again an hour after its service has scheduled it at a start, and counts on', async () => {
+    const { database, clock, schedule, jobs } = await setUp();
+    const start = (): Promise<number> =>
+      crash(database, clock.now(), (at, run) => at.register('greet', { maxAttempts: 1, run }));
+    const begun: number[] = [];
+    // Each crash is found at the next start, which marks the job as failed.
+    for (const wait of [0, 0, 0, 0, 3_599_999, 1, 0, 0]) {
+      clock.advance(wait);
+      await schedule({ key: 'poison' });
+      begun.push(await start());
+    }
+    assert.deepEqual(begun, [1, 0, 0, 0, 0, 1, 0, 0]);
+    assert.equal((await jobs.list({ kind: 'greet' }))[0]?.attempts, 2);
+    // A start that replaces the job goes on as well.
+    await schedule({ key: 'replaced' });
+    for (const attempts of [1, 1]) {
+      await schedule({ key: 'replaced', replace: true });
+      await start();
+      assert.equal((await jobs.list({ key: 'replaced' }))[0]?.attempts, attempts);
+    }
+  });
+
+  test('runs a recurring job that crashes the process again at its next time, from its last progress', async () => {
+    const { database, clock, jobs } = await setUp();
+    const begun: number[] = [];
+    const start = async () =>
+      begun.push(
+        await crash(database, clock.now(), (at, run) => at.every('tick', 1_500, { maxAttempts: 2, run })),
+      );
+    await start();
+    clock.advance(1_500);
+    await database.batch([{ sql: "update jobs set payload = ? where kind = 'tick'", rows: [['7']] }]);
+    for (const wait of [0, 0, 999, 1, 0, 1_500, 0]) {
+      clock.advance(wait);
+      await start();
+    }
+    assert.deepEqual(begun, [0, 1, 0, 0, 1, 0, 1, 0]);
+    const [job] = await jobs.list({ kind: 'tick' });
+    assert.deepEqual([job?.state, job?.payload, job?.runAt], ['waiting', 7, clock.now() + 1_500]);
+  });
+
+  test('does not count an attempt that a stop of the server interrupts', async () => {
+    const first = await setUp();
+    let begun = 0;
+    first.jobs.register('greet', {
+      run: () => {
+        begun += 1;
+        return new Promise<void>(() => {});
+      },
+    });
+    await first.jobs.start();
+    await first.schedule({});
+    await eventually('the attempt', () => begun === 1);
+    const stopping = first.jobs.stop();
+    await eventually('the stop', async () => {
+      first.clock.advance(1_000);
+      return (await first.jobs.list({ isRunning: true })).length === 0;
+    });
+    await stopping;
+    const [job] = await first.jobs.list({ kind: 'greet' });
+    assert.deepEqual([job?.attempts, job?.runAt, job?.error], [0, job?.createdAt, null]);
+  });
+
   test('does not run a job that another process has leased until the lease ends', async () => {
-    const at = await setUp();
+    const at = await setUp({ alone: false });
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
     await at.jobs.start();

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../database/index.ts';
 import type { Logger } from '../observability/index.ts';
 import { FirstAttempts } from './first-attempts.ts';
-import type { Job, JobHandler, JobRequest } from './job.ts';
+import type { Job, JobHandler, JobRequest, JobTracing } from './job.ts';
 import { type JobFilter, listJobs } from './listing.ts';
 import type { RegisteredHandler } from './run-job.ts';
 import { JobRunner } from './runner.ts';
@@ -16,7 +16,12 @@ export interface JobsOptions {
   readonly log: Logger;
   /** Whether only this process runs jobs of this database, so that those marked as running at the start were interrupted. */
   readonly alone: boolean;
+  /** Absent where tracing is disabled. */
+  readonly tracing?: JobTracing | undefined;
 }
+
+/** Number of jobs that one statement adds. */
+const jobsAtOnce = 500;
 
 const cleaning = { kind: 'jobs/clean', interval: 3_600_000 };
 
@@ -31,12 +36,14 @@ export class Jobs {
   readonly #handlers = new Map<string, RegisteredHandler>();
   readonly #firstAttempts: FirstAttempts;
   readonly #runner: JobRunner;
+  readonly #tracing: JobTracing | undefined;
   #started = false;
 
-  constructor({ database, clock, log, alone }: JobsOptions) {
+  constructor({ database, clock, log, alone, tracing }: JobsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#alone = alone;
+    this.#tracing = tracing;
     this.#firstAttempts = new FirstAttempts(clock);
     this.#runner = new JobRunner({
       database,
@@ -44,9 +51,11 @@ export class Jobs {
       log,
       handlers: this.#handlers,
       firstAttempts: this.#firstAttempts,
+      alone,
+      tracing,
     });
     this.every(cleaning.kind, cleaning.interval, {
-      run: () => database.transaction((writer) => store.deleteKept(writer, clock.now())),
+      run: () => database.transaction((writer) => store.deleteExpired(writer, clock.now())),
     });
   }
 
@@ -55,19 +64,35 @@ export class Jobs {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue> });
   }
 
-  /** Runs `handler` every `interval` milliseconds; first that long after the first start. */
-  every(kind: string, interval: number, handler: JobHandler<null>): void {
+  /**
+   * Runs `handler` every `interval` milliseconds, for the first time one interval after the first start. The
+   * payload is what the handler last stored as its progress, also in an earlier run; null before that.
+   */
+  every<P extends JsonValue = null>(kind: string, interval: number, handler: JobHandler<P | null>): void {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue>, interval });
   }
 
   /** Schedules a job, which exists once the transaction of `writer` is committed. */
-  async schedule(writer: AnyWriter, request: JobRequest): Promise<void> {
-    await store.insertJob(writerFor<JobTables>(writer), request, this.#clock.now());
+  schedule(writer: AnyWriter, request: JobRequest): Promise<void> {
+    return this.scheduleAll(writer, [request]);
+  }
+
+  /**
+   * Schedules many jobs with few statements, as `schedule`.
+   * @param requests with different keys, of which all or none replace a job that waits
+   */
+  async scheduleAll(writer: AnyWriter, requests: readonly JobRequest[]): Promise<void> {
+    const origin = { traceContext: this.#tracing?.captureForJob(), noneRuns: this.#alone && !this.#started };
+    for (let start = 0; start < requests.length; start += jobsAtOnce) {
+      const some = requests.slice(start, start + jobsAtOnce);
+      await store.insertJobs(writerFor<JobTables>(writer), some, this.#clock.now(), origin);
+    }
     afterCommit(writer, () => {
       if (!this.#started) return;
-      const { kind, key, runAt } = request;
-      if (key !== undefined && runAt <= this.#clock.now()) this.#firstAttempts.scheduled(kind, key);
-      this.#runner.wake(runAt);
+      for (const { kind, key, runAt } of requests) {
+        if (key !== undefined && runAt <= this.#clock.now()) this.#firstAttempts.scheduled(kind, key);
+        this.#runner.wake(runAt);
+      }
     });
   }
 
@@ -87,18 +112,25 @@ export class Jobs {
     return store.deleteJob(writerFor<JobTables>(writer), kind, key);
   }
 
-  /** Lists jobs in the order of their ids. */
+  /** Lists jobs in the order of their ids. Without a kind, all jobs are read. */
   list(filter: JobFilter = {}): Promise<Job[]> {
-    return listJobs(this.#database.reader<JobTables>(), filter, this.#clock.now());
+    const database = this.#database;
+    return listJobs(
+      filter.kind === undefined ? database.scanner<JobTables>() : database.reader<JobTables>(),
+      filter,
+      this.#clock.now(),
+      (kind, payload) => this.#handlers.get(kind)?.handler.progressOf?.(payload) ?? null,
+    );
   }
 
   /** Starts to run jobs. */
   async start(): Promise<void> {
     await this.#database.transaction<JobTables, void>(async (writer) => {
-      if (this.#alone) await store.releaseAll(writer);
       const now = this.#clock.now();
+      if (this.#alone) await store.expireLeases(writer, now);
       for (const [kind, { interval }] of this.#handlers) {
-        if (interval !== undefined) await store.ensureRecurring(writer, kind, now + interval, now);
+        if (interval === undefined) continue;
+        await store.ensureRecurring(writer, kind, now + interval, now, { noneRuns: this.#alone });
       }
     });
     this.#started = true;

@@ -1,6 +1,7 @@
+import { sql } from 'kysely';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Reader } from '../database/index.ts';
-import type { Job, JobState } from './job.ts';
+import type { Job, JobProgress, JobState } from './job.ts';
 import type { JobTables } from './store.ts';
 
 /** Selects the jobs of a list. */
@@ -8,37 +9,66 @@ export interface JobFilter {
   readonly kind?: string;
   readonly key?: string;
   readonly state?: JobState;
-  /** Exclusive lower bound of the ids. */
+  /** Whether a process runs the job at this moment. */
+  readonly isRunning?: boolean;
+  /**
+   * Milliseconds since the epoch: selects jobs that have ended, that were scheduled and are running, or that
+   * will run, before this time. Exclusive.
+   */
+  readonly before?: number;
+  /** Id of the last job of the previous page. */
   readonly after?: number;
+  /** In the reverse order of the ids. */
+  readonly newestFirst?: boolean;
   /** Maximum number; by default 100. */
   readonly limit?: number;
 }
 
-/** Reads the jobs that match the filter, by id. @param now milliseconds since the epoch */
+/**
+ * Reads the jobs that match the filter, by id.
+ * @param now milliseconds since the epoch
+ * @param progressOf reads the progress of a kind of jobs from a payload; null for kinds that do not report it
+ */
 export async function listJobs(
   reader: Reader<JobTables>,
-  { kind, key, state, after = 0, limit = 100 }: JobFilter,
+  { kind, key, state, isRunning, before, after, newestFirst = false, limit = 100 }: JobFilter,
   now: number,
+  progressOf: (kind: string, payload: JsonValue) => JobProgress | null,
 ): Promise<Job[]> {
-  let query = reader.selectFrom('jobs').selectAll().where('id', '>', after);
+  let query = reader.selectFrom('jobs').selectAll();
+  if (after !== undefined) query = query.where('id', newestFirst ? '<' : '>', after);
   if (kind !== undefined) query = query.where('kind', '=', kind);
   if (key !== undefined) query = query.where('key', '=', key);
   if (state !== undefined) query = query.where('state', '=', state);
-  const rows = await query.orderBy('id').limit(limit).execute();
-  return rows.map((row) => ({
-    id: row.id,
-    kind: row.kind,
-    key: row.key,
-    payload: parse(row.payload),
-    state: row.state,
-    running: row.lease_until > now,
-    runAt: row.run_at,
-    createdAt: row.created_ts,
-    attempts: row.attempts,
-    finishedAt: row.finished_ts,
-    result: row.result === null ? null : parse(row.result),
-    error: row.error,
-  }));
+  if (isRunning !== undefined) query = query.where('lease_until', isRunning ? '>' : '<=', now);
+  if (before !== undefined) query = query.where(timeOf(now), '<', before);
+  const rows = await query
+    .orderBy('id', newestFirst ? 'desc' : 'asc')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => {
+    const payload = parse(row.payload);
+    return {
+      id: row.id,
+      kind: row.kind,
+      key: row.key,
+      payload,
+      progress: progressOf(row.kind, payload),
+      state: row.state,
+      running: row.lease_until > now,
+      runAt: row.run_at,
+      createdAt: row.created_ts,
+      attempts: row.attempts,
+      finishedAt: row.finished_ts,
+      result: row.result === null ? null : parse(row.result),
+      error: row.error,
+    };
+  });
 }
+
+/** When a job has ended, or was scheduled while it runs, or will run. */
+const timeOf = (now: number) =>
+  sql<number>`coalesce(finished_ts,
+    case when state = 'waiting' and lease_until <= ${now} then run_at else created_ts end)`;
 
 const parse = (text: string) => JSON.parse(text) as JsonValue;

@@ -7,7 +7,7 @@ import { jobMigrations, reportJobs } from './index.ts';
 import { insertJob, type JobTables } from './store.ts';
 
 forEachDatabase((open) => {
-  it('reportJobs counts waiting and failed jobs by kind, and shows for how long the oldest is due', async () => {
+  it('reportJobs counts waiting and failed jobs by kind, and reports for how long the oldest has been due', async () => {
     const database = await open(jobMigrations);
     const clock = manualClock();
     const metrics = await createMetrics();
@@ -28,6 +28,6 @@ forEachDatabase((open) => {
     assert.match(text, /^server_jobs_oldest_due_seconds 42$/m);
     const { scans } = database.statistics;
     await metrics.render();
-    assert.equal(database.statistics.scans, scans, 'a scrape soon after reads nothing');
+    assert.equal(database.statistics.scans, scans, 'a scrape soon afterwards does not query the database');
   });
 });

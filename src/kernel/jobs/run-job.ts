@@ -3,8 +3,15 @@ import type { Clock } from '../clock.ts';
 import type { Database } from '../database/index.ts';
 import type { Logger } from '../observability/index.ts';
 import type { FirstAttempts } from './first-attempts.ts';
-import type { JobAttempt, JobHandler } from './job.ts';
-import { type ClaimedJob, type JobOutcome, saveProgress, settleJob } from './store.ts';
+import type { JobAttempt, JobHandler, JobTracing } from './job.ts';
+import {
+  type ClaimedJob,
+  interruption,
+  type JobOutcome,
+  saveProgress,
+  settleInterrupted,
+  settleJob,
+} from './store.ts';
 
 /** A handler and the interval of its recurring job. */
 export interface RegisteredHandler {
@@ -20,6 +27,10 @@ export interface JobDeps {
   readonly log: Logger;
   readonly handlers: ReadonlyMap<string, RegisteredHandler>;
   readonly firstAttempts: FirstAttempts;
+  /** Whether no other process schedules or runs jobs of this database. */
+  readonly alone: boolean;
+  /** Absent where tracing is disabled. */
+  readonly tracing?: JobTracing | undefined;
 }
 
 /** Times in milliseconds. */
@@ -30,12 +41,19 @@ export const runnerLimits = {
   lease: 60_000,
   /** Interval of polling for jobs that other processes have scheduled. */
   poll: 10_000,
+  /** Interval of polling where no other process schedules jobs: finds jobs after a suspension or a set clock. */
+  pollAlone: 60_000,
   maxAttempts: 20,
   firstBackoff: 1_000,
   maxBackoff: 3_600_000,
+  /** Number of failures in a row after which a recurring job needs an administrator. */
+  unexpectedAfter: 3,
+  /** Time for which failed jobs are stored. */
   keepFailed: 30 * 86_400_000,
   /** Time that `stop` waits for running jobs. */
   grace: 5_000,
+  /** Time that `stop` waits until the attempts of jobs that still run are returned. */
+  returning: 1_000,
 };
 
 /** Runs the handler of a job that this process has leased, and stores the outcome. Never rejects. */
@@ -47,13 +65,15 @@ export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal
   const attemptEnded = deps.firstAttempts.begin(job.kind, job.key ?? '');
   try {
     signal.throwIfAborted();
-    const result = await registered.handler.run(attemptOf(deps.database, job, signal));
+    const run = async () => registered.handler.run(attemptOf(deps.database, job, signal));
+    const result = await (deps.tracing?.runJob(job.kind, job.traceContext, run) ?? run());
     outcome = afterSuccess(registered, deps.clock.now(), result ?? null);
   } catch (error) {
-    outcome = signal.aborted
-      ? { attempts: job.attempts - 1 }
-      : afterFailure(registered, job, deps.clock.now(), error);
-    if (!signal.aborted) log.warn({ err: error, attempt: job.attempts }, 'Job failed');
+    outcome = signal.aborted ? notAttempted(job) : afterFailure(registered, job, deps.clock.now(), error);
+    if (!signal.aborted) {
+      const level = isUnexpected(registered, job, outcome) ? 'error' : 'warn';
+      log[level]({ err: error, attempt: job.attempts }, 'Job failed');
+    }
   }
   attemptEnded();
   try {
@@ -61,6 +81,39 @@ export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal
   } catch (error) {
     log.error({ err: error }, 'The outcome of a job could not be stored, the job will run again');
   }
+}
+
+/** Whether the last attempt ended without an outcome, because its process crashed, or could not store the outcome. */
+export function wasInterrupted({ leaseUntil, attempts }: ClaimedJob): boolean {
+  // A job that was scheduled again during the attempt has no attempts, and runs at once.
+  return leaseUntil > 0 && attempts > 1;
+}
+
+/**
+ * Postpones jobs whose last attempts were interrupted, or marks them as failed, like those whose attempts failed: a job
+ * that crashes the process would otherwise run at every start.
+ */
+export async function settleInterruptedJobs(deps: JobDeps, jobs: readonly ClaimedJob[]): Promise<void> {
+  const settled = jobs.map((job) => {
+    const registered = deps.handlers.get(job.kind)!;
+    const attempt = { ...job, attempts: job.attempts - 1 };
+    const error = new Error(interruption);
+    const outcome = afterFailure(registered, attempt, deps.clock.now(), error);
+    const level = isUnexpected(registered, attempt, outcome) ? 'error' : 'warn';
+    return { job, outcome, level, line: { err: error, attempt: attempt.attempts } } as const;
+  });
+  await deps.database.transaction(async (writer) => {
+    for (const { job, outcome } of settled) await settleInterrupted(writer, job, outcome);
+  });
+  for (const { job, level, line } of settled) {
+    deps.log.child({ job: job.kind, key: job.key })[level](line, 'Job failed');
+  }
+}
+
+/** Whether an administrator should look at a failure: nothing retries the job, or a recurring job keeps failing. */
+function isUnexpected({ interval }: RegisteredHandler, job: ClaimedJob, outcome: JobOutcome): boolean {
+  if (interval !== undefined) return job.attempts === runnerLimits.unexpectedAfter;
+  return outcome !== 'delete' && outcome.state === 'failed';
 }
 
 function attemptOf(database: Database, job: ClaimedJob, signal: AbortSignal): JobAttempt<JsonValue> {
@@ -73,6 +126,9 @@ function attemptOf(database: Database, job: ClaimedJob, signal: AbortSignal): Jo
     progress: (payload) => database.transaction((writer) => saveProgress(writer, job, payload)),
   };
 }
+
+/** The outcome of an attempt that a stop of the server has ended: the job runs again after the next start. */
+export const notAttempted = ({ attempts }: ClaimedJob): JobOutcome => ({ attempts: attempts - 1 });
 
 function afterSuccess({ handler, interval }: RegisteredHandler, now: number, result: JsonValue): JobOutcome {
   if (interval !== undefined) return { run_at: now + interval, attempts: 0, finished_ts: now, error: null };
@@ -91,7 +147,7 @@ function afterFailure(
   { attempts }: ClaimedJob,
   now: number,
   error: unknown,
-): JobOutcome {
+): Exclude<JobOutcome, 'delete'> {
   const message = error instanceof Error ? error.message : String(error);
   const wait = handler.backoff?.(attempts) ?? defaultBackoff(attempts);
   if (interval !== undefined) return { run_at: now + Math.min(wait, interval), error: message };

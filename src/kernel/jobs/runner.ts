@@ -1,19 +1,28 @@
 import { sleep, type Timer } from '../clock.ts';
 import type { Writer } from '../database/index.ts';
-import { type JobDeps, runJob, runnerLimits } from './run-job.ts';
+import {
+  type JobDeps,
+  notAttempted,
+  runJob,
+  runnerLimits,
+  settleInterruptedJobs,
+  wasInterrupted,
+} from './run-job.ts';
 import type { ClaimedJob, JobTables } from './store.ts';
 import * as store from './store.ts';
 
 /** Polls for jobs that are due, leases them and runs their handlers. */
 export class JobRunner {
   readonly #deps: JobDeps;
-  readonly #running = new Map<number, { kind: string; done: Promise<void> }>();
+  readonly #running = new Map<number, { job: ClaimedJob; done: Promise<void> }>();
   readonly #stopping = new AbortController();
+  /** When the last lease of this process ends. */
+  #leasedUntil = 0;
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #renewal: Timer | undefined;
-  #looking: Promise<void> | undefined;
-  #lookAgain = false;
+  #polling: Promise<void> | undefined;
+  #mustPollAgain = false;
 
   constructor(deps: JobDeps) {
     this.#deps = deps;
@@ -35,8 +44,8 @@ export class JobRunner {
       return;
     }
     this.#timerAt = Number.POSITIVE_INFINITY;
-    this.#lookAgain = true;
-    this.#looking ??= this.#look();
+    this.#mustPollAgain = true;
+    this.#polling ??= this.#poll();
   }
 
   /** Waits some seconds for running jobs; those that have not ended by then run again after the next start. */
@@ -44,54 +53,83 @@ export class JobRunner {
     this.#stopping.abort();
     this.#timer?.cancel();
     this.#renewal?.cancel();
-    await this.#looking;
-    const grace = new AbortController();
-    const all = Promise.all([...this.#running.values()].map(({ done }) => done));
-    await Promise.race([all, sleep(this.#deps.clock, runnerLimits.grace, grace.signal)]);
-    grace.abort();
+    await this.#polling;
+    await this.#within(runnerLimits.grace, Promise.all([...this.#running.values()].map(({ done }) => done)));
+    if (this.#running.size > 0) await this.#within(runnerLimits.returning, this.#returnAttempts());
+  }
+
+  /** Resolves when `work` does, or after `time` milliseconds. */
+  async #within(time: number, work: Promise<unknown>): Promise<void> {
+    const waiting = new AbortController();
+    await Promise.race([work, sleep(this.#deps.clock, time, waiting.signal)]);
+    waiting.abort();
+  }
+
+  /** Ends the leases of jobs that are still running after a stop, so that the stop does not count as a failure. */
+  async #returnAttempts(): Promise<void> {
+    try {
+      await this.#deps.database.transaction(async (writer: Writer<JobTables>) => {
+        for (const { job } of this.#running.values()) await store.settleJob(writer, job, notAttempted(job));
+      });
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'The attempts of running jobs could not be returned');
+    }
   }
 
   /** Resolves when no job runs and none is due. */
   async settled(): Promise<void> {
-    while (this.#looking || this.#running.size > 0) {
-      await this.#looking;
+    while (this.#polling || this.#running.size > 0) {
+      await this.#polling;
       await Promise.all([...this.#running.values()].map(({ done }) => done));
     }
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
-      while (this.#lookAgain && !this.#stopping.signal.aborted) {
-        this.#lookAgain = false;
+      while (this.#mustPollAgain && !this.#stopping.signal.aborted) {
+        this.#mustPollAgain = false;
         const next = await this.#takeDue();
-        this.wake(Math.min(next, this.#deps.clock.now() + runnerLimits.poll));
+        const { alone, clock } = this.#deps;
+        this.wake(Math.min(next, clock.now() + (alone ? runnerLimits.pollAlone : runnerLimits.poll)));
       }
     } catch (error) {
       this.#deps.log.error({ err: error }, 'Jobs could not be read');
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.wake(this.#deps.clock.now() + runnerLimits.poll);
     } finally {
-      this.#looking = undefined;
+      this.#polling = undefined;
     }
   }
 
   /** Starts as many due jobs as may run. Resolves with the time of the next poll. */
   async #takeDue(): Promise<number> {
-    const { database, clock } = this.#deps;
+    const { alone, database, clock } = this.#deps;
     const kinds = [...this.#deps.handlers.keys()].filter((kind) => this.#freeSlots(kind) > 0);
     const slots = runnerLimits.parallel - this.#running.size;
     if (slots <= 0 || kinds.length === 0) return Number.POSITIVE_INFINITY;
     const reader = database.reader<JobTables>();
     const now = clock.now();
-    const due = await store.dueJobs(reader, kinds, now, slots);
-    if (due.length === 0) return (await store.nextDue(reader, kinds, now)) ?? Number.POSITIVE_INFINITY;
+    const found = await store.nextJobs(reader, kinds, now, slots);
+    // After a suspension of the machine, leases of running jobs have expired.
+    const next = found.filter(({ id }) => !this.#running.has(id));
+    const due = next.filter(({ runAt }) => runAt <= now);
+    const interrupted = due.filter(wasInterrupted);
+    if (interrupted.length > 0) {
+      await settleInterruptedJobs(this.#deps, interrupted);
+      return 0;
+    }
+    if (due.length === 0) {
+      const mayBeLeased = !alone || this.#leasedUntil > now;
+      const leaseEnd = mayBeLeased ? await store.nextLeaseEnd(reader, kinds, now) : undefined;
+      return Math.min(next[0]?.runAt ?? Number.POSITIVE_INFINITY, leaseEnd ?? Number.POSITIVE_INFINITY);
+    }
     for (const job of await this.#claim(this.#startable(due))) this.#begin(job);
     return 0;
   }
 
   /** Returns how many more jobs of `kind` may run. */
   #freeSlots(kind: string): number {
-    const running = [...this.#running.values()].filter((job) => job.kind === kind).length;
+    const running = [...this.#running.values()].filter(({ job }) => job.kind === kind).length;
     return (this.#deps.handlers.get(kind)?.handler.parallel ?? runnerLimits.parallel) - running;
   }
 
@@ -108,10 +146,12 @@ export class JobRunner {
   /** Leases the jobs that no other process has leased meanwhile. */
   #claim(due: readonly ClaimedJob[]): Promise<ClaimedJob[]> {
     const now = this.#deps.clock.now();
+    const until = now + runnerLimits.lease;
+    this.#leasedUntil = until;
     return this.#deps.database.transaction(async (writer: Writer<JobTables>) => {
       const taken: ClaimedJob[] = [];
       for (const job of due) {
-        if (await store.claimJob(writer, job, now, now + runnerLimits.lease)) taken.push(job);
+        if (await store.claimJob(writer, job, now, until)) taken.push(job);
       }
       return taken;
     });
@@ -123,7 +163,7 @@ export class JobRunner {
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.wake();
     });
-    this.#running.set(job.id, { kind: job.kind, done });
+    this.#running.set(job.id, { job, done });
   }
 
   #renewLater(): void {
@@ -138,6 +178,7 @@ export class JobRunner {
     const ids = [...this.#running.keys()];
     if (ids.length === 0) return;
     const until = this.#deps.clock.now() + runnerLimits.lease;
+    this.#leasedUntil = until;
     try {
       await this.#deps.database.transaction((writer) => store.renewLeases(writer, ids, until));
     } catch (error) {

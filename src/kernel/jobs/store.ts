@@ -1,4 +1,4 @@
-import type { Generated, Selectable } from 'kysely';
+import { type Generated, type Selectable, sql } from 'kysely';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Reader, Writer } from '../database/index.ts';
 import type { JobRequest, JobState } from './job.ts';
@@ -21,22 +21,62 @@ export interface JobTables {
     keep_until: number | null;
     result: string | null;
     error: string | null;
+    /** Trace context of the request that scheduled the job, as a `traceparent`. */
+    trace_context: string | null;
   };
 }
 
-/** A job that this process has leased. */
+/** A job that this process has leased or may lease. */
 export interface ClaimedJob {
   readonly id: number;
+  /** Milliseconds since the epoch. */
+  readonly runAt: number;
   readonly kind: string;
   readonly key: string | null;
   readonly payload: JsonValue;
   readonly revision: number;
+  /** Number of the attempt that a lease begins, from 1. */
   readonly attempts: number;
+  /** End of the lease that was read; 0 without a lease. */
+  readonly leaseUntil: number;
+  readonly traceContext: string | null;
+}
+
+/** A literal, because SQLite uses a partial index only where it sees the condition of the index in the statement. */
+const waiting = sql.lit<JobState>('waiting');
+
+/** The circumstances in which a job is inserted. */
+export interface JobOrigin {
+  readonly traceContext?: string | null | undefined;
+  /**
+   * Whether all stored leases are of processes that have ended, so that no job is running: before the start of the only
+   * process that runs jobs.
+   */
+  readonly noneRuns?: boolean;
 }
 
 /** Inserts a job, or updates the one of this kind and key as `JobRequest.key` says. */
-export async function insertJob(writer: Writer<JobTables>, request: JobRequest, now: number): Promise<void> {
-  const row = {
+export function insertJob(
+  writer: Writer<JobTables>,
+  request: JobRequest,
+  now: number,
+  origin?: JobOrigin,
+): Promise<void> {
+  return insertJobs(writer, [request], now, origin);
+}
+
+/**
+ * Like `insertJob`, for several jobs in one statement.
+ * @param requests with different keys, of which all or none replace a job that waits
+ */
+export async function insertJobs(
+  writer: Writer<JobTables>,
+  requests: readonly JobRequest[],
+  now: number,
+  { traceContext = null, noneRuns = false }: JobOrigin = {},
+): Promise<void> {
+  if (requests.length === 0) return;
+  const rows = requests.map((request) => ({
     kind: request.kind,
     key: request.key ?? null,
     payload: JSON.stringify(request.payload),
@@ -46,10 +86,11 @@ export async function insertJob(writer: Writer<JobTables>, request: JobRequest, 
     revision: 1,
     attempts: 0,
     lease_until: 0,
-  };
+    trace_context: traceContext,
+  }));
   await writer
     .insertInto('jobs')
-    .values(row)
+    .values(rows)
     .onConflict((conflict) => {
       const update = conflict.columns(['kind', 'key']).doUpdateSet((eb) => ({
         payload: eb.ref('excluded.payload'),
@@ -62,13 +103,39 @@ export async function insertJob(writer: Writer<JobTables>, request: JobRequest, 
         keep_until: null,
         result: null,
         error: null,
+        trace_context: eb.ref('excluded.trace_context'),
+        ...(noneRuns && afterCrash(now)),
       }));
+      if (requests[0]?.replace) return update;
       // A job that waits stays as it is.
-      return request.replace
-        ? update
-        : update.where((eb) => eb.or([eb('jobs.state', '<>', 'waiting'), eb('jobs.lease_until', '<>', 0)]));
+      return update.where((eb) => {
+        const isOver = eb('jobs.state', '<>', 'waiting');
+        return noneRuns ? isOver : eb.or([isOver, eb('jobs.lease_until', '<>', 0)]);
+      });
     })
     .execute();
+}
+
+/** The error of an attempt that ended without an outcome. */
+export const interruption =
+  'The attempt was interrupted: the server ended, or the outcome could not be stored';
+
+/** Milliseconds after which a job that has failed by crashes begins again, when it is scheduled at a start of the server. */
+const pauseAfterCrashes = 3_600_000;
+
+/**
+ * Columns of a job that is scheduled before the start: its attempts go on where the last one was interrupted, because a job
+ * that crashes the process, and that its service schedules at every start, would otherwise crash each of them.
+ */
+function afterCrash(now: number) {
+  const crashed = sql<boolean>`(jobs.lease_until <> 0 or jobs.error = ${sql.lit(interruption)})`;
+  const pausedUntil = sql.lit(now + pauseAfterCrashes);
+  return {
+    attempts: sql<number>`case when ${crashed} then jobs.attempts else 0 end`,
+    error: sql<string | null>`case when ${crashed} then jobs.error end`,
+    run_at: sql<number>`case when ${crashed} and jobs.state = 'failed' and excluded.run_at < ${pausedUntil}
+      then ${pausedUntil} else excluded.run_at end`,
+  };
 }
 
 /** Deletes a waiting job; one that runs is not stopped, but not retried either. @returns whether there was one */
@@ -82,49 +149,63 @@ export async function deleteJob(writer: Writer<JobTables>, kind: string, key: st
   return numDeletedRows > 0n;
 }
 
-/** Reads the jobs of `kinds` that are due and not leased, the longest due first. */
-export async function dueJobs(
+/** Reads the jobs of `kinds` that are not leased, in the order of their due times, including jobs that are not due yet. */
+export async function nextJobs(
   reader: Reader<JobTables>,
   kinds: readonly string[],
   now: number,
   limit: number,
 ): Promise<ClaimedJob[]> {
-  const rows = await reader
+  return (await nextJobsQuery(reader, kinds, now, limit).execute()).map(claimed);
+}
+
+/** The query of `nextJobs`. It reads in the order of the index by time, since many jobs may wait for a later time. */
+export const nextJobsQuery = (
+  reader: Reader<JobTables>,
+  kinds: readonly string[],
+  now: number,
+  limit: number,
+) =>
+  reader
     .selectFrom('jobs')
     .selectAll()
-    .where('state', '=', 'waiting')
-    .where('run_at', '<=', now)
+    .where('state', '=', waiting)
     .where('lease_until', '<=', now)
-    .where('kind', 'in', kinds)
+    // An expression, so that SQLite does not read and sort all jobs of these kinds by the index of kinds.
+    .where(sql<string>`kind || ''`, 'in', kinds)
     .orderBy('run_at')
     .orderBy('id')
-    .limit(limit)
-    .execute();
-  return rows.map(claimed);
-}
+    .limit(limit);
 
 function claimed(row: Selectable<JobTables['jobs']>): ClaimedJob {
   const { id, kind, key, payload, revision, attempts } = row;
-  return { id, kind, key, payload: JSON.parse(payload) as JsonValue, revision, attempts: attempts + 1 };
+  return {
+    id,
+    runAt: row.run_at,
+    kind,
+    key,
+    payload: JSON.parse(payload) as JsonValue,
+    revision,
+    attempts: attempts + 1,
+    leaseUntil: row.lease_until,
+    traceContext: row.trace_context,
+  };
 }
 
-/** Returns when the next job of `kinds` is due or its lease ends; `undefined` when none waits. */
-export async function nextDue(
+/** Returns when the next lease of a job of `kinds` ends; `undefined` when none is leased. */
+export async function nextLeaseEnd(
   reader: Reader<JobTables>,
   kinds: readonly string[],
   now: number,
 ): Promise<number | undefined> {
-  const waiting = reader.selectFrom('jobs').where('state', '=', 'waiting').where('kind', 'in', kinds);
-  const free = await waiting
-    .select((eb) => eb.fn.min('run_at').as('due'))
-    .where('lease_until', '<=', now)
-    .executeTakeFirst();
-  const leased = await waiting
-    .select((eb) => eb.fn.min('lease_until').as('due'))
+  const leased = await reader
+    .selectFrom('jobs')
+    .select((eb) => eb.fn.min('lease_until').as('end'))
+    .where('state', '=', waiting)
+    .where('kind', 'in', kinds)
     .where('lease_until', '>', now)
     .executeTakeFirst();
-  const times = [free?.due, leased?.due].filter((time) => typeof time === 'number');
-  return times.length > 0 ? Math.min(...times) : undefined;
+  return leased?.end ?? undefined;
 }
 
 /** Leases the job until `until`. @returns false when another process was faster */
@@ -159,9 +240,28 @@ export async function renewLeases(
     .execute();
 }
 
-/** Ends every lease; for the only process that runs jobs, at its start. */
-export async function releaseAll(writer: Writer<JobTables>): Promise<void> {
-  await writer.updateTable('jobs').set({ lease_until: 0 }).where('lease_until', '>', 0).execute();
+/**
+ * Ends every lease now, as if it had expired, so that the attempts count as interrupted; for the only process that runs
+ * jobs, at its start.
+ */
+export async function expireLeases(writer: Writer<JobTables>, now: number): Promise<void> {
+  await writer.updateTable('jobs').set({ lease_until: now }).where('lease_until', '>', now).execute();
+}
+
+/** Applies the outcome of an attempt whose lease has expired, unless another process was faster. */
+export async function settleInterrupted(
+  writer: Writer<JobTables>,
+  job: ClaimedJob,
+  outcome: Exclude<JobOutcome, 'delete'>,
+): Promise<void> {
+  await writer
+    .updateTable('jobs')
+    .set({ lease_until: 0, ...outcome })
+    .where('id', '=', job.id)
+    .where('revision', '=', job.revision)
+    .where('state', '=', 'waiting')
+    .where('lease_until', '=', job.leaseUntil)
+    .execute();
 }
 
 /** Replaces the payload of a running job, unless the job was scheduled again meanwhile. */
@@ -214,8 +314,9 @@ export async function ensureRecurring(
   kind: string,
   latest: number,
   now: number,
+  origin: JobOrigin,
 ): Promise<void> {
-  await insertJob(writer, { kind, key: '', payload: null, runAt: latest }, now);
+  await insertJob(writer, { kind, key: '', payload: null, runAt: latest }, now, origin);
   await writer
     .updateTable('jobs')
     .set({ run_at: latest })
@@ -225,7 +326,7 @@ export async function ensureRecurring(
     .execute();
 }
 
-/** Deletes finished jobs whose time to be kept is over. */
-export async function deleteKept(writer: Writer<JobTables>, now: number): Promise<void> {
-  await writer.deleteFrom('jobs').where('state', '<>', 'waiting').where('keep_until', '<=', now).execute();
+/** Deletes finished jobs whose retention time has passed. */
+export async function deleteExpired(writer: Writer<JobTables>, now: number): Promise<void> {
+  await writer.deleteFrom('jobs').where('state', '<>', waiting).where('keep_until', '<=', now).execute();
 }

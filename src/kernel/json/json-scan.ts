@@ -1,32 +1,33 @@
 import { jsonQuote, tooLarge } from '../../protocol/index.ts';
 
-/** Bounds of a JSON text beside its bytes. An absent one does not apply. */
+/** Bounds of the contents of a JSON text; the number of its bytes is bounded elsewhere. An absent bound does not apply. */
 export interface JsonBounds {
-  /** Maximum number of values; keys of objects are not counted, and the first item of a list is not either. */
+  /** Maximum number of commas, objects and arrays together, which is close to the number of values. */
   readonly values?: number;
   /** Maximum number of objects and arrays: each costs far more memory than a number. */
   readonly containers?: number;
   /** Maximum number of members of one object: they are sorted for canonical JSON. */
   readonly members?: number;
-  /** Maximum number of items of one list that is a member of the outermost object, for example of events. */
+  /** Maximum number of items of a list that is a member of the outermost object, for example the list of PDUs. */
   readonly items?: number;
 }
 
 const [comma, backslash] = [0x2c, 0x5c];
-/** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
+/** Setting the bit 0x20 turns `[` (0x5b) into `{` (0x7b) and `]` (0x5d) into `}` (0x7d). */
 const [opening, closing, openingObject] = [0x7b, 0x7d, 0x7b];
 
-/** Levels up to which the members of each object are counted. */
+/** Maximum nesting depth at which the members of objects are counted. */
 const maxCountedDepth = 1_024;
 
 /**
- * Measures a JSON text while its bytes arrive, without parsing it: a small part of the time and none of the memory of
- * a parser.
+ * Measures a JSON text while its bytes arrive, without parsing it, which takes a small part of the time of a parser and
+ * none of its memory.
  */
 export class JsonScan {
   readonly #bounds: JsonBounds;
-  /** Commas at each open level, and whether the level is an object. */
+  /** Number of commas in the open object or array of each depth. */
   readonly #commas: number[] = [];
+  /** Whether an object, rather than an array, is open at each depth. */
   readonly #isObject: boolean[] = [];
   #depth = 0;
   #inString = false;
@@ -45,7 +46,7 @@ export class JsonScan {
     return this.#bytes;
   }
 
-  /** Number of values so far, as it is bounded. */
+  /** Number of values so far, counted like `JsonBounds.values`. */
   get values(): number {
     return this.#values;
   }
@@ -76,7 +77,7 @@ export class JsonScan {
       throw tooLarge(`The JSON has more than ${containers} objects and arrays`);
   }
 
-  /** Returns the index after the end of a string that continues at `start`; the chunk may end before. */
+  /** Returns the index after the string that continues at `start`, or the length of a chunk that ends before the string. */
   #endOfString(chunk: Buffer, start: number): number {
     let from = start;
     if (this.#isEscaped && from < chunk.length) {

@@ -107,7 +107,7 @@ class PieceBuilder {
     this.#frames = frames;
   }
 
-  /** Parses what is left of the top frame before a comma, or before its end. */
+  /** Parses the rest of the top frame before a comma, or before its end. */
   take(frame: Frame, end: number, isLast: boolean): void {
     if (frame.value === undefined) this.#begin();
     if (frame.isAfterItem) {
@@ -151,12 +151,16 @@ class PieceBuilder {
       end = Math.max(frame.lastString, frame.from);
       const member = this.#parsed(openObject, end, start, zeroMember) as Readonly<Record<string, JsonValue>>;
       const [key, ...others] = Object.keys(member);
-      if (key === undefined || others.length > 0 || this.#bytes[lastInk(this.#bytes, end, start)] !== colon) {
+      if (
+        key === undefined ||
+        others.length > 0 ||
+        this.#bytes[lastNonSpace(this.#bytes, end, start)] !== colon
+      ) {
         throw notJson('Not JSON');
       }
       frame.key = key;
     }
-    const last = lastInk(this.#bytes, frame.from, end);
+    const last = lastNonSpace(this.#bytes, frame.from, end);
     if (last < frame.from) return;
     if (this.#bytes[last] !== comma || this.#add(frame, frame.from, last) === 0) throw notJson('Not JSON');
   }
@@ -203,11 +207,11 @@ function setMember(object: Record<string, JsonValue>, key: string, value: JsonVa
 const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 function isBlank(bytes: Buffer, from: number, end: number): boolean {
-  return lastInk(bytes, from, end) < from;
+  return lastNonSpace(bytes, from, end) < from;
 }
 
 /** Returns the index of the last byte that is not white space; `from - 1` when there is none. */
-function lastInk(bytes: Buffer, from: number, end: number): number {
+function lastNonSpace(bytes: Buffer, from: number, end: number): number {
   let last = end - 1;
   while (last >= from && isSpace(bytes[last]!)) last--;
   return last;

@@ -11,10 +11,13 @@ import {
   string,
   userId,
 } from '../config/index.ts';
+import { readJaegerConfig } from './jaeger-config.ts';
+import { parseDsn } from './sentry-dsn.ts';
 
 const sentry = object({
   dsn: option(nullable(string()), {
-    description: 'Where errors are reported. Null reports none.',
+    description:
+      'The address of a Sentry project to which unexpected errors are reported, `https://KEY@HOST/PROJECT`, or of a service that is compatible. Null reports none.',
     default: null,
     secret: true,
   }),
@@ -25,10 +28,18 @@ const sentry = object({
 });
 
 const opentracing = object({
-  enabled: option(boolean(), { description: 'Records traces.', default: false }),
+  enabled: option(boolean(), {
+    description: 'Records traces and sends them to a collector by OTLP over HTTP, which Jaeger understands.',
+    default: false,
+  }),
+  otlp_endpoint: option(nullable(httpUrl()), {
+    description:
+      'The URL of the collector. Null means `http://HOST:4318/v1/traces`, with the `local_agent.reporting_host` of `jaeger_config` or `localhost`.',
+    default: null,
+  }),
   homeserver_whitelist: option(list(regularExpression()), {
     description:
-      'Servers with which trace ids are exchanged: regular expressions that are matched against server names. An empty list matches none.',
+      'Servers with which trace ids are exchanged: regular expressions that are matched from the beginning of server names. `example\\.org` therefore also matches `example.org.example.com`; `example\\.org$` does not. An empty list matches none.',
     default: [],
   }),
   force_tracing_for_users: option(list(userId()), {
@@ -36,7 +47,8 @@ const opentracing = object({
     default: [],
   }),
   jaeger_config: option(freeObject(), {
-    description: 'Settings that are passed to the tracing client unchanged.',
+    description:
+      "Settings of Jaeger's clients: `enabled`, `service_name` (by default the server name), `sampler` (`type` `const`, `probabilistic` or `ratelimiting` with `param`; by default one of 1,000 traces is recorded), `logging`, `local_agent.reporting_host`, `tags`, `reporter_batch_size`, `reporter_queue_size`, `reporter_flush_interval`, `max_tag_value_length`, `trace_id_header`. Others have no effect.",
     default: {},
   }),
 });
@@ -75,14 +87,28 @@ export const observabilitySection = section({
       default: 'https://matrix.org/report-usage-stats/push',
     }),
     server_context: option(nullable(string()), {
-      description: 'A label that groups related servers in usage statistics.',
+      description:
+        'A label that groups related servers: in usage statistics, and as `server_context` in log lines, traces and error reports.',
       default: null,
     }),
     sentry: option(sentry, {
-      description: 'Reports errors to a Sentry service. Reports may contain sensitive information.',
+      description:
+        'Reports unexpected errors to a Sentry service. Reports are stripped of ids, addresses, tokens and quoted texts, but may still contain sensitive information.',
     }),
     opentracing: option(opentracing, {
       description: 'Records traces of requests within the server and across servers.',
     }),
   },
+  rules: [
+    ({ sentry: { dsn } }, view) => {
+      if (dsn === null || parseDsn(dsn)) return;
+      view.error('sentry.dsn', 'is not the address of a Sentry project: https://KEY@HOST/PROJECT is needed');
+    },
+    ({ opentracing: { jaeger_config: config } }, view) => {
+      for (const { path, message, isError } of readJaegerConfig(config).problems) {
+        if (isError) view.error(`opentracing.jaeger_config.${path}`, message);
+        else view.notice(`opentracing.jaeger_config.${path}`, message);
+      }
+    },
+  ],
 });

@@ -5,7 +5,7 @@ import { defaultLogConfig, logConfigOf } from './index.ts';
 
 const parseLogConfig = (text: string) => logConfigOf(parse(text));
 
-/** The logging configuration of a server of the ecosystem. */
+/** A logging configuration in the format that servers of the wider ecosystem use. */
 const ecosystemFile = `
 version: 1
 formatters:
@@ -43,7 +43,7 @@ disable_existing_loggers: false
 `;
 
 describe('logConfigOf', () => {
-  it('reads the file of another server', () => {
+  it('reads the log configuration of another server', () => {
     const { level, levels, outputs, remarks } = parseLogConfig(ecosystemFile);
     assert.equal(level, 'warn');
     assert.deepEqual(Object.fromEntries(levels), { database: 'debug', http: 'warn' });
@@ -57,7 +57,7 @@ describe('logConfigOf', () => {
     );
   });
 
-  it('uses the default for everything that is missing', () => {
+  it('uses the default for each missing setting', () => {
     assert.deepEqual(parseLogConfig(''), defaultLogConfig);
     const { level, levels, outputs } = parseLogConfig('loggers: { http: { level: debug } }');
     assert.deepEqual([level, [...levels], outputs], ['info', [['http', 'debug']], defaultLogConfig.outputs]);
@@ -68,7 +68,7 @@ describe('logConfigOf', () => {
     assert.equal(parseLogConfig('loggers: { synapse: { level: CRITICAL } }').level, 'fatal');
   });
 
-  it('rejects invalid files and names the place', () => {
+  it('rejects an invalid log configuration with an error that names the place', () => {
     for (const [text, message] of [
       ['- a', /the file: a mapping is needed/],
       ['root: { level: LOUD }', /root\.level: "LOUD" is not a level/],

@@ -32,7 +32,7 @@ type Members = Readonly<Record<string, unknown>>;
  * Reads the parsed YAML of a `log_config` file. It has the format of the dictionaries of Python's
  * `logging.config` (`root`, `loggers`, `handlers`), so that files of other servers load. See
  * docs/configuration/logging.md.
- * @throws Error that names the place and says what is wrong
+ * @throws Error that names the place and the mistake
  */
 export function logConfigOf(file: unknown): LogConfig {
   const document = members(file ?? {}, 'the file');

@@ -1,4 +1,5 @@
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
+import { errorLevel, type LoggedErrors } from './logged-errors.ts';
 
 /** A structured logger; child loggers carry the request id. */
 export type Logger = Pick<
@@ -10,17 +11,29 @@ export interface LoggerOptions {
   readonly level: LevelWithSilent;
   /** Receives the lines. */
   readonly destination: DestinationStream;
+  /** The value of the field `server_context` of each line; without it, lines do not have the field. */
+  readonly context?: string | null;
+  /** Receives the errors that are logged. */
+  readonly loggedErrors?: LoggedErrors | undefined;
 }
 
 /** Creates a logger that writes one line of JSON per entry. */
-export function createLogger({ level, destination }: LoggerOptions): Logger {
+export function createLogger({ level, destination, context, loggedErrors }: LoggerOptions): Logger {
   return pino(
     {
       level,
-      base: null,
+      base: context ? { server_context: context } : null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
+      ...(loggedErrors && {
+        hooks: {
+          logMethod(args, method, pinoLevel) {
+            method.apply(this, args);
+            if (pinoLevel >= errorLevel) loggedErrors.logged(pinoLevel, this.bindings(), args);
+          },
+        },
+      }),
     },
     destination,
   );

@@ -1,6 +1,6 @@
 import type { LogConfig } from './log-config.ts';
 import { LogOutputs } from './log-outputs.ts';
-import { createLogger, type Logger } from './logger.ts';
+import { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 
 /** The loggers of a process: the root logger, and named loggers that can have their own levels. */
 export class Logs {
@@ -10,10 +10,10 @@ export class Logs {
   #config: LogConfig;
 
   /** @throws Error when a log file cannot be opened */
-  constructor(config: LogConfig) {
+  constructor(config: LogConfig, options: Pick<LoggerOptions, 'context' | 'loggedErrors'> = {}) {
     this.#config = config;
     this.#outputs = new LogOutputs(config.outputs);
-    this.root = createLogger({ level: config.level, destination: this.#outputs });
+    this.root = createLogger({ ...options, level: config.level, destination: this.#outputs });
   }
 
   /** Returns the logger of a part of the server. Its lines carry the name. */

@@ -19,6 +19,18 @@ describe('redactUrl', () => {
     ];
     for (const [url, expected] of cases) assert.equal(redactUrl(url!), expected);
   });
+
+  it('redacts registration tokens in paths', () => {
+    const path = '/_synapse/admin/v1/registration_tokens';
+    assert.equal(redactUrl(`${path}/welcome`), `${path}/<redacted>`);
+    assert.equal(
+      redactUrl(`${path}/welcome?valid=true&token=a`),
+      `${path}/<redacted>?valid=true&token=<redacted>`,
+    );
+    for (const other of [path, `${path}?valid=true`, `${path}/new`, '/x?a=/registration_tokens/b']) {
+      assert.equal(redactUrl(other), other);
+    }
+  });
 });
 
 describe('createLogger', () => {

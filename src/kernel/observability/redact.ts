@@ -14,12 +14,16 @@ const secretParameters: ReadonlySet<string> = new Set([
   'token',
 ]);
 
-/** Returns the URL with the values of secret query parameters replaced, for logs. */
+/** A path with a registration token. */
+const secretPath = /^(.*\/registration_tokens\/)(?!new(?:\/|$))[^/]+/;
+
+/** Returns the URL with credentials in the path and in query parameters replaced, for logs. */
 export function redactUrl(url: string): string {
   const start = url.indexOf('?');
-  if (start === -1) return url;
+  const path = (start === -1 ? url : url.slice(0, start)).replace(secretPath, '$1<redacted>');
+  if (start === -1) return path;
   const parameters = url.slice(start + 1).split('&');
-  return `${url.slice(0, start)}?${parameters.map(redactParameter).join('&')}`;
+  return `${path}?${parameters.map(redactParameter).join('&')}`;
 }
 
 function redactParameter(parameter: string): string {

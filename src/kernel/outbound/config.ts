@@ -72,7 +72,7 @@ export const outboundSection = section({
   },
   rules: [
     ({ http_proxy, https_proxy }, view) => {
-      if ((http_proxy ?? https_proxy) !== null && view.given('ip_range_blacklist')) {
+      if ((http_proxy ?? https_proxy) !== null && view.isGiven('ip_range_blacklist')) {
         view.warn('ip_range_blacklist', 'has no effect on requests that go through a proxy');
       }
     },

@@ -1,5 +1,5 @@
 /** Requests to other servers. All outbound HTTP goes through here. */
-export { type OutboundConfig, outboundOfFederation, outboundSection } from './config.ts';
+export { type OutboundConfig, outboundOfFederation, outboundSection, privateRanges } from './config.ts';
 export { OutboundError, type OutboundFailure } from './errors.ts';
 export {
   type FetchedResponse,
@@ -9,6 +9,12 @@ export {
   type OutboundResponse,
 } from './outbound-http.ts';
 export { type HostAddress, type Resolver, type SrvRecord, systemResolver } from './resolver.ts';
+export {
+  type CertificateAnswer,
+  type ServedCertificate,
+  servedCertificates,
+  type TlsEndpoint,
+} from './served-certificate.ts';
 export type { Target } from './target.ts';
 export { type TlsOptions, TlsSettings } from './tls-settings.ts';
 export { ownSoftware } from './user-agent.ts';

@@ -243,7 +243,7 @@ describe('OutboundHttp', () => {
     assert.equal(unread.body.destroyed, true);
   });
 
-  it('reports the kind of failure', async () => {
+  it('rejects with the kind of failure: unknown-host, connection or protocol', async () => {
     const server = await serve((request, response) => {
       if (request.url === '/cut') request.socket.destroy();
       else response.socket!.end('nonsense\r\n\r\n');

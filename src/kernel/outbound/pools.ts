@@ -51,7 +51,9 @@ export class Pools {
     });
   }
 
-  /** Returns the route to a target. Use it before any `await`: the pool may be closed afterwards. */
+  /**
+   * Returns the route to a target. Send the request before any `await`: the pool may be closed afterwards.
+   */
   routeTo(target: Target): PoolRoute {
     const proxy = this.#deps.proxies.for(target.tls !== undefined, target.host);
     if (proxy === undefined) {

@@ -1,6 +1,9 @@
 import type { TlsSettings } from './tls-settings.ts';
 
-/** Where a request goes, in separate parts: a federation server may be at another host than its name says. */
+/**
+ * The destination of a request, in separate parts: a federation server may be at another host than its name
+ * says.
+ */
 export interface Target {
   /** Absent for plain HTTP. */
   readonly tls: TlsSettings | undefined;

@@ -112,7 +112,7 @@ describe('Pages.page', () => {
     assert.equal(headers.get('cache-control'), 'no-store');
   });
 
-  it('sets another status, further headers, and own policy directives', async () => {
+  it('sends a page with another status, further headers, and own policy directives', async () => {
     const { status, headers } = await get('/_matrix/client/policy');
     assert.equal(status, 201);
     assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2']);
@@ -129,7 +129,7 @@ describe('Pages.page', () => {
 describe('Pages.errorPage', () => {
   const { get } = serve(pages);
 
-  it('shows the escaped message of an error with its status and headers', async () => {
+  it('sends a page with the escaped message of an error, its status and headers', async () => {
     const { status, body, headers } = await get('/_matrix/client/forbidden');
     assert.equal(status, 403);
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
@@ -138,7 +138,7 @@ describe('Pages.errorPage', () => {
     assert.equal((await get('/_matrix/client/later')).headers.get('retry-after'), '2');
   });
 
-  it('names the missing parameter', async () => {
+  it('names a missing query parameter on the error page', async () => {
     const { status, body } = await get('/_matrix/client/hello');
     assert.equal(status, 400);
     assert.match(body, /Query parameter &#39;name&#39; is missing/);
@@ -169,7 +169,7 @@ describe('Pages.errorPage with a faulty template', () => {
   writeFileSync(join(faulty, 'error.html'), '{{ nothing() }}');
   const { get } = serve(new Pages(new Templates({ folders: [faulty, pageTemplates] })));
 
-  it('responds with the JSON error of the same status, and logs the failure', async () => {
+  it('responds with the JSON error of the same status when the error page cannot be rendered, and logs the failure', async () => {
     logLines.length = 0;
     const { status, body } = await get('/_matrix/client/forbidden');
     assert.equal(status, 403);

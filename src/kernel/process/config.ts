@@ -49,7 +49,7 @@ export const processSection = section({
       default: ['1s', '10s', '30s'],
     }),
     manhole: option(nullable(integer({ minimum: 0, maximum: 65535 })), {
-      description: `A port on the loopback address for the debugging console; the flag \`--manhole\` does the same. Null opens none. Without \`manhole_settings\` the login is \`${builtInLogin.username}\` with the password \`${builtInLogin.password}\`.`,
+      description: `A port on the loopback address for the debugging console, for SSH and telnet clients; the flag \`--manhole\` does the same. Null opens none. Without \`manhole_settings\` the login is \`${builtInLogin.username}\` with the password \`${builtInLogin.password}\`.`,
       default: null,
       unit: 'port number',
     }),
@@ -66,11 +66,12 @@ export const processSection = section({
         }),
         ssh_priv_key_path: option(nullable(string({ minLength: 1 })), {
           description:
-            'The private host key of the console. Without it a publicly known key is used, so others on a public network can read the traffic.',
+            'The file of the private SSH host key of the console, without a passphrase. Without it a publicly known key is used, so others on a public network can read the traffic.',
           default: null,
         }),
         ssh_pub_key_path: option(nullable(string({ minLength: 1 })), {
-          description: 'The public half of the host key.',
+          description:
+            'The file of the public half of the host key. The server does not start if it does not belong to the private key. Has no effect without `ssh_priv_key_path`.',
           default: null,
         }),
       }),
@@ -85,7 +86,7 @@ export const processSection = section({
   },
   rules: [
     (_values, view) => {
-      const given = (['gc_thresholds', 'gc_min_interval'] as const).find((name) => view.given(name));
+      const given = (['gc_thresholds', 'gc_min_interval'] as const).find((name) => view.isGiven(name));
       if (given === undefined) return;
       view.notice(given, 'has no effect: the runtime of this server decides itself when it collects garbage');
     },

@@ -18,7 +18,9 @@ function makeProcess() {
       state.heap = 50 * mebibyte;
     },
   });
-  /** Lets seconds pass, in each of which the process uses so many milliseconds of CPU time. */
+  /**
+   * Advances the clock second by second; in each second the process uses this many milliseconds of CPU time.
+   */
   const pass = async (seconds: number, milliseconds: number) => {
     for (let second = 0; second < seconds; second++) {
       state.cpu += milliseconds * 1_000;
@@ -30,9 +32,9 @@ function makeProcess() {
 }
 
 describe('IdleCollection', () => {
-  it('collects garbage once after half a minute with little CPU time', async () => {
+  it('collects garbage once after 20 seconds with little CPU time', async () => {
     const { state, pass } = makeProcess();
-    await pass(29, 10);
+    await pass(19, 10);
     assert.equal(state.collections, 0);
     await pass(600, 10);
     assert.equal(state.collections, 1);
@@ -41,7 +43,7 @@ describe('IdleCollection', () => {
   it('does not collect garbage while the process is busy', async () => {
     const { state, pass } = makeProcess();
     for (let i = 0; i < 10; i++) {
-      await pass(25, 10);
+      await pass(15, 10);
       await pass(5, 500);
     }
     assert.equal(state.collections, 0);
@@ -60,7 +62,7 @@ describe('IdleCollection', () => {
     assert.equal(state.collections, 2);
   });
 
-  it('does nothing after it is stopped', async () => {
+  it('collects no garbage after it is stopped', async () => {
     const { state, pass, stop } = makeProcess();
     stop();
     await pass(60, 0);

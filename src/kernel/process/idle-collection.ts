@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock, Timer } from '../clock.ts';
 
-/** Milliseconds between two looks at the CPU time, and quiet ones after which memory is given back. */
-const [sampleInterval, quietTime] = [5_000, 30_000];
+/** Milliseconds between two measurements of the CPU time, and idle milliseconds after which memory is released. */
+const [sampleInterval, quietTime] = [5_000, 20_000];
 
 /** Share of one CPU that a quiet process uses at most. */
 const maxShare = 0.05;
@@ -22,7 +22,7 @@ export interface IdleCollectionDeps {
 }
 
 /**
- * Collects garbage once when the process has been quiet for half a minute and its heap has grown since: V8 collects
+ * Collects garbage once when the process has been quiet for 20 seconds and its heap has grown since: V8 collects
  * while objects are made, so that a process which has become quiet keeps its memory.
  */
 export class IdleCollection {
@@ -78,5 +78,10 @@ function cpuTimeOfProcess(): number {
 function collector(): () => Promise<unknown> {
   setFlagsFromString('--expose-gc');
   const collect: (options: object) => Promise<unknown> = runInNewContext('gc');
-  return () => collect({ type: 'major', execution: 'async' });
+  return async () => {
+    // Without compaction, pages with a few live objects stay; without the last resort, V8 keeps the pages that became free.
+    setFlagsFromString('--compact-on-every-full-gc');
+    await collect({ type: 'major', execution: 'async', flavor: 'last-resort' });
+    setFlagsFromString('--no-compact-on-every-full-gc');
+  };
 }

@@ -2,3 +2,7 @@
 export { builtInLogin } from './config.ts';
 export { limitOpenFiles } from './file-limit.ts';
 export { IdleCollection } from './idle-collection.ts';
+export { ownCommand } from './own-command.ts';
+export { ServiceManager } from './service-manager.ts';
+export { type Stall, StallWatch } from './stall-watch.ts';
+export { stayAlive } from './stay-alive.ts';

@@ -6,7 +6,7 @@ import { MatrixError } from '../../protocol/index.ts';
 import { RateLimiter } from './index.ts';
 
 describe('RateLimiter', () => {
-  it('allows a burst, then one action for each that drained', () => {
+  it('allows a burst, then one action for each one that has drained from the bucket', () => {
     const clock = manualClock();
     const limiter = new RateLimiter({ per_second: 2, burst_count: 3 }, clock);
     for (let i = 0; i < 3; i++) limiter.take('a');
@@ -27,7 +27,7 @@ describe('RateLimiter', () => {
     assert.equal(limiter.tryTake('a'), 500);
   });
 
-  it('check does not count an action', () => {
+  it('check() rejects an action above the limit, and counts none', () => {
     const limiter = new RateLimiter({ per_second: 1, burst_count: 1 }, manualClock());
     limiter.check('a');
     limiter.check('a');
@@ -62,7 +62,7 @@ describe('RateLimiter', () => {
     assert.ok(limiter.size <= 100);
   });
 
-  it('never allows more than burst plus rate times time', () => {
+  it('never allows more actions than the burst plus the rate times the time', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 20 }),

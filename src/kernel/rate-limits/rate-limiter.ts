@@ -1,5 +1,6 @@
 import { limitExceeded } from '../../protocol/index.ts';
 import type { Clock } from '../clock.ts';
+import { addressKey } from './address-key.ts';
 import type { RateLimit } from './config.ts';
 
 interface Bucket {
@@ -15,9 +16,9 @@ const defaultMaxBuckets = 100_000;
 const maxWait = 24 * 60 * 60 * 1000;
 
 /**
- * A leaky bucket for each key. An action adds its cost, time drains the bucket, and an action that would
- * overflow it is rejected. Bounds the number of buckets: drops empty ones, or the ones created first when all
- * are in use.
+ * A leaky bucket for each key; client addresses are counted as `addressKey` says. An action adds its cost to
+ * the bucket, time drains the bucket, and an action that would overflow it is rejected. Bounds the number of
+ * buckets: drops empty ones, or the ones created first when all are in use.
  */
 export class RateLimiter {
   readonly #clock: Clock;
@@ -65,7 +66,8 @@ export class RateLimiter {
    * Rejects like `take`, but does not count the action. For limits on failures, which are counted when they
    * happen.
    */
-  check(key: string, cost = 1): void {
+  check(given: string, cost = 1): void {
+    const key = addressKey(given);
     const bucket = this.#buckets.get(key);
     const wait = this.#wait(bucket === undefined ? 0 : this.#drained(bucket, this.#clock.monotonic()), cost);
     if (wait > 0 && !this.#isExempt(key)) throw limitExceeded(wait);
@@ -75,7 +77,8 @@ export class RateLimiter {
    * Counts an action if the limit allows it.
    * @returns 0, or the milliseconds until the limit allows it
    */
-  tryTake(key: string, cost = 1): number {
+  tryTake(given: string, cost = 1): number {
+    const key = addressKey(given);
     if (this.#isExempt(key)) return 0;
     const now = this.#clock.monotonic();
     const bucket = this.#buckets.get(key);

@@ -81,7 +81,7 @@ describe('ServerLimiter', () => {
     assert.deepEqual(admitted, ['1', 'other', '2', '3']);
   });
 
-  it('gives up queued requests whose client disconnects, so that their places are free', async () => {
+  it('rejects queued requests whose client disconnects, and frees their places in the queue', async () => {
     const { admitted, releases, ask, clock } = open({ sleep_limit: 4, concurrent: 1, reject_limit: 2 });
     const [queued, delayed] = [new AbortController(), new AbortController()];
     await ask('1');

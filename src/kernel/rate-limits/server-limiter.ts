@@ -35,7 +35,7 @@ export class ServerLimiter {
 
   /**
    * Resolves when a request of this server may be handled.
-   * @param signal gives up the wait
+   * @param signal ends the wait
    * @returns a function to call when the request has ended
    * @throws MatrixError M_LIMIT_EXCEEDED when too many requests of this server, or of all servers, wait, or when
    * `signal` aborts
@@ -107,8 +107,8 @@ export class ServerLimiter {
   }
 
   /**
-   * Drops the servers without a request in the last window; when these are few, also others without a request under
-   * way, the first ones first, until a tenth is free: so that not every new server repeats the scan.
+   * Drops the servers without a request in the last window. When they are less than a tenth of the maximum, also drops
+   * other idle servers, the earliest first, so that the next new servers need no scan.
    */
   #dropIdle(): void {
     const start = this.#clock.monotonic() - this.#limit.window_size;

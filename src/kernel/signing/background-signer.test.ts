@@ -23,7 +23,7 @@ test('BackgroundSigner returns the signatures in the order of the texts, for few
   signer.close();
 });
 
-test('poll takes finished signatures in the middle of a turn of the event loop', async () => {
+test('BackgroundSigner.poll takes finished signatures in the middle of a turn of the event loop', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const signer = new BackgroundSigner(privateKey);
   const texts = Array.from({ length: 10 }, (_, index) => `text ${index}`);
@@ -51,7 +51,7 @@ test('poll takes finished signatures in the middle of a turn of the event loop',
   signer.close();
 });
 
-test('close rejects waiting requests, and the next request starts another thread', async () => {
+test('BackgroundSigner.close rejects waiting requests, and the next request starts another thread', async () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const signer = new BackgroundSigner(privateKey);
   const texts = Array.from({ length: 2_000 }, (_, index) => `text ${index}`);
@@ -62,7 +62,7 @@ test('close rejects waiting requests, and the next request starts another thread
   signer.close();
 });
 
-test('BackgroundSigner gives its thread back after 30 seconds without a request, and signs again afterwards', async () => {
+test('BackgroundSigner releases its thread after 30 seconds without a request, and signs again afterwards', async () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const clock = manualClock();
   const signer = new BackgroundSigner(privateKey, clock);

@@ -13,17 +13,18 @@ interface Waiting {
 const threads = new SpareThreads('./worker', import.meta.url);
 
 /**
- * Maximum number of texts that are signed on the calling thread: for so few, asking another thread takes
+ * Maximum number of texts that are signed on the calling thread: sending so few to another thread takes
  * longer.
  */
 const maxTextsHere = 2;
 
-/** Milliseconds without a request after which the thread is given back. */
+/** Milliseconds without a request after which the thread is released. */
 const idleTimeout = 30_000;
 
 /**
  * Signs many texts on another thread, so that the calling thread stays free. Takes the thread at the first
- * use, and gives it back when it has been idle for a while. The port to the thread keeps the process alive only while requests wait.
+ * use, and releases it when it has been idle for a while. The port to the thread keeps the process alive only
+ * while requests wait.
  */
 export class BackgroundSigner {
   readonly #key: KeyObject;
@@ -78,7 +79,7 @@ export class BackgroundSigner {
     }
   }
 
-  /** Rejects waiting requests and gives the thread back. */
+  /** Rejects waiting requests and releases the thread. */
   close(): void {
     const worker = this.#worker;
     this.#idleCheck?.cancel();
@@ -104,7 +105,7 @@ export class BackgroundSigner {
     return port;
   }
 
-  /** Gives the thread back when no request came between two checks. */
+  /** Releases the thread if no request came between two checks. */
   #checkIdle(): void {
     this.#wasUsed = false;
     this.#idleCheck = this.#clock.setTimer(idleTimeout, () => {

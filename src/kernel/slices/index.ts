@@ -1,4 +1,7 @@
-/** What each slice declares about its options and data, so that no other code lists the slices one by one. */
+/**
+ * The declarations of each slice about its options and data, so that no other code lists the slices one by
+ * one.
+ */
 export { OwnedRows } from './owned-rows.ts';
 export type { AccountRows, AccountTable, DeviceRows, DeviceTable } from './owned-tables.ts';
 export type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';

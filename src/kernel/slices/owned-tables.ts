@@ -7,7 +7,7 @@ export interface AccountTable {
   readonly column: string;
   /**
    * Whether every deactivation deletes the rows, only one with `erase: true`, or also the end of all sessions of the
-   * user.
+   * user and a new password.
    */
   readonly deletedOn: 'deactivation' | 'erasure' | 'logout';
 }

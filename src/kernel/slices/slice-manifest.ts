@@ -1,12 +1,12 @@
 import type { Sections } from '../config/index.ts';
-import type { AnyWriter, Migration } from '../database/index.ts';
+import type { AnyWriter, AssignedNumbers, DatabaseCheck, Migration, TextIndex } from '../database/index.ts';
 import type { AccountRows, DeviceRows } from './owned-tables.ts';
 import type { RoomRows } from './room-rows.ts';
 
 /**
  * The static half of a slice: its options and its tables, and which of their rows are deleted with a room, an account or
  * a device. Each slice with options or tables exports one from its `manifest.ts`; `src/slices.ts` lists them. Its
- * `open.ts` returns what it adds to a running server.
+ * `open.ts` returns the parts that it adds to a running server.
  */
 export interface SliceManifest {
   /** The folder of the slice. */
@@ -15,15 +15,23 @@ export interface SliceManifest {
   readonly options?: Sections;
   /** Applied in this order; independent of the tables of other slices. */
   readonly migrations?: readonly Migration[];
+  /** Migrations of a database with the data store `state` only (option `databases`). */
+  readonly stateMigrations?: readonly Migration[];
   readonly roomRows?: RoomRows;
   readonly accountRows?: AccountRows;
   readonly deviceRows?: DeviceRows;
+  /** The full-text indexes that the migrations make. */
+  readonly textIndexes?: readonly TextIndex[];
+  /** Checks of the consistency of its tables, for `hearth database check`. */
+  readonly checks?: readonly DatabaseCheck[];
+  /** Columns whose numbers are assigned in memory. */
+  readonly numbers?: readonly AssignedNumbers[];
   readonly restored?: Restored;
 }
 
 /**
- * Changes to a database that was restored from a backup: clients and other servers know what this server did after the
- * backup.
+ * Changes to a database that was restored from a backup: clients and other servers have seen events and
+ * numbers from after the backup.
  */
 export interface Restored {
   /** Sequences of numbers that clients or other servers have seen: they continue far ahead. */

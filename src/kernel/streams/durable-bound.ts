@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { raiseBound } from './store.ts';
 
-/** A crash leaves at most so many numbers unused. */
+/** Maximum step by which the bound is raised at a time. A crash leaves at most this many numbers unused. */
 const maxStep = 1_000_000;
 
 /**
@@ -44,11 +44,12 @@ export class DurableBound {
   }
 
   /**
-   * Waits until `number` may be used, with a quarter of a step to spare for numbers that are used without waiting.
-   * @returns undefined where that is so already: then nothing needs to be awaited
+   * Waits until `number` may be used, with a quarter of a step to spare for numbers that are used without
+   * waiting.
+   * @returns undefined when it may be used already, so that nothing needs to be awaited
    * @throws the error of the database that could not raise the bound
    */
-  ready(number: number): Promise<void> | undefined {
+  untilCovered(number: number): Promise<void> | undefined {
     return this.covers(number) && number <= this.#value - this.#step / 4 ? undefined : this.#reach(number);
   }
 

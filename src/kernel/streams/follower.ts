@@ -18,8 +18,8 @@ export interface FollowerOptions {
    */
   readonly interval?: number;
   /**
-   * Returns the position up to which work that goes on after `follow` is done. The cursor on disk does not pass it, so
-   * that the rest is handled again after a crash.
+   * Returns the position up to which all work is done, including work that continues after `follow` has
+   * resolved. The cursor on disk does not pass it, so that the rest is handled again after a crash.
    */
   readonly settled?: () => number;
 }
@@ -45,7 +45,7 @@ export class Follower {
   #cursor = 0;
   #saved = { position: 0, at: 0 };
   #running: Promise<void> | undefined;
-  #hurry = new AbortController();
+  #intervalEnd = new AbortController();
   #ranAt = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -83,7 +83,7 @@ export class Follower {
   /** Stops after the range that is being handled; the rest is handled after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#hurry.abort();
+    this.#intervalEnd.abort();
     await this.#running;
     await this.#save();
   }
@@ -92,15 +92,15 @@ export class Follower {
   async caughtUp(): Promise<void> {
     const target = this.#streams.current;
     while (this.#cursor < target && !this.#stopping.signal.aborted) {
-      this.#hurry.abort();
+      this.#intervalEnd.abort();
       this.#wake();
       await this.#running;
     }
   }
 
   /**
-   * Like `caughtUp`, but resolves after some seconds in any case. For readers of what the follower maintains that prefer
-   * stale data to none, for instance while it cannot be written. Resolves at once before `start`.
+   * Like `caughtUp`, but resolves after some seconds in any case. For readers of the follower's results that prefer stale
+   * results to none, for instance while the results cannot be written. Resolves at once before `start`.
    */
   async caughtUpSoon(): Promise<void> {
     if (!this.#isStarted || this.#cursor >= this.#streams.current) return;
@@ -145,9 +145,9 @@ export class Follower {
   async #untilDue(): Promise<void> {
     const { interval = 0 } = this.#options;
     const wait = this.#ranAt + interval - this.#clock.monotonic();
-    if (wait > 0) await sleep(this.#clock, wait, this.#hurry.signal);
-    this.#hurry = new AbortController();
-    if (this.#stopping.signal.aborted) this.#hurry.abort();
+    if (wait > 0) await sleep(this.#clock, wait, this.#intervalEnd.signal);
+    this.#intervalEnd = new AbortController();
+    if (this.#stopping.signal.aborted) this.#intervalEnd.abort();
     this.#ranAt = this.#clock.monotonic();
   }
 

@@ -51,7 +51,7 @@ forEachDatabase((open) => {
       return position;
     });
 
-  test('delivers facts after the commit, in the order of their positions', async () => {
+  test('LocalStreams delivers facts after the commit, in the order of their positions', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: [string, number][] = [];
@@ -66,7 +66,7 @@ forEachDatabase((open) => {
     assert.equal(rows.length, 3);
   });
 
-  test('resolves a write when its facts have been delivered, after those with lower positions', async () => {
+  test('LocalStreams resolves a write when its facts have been delivered, after those with lower positions', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -82,7 +82,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['earlier', 'later', 'answered']);
   });
 
-  test('publishes nothing of a failed transaction, and delivers later facts', async () => {
+  test('LocalStreams publishes nothing of a failed transaction, and delivers later facts', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -96,7 +96,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['after']);
   });
 
-  test('abandons the reservations of work that throws, and delivers later facts', async () => {
+  test('LocalStreams abandons the reservations of work that throws, and delivers later facts', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -112,7 +112,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['after']);
   });
 
-  test('delivers later facts after a statement failed in a transaction that had published one', async () => {
+  test('LocalStreams delivers later facts after a statement failed in a transaction that had published one', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const position = await write(streams, stream, 'first');
@@ -124,7 +124,7 @@ forEachDatabase((open) => {
     assert.equal(await write(streams, stream, 'third'), streams.current);
   });
 
-  test('throws when work that a failed transaction did not await publishes a fact', async () => {
+  test('LocalStreams throws when work that a failed transaction did not await publishes a fact', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     let late: (() => number) | undefined;
@@ -137,7 +137,7 @@ forEachDatabase((open) => {
     assert.equal(await write(streams, stream, 'after'), streams.current);
   });
 
-  test('delivers a fact to the other listeners, and later facts to all, when one throws', async () => {
+  test('LocalStreams delivers a fact to the other listeners, and later facts to all, when one listener throws', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -152,7 +152,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['first', 'second']);
   });
 
-  test('assigns no position and no id twice, even after a crash', async () => {
+  test('LocalStreams and Sequence assign no position and no id twice, even after a crash', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const last = streams.announce(stream, 'in memory only');
@@ -166,14 +166,14 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(again, 'things')).next() > id);
   });
 
-  test('assigns 100,000 ids in a row without a pause, each once, while single ids are assigned', async () => {
+  test('Sequence assigns 100,000 ids in a row without a pause, each once, while single ids are assigned', async () => {
     const [database] = await openStreams();
     const sequence = await Sequence.open(database, 'things');
     const first = sequence.next();
     const single: number[] = [];
     const takeSingleIds = async () => {
       while (single.length < 500) {
-        await sequence.ready();
+        await sequence.untilAvailable();
         single.push(sequence.next());
       }
     };
@@ -190,7 +190,7 @@ forEachDatabase((open) => {
     assert.ok(again.next() > Math.max(...all));
   });
 
-  test('raises the bound on disk ahead of 300,000 positions', async () => {
+  test('LocalStreams raises the bound on disk ahead of 300,000 positions', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;
@@ -206,7 +206,7 @@ forEachDatabase((open) => {
     assert.equal(streams.current, last);
   });
 
-  test('has a follower handle every fact once, across a stop and a start', async () => {
+  test('Follower handles every fact once, across a stop and a start', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const handled: number[] = [];
@@ -237,7 +237,7 @@ forEachDatabase((open) => {
     assert.deepEqual(handled, positions);
   });
 
-  test('has a follower continue after a crash where its work was settled', async () => {
+  test('Follower continues after a crash at the position up to which its work was settled', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const surroundings = { streams, database, clock: systemClock, log };
@@ -261,7 +261,7 @@ forEachDatabase((open) => {
     assert.equal(await new Follower(surroundings, options).startingPoint(), first);
   });
 
-  test('runs a follower for a fact that arrives at the moment when it has finished', async () => {
+  test('Follower handles a fact that arrives at the moment when a run has finished', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const inMicrotasks = async (count: number, then: () => void) => {
@@ -289,7 +289,7 @@ forEachDatabase((open) => {
     }
   });
 
-  test('lets readers wait until a follower has caught up, up to a timeout', async () => {
+  test('Follower.caughtUpSoon resolves when the follower has caught up, or after a timeout', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const clock = manualClock();
@@ -313,7 +313,7 @@ forEachDatabase((open) => {
     await follower.stop();
   });
 
-  test('runs a follower again whose work failed', async () => {
+  test('Follower runs again after its work has failed', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     let attempts = 0;
@@ -335,7 +335,7 @@ forEachDatabase((open) => {
   });
 });
 
-test('parses the tokens that it makes, and rejects others with M_INVALID_PARAM', () => {
+test('decodePosition and decodeSyncPosition parse the tokens that this server issues, and reject others with M_INVALID_PARAM', () => {
   assert.equal(decodePosition(encodePosition(4711)), 4711);
   assert.equal(decodePosition('c1_281474976710655_3_4711'), 4711);
   assert.throws(() => decodeSyncPosition('c1_1_3_4711'), { errcode: 'M_INVALID_PARAM' });

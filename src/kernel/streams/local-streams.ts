@@ -71,7 +71,7 @@ export class LocalStreams implements StreamWriter {
   }
 
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
-    const positions = this.#bound.ready(this.#counter.next);
+    const positions = this.#bound.untilCovered(this.#counter.next);
     if (positions) await positions;
     let facts: TransactionFacts | undefined;
     try {

@@ -31,10 +31,10 @@ export class PendingWatch {
 
   /** Begins to watch, after a position was reserved. */
   watch(): void {
-    this.#timer ??= this.#clock.setTimer(limit, () => this.#look());
+    this.#timer ??= this.#clock.setTimer(limit, () => this.#checkPending());
   }
 
-  #look(): void {
+  #checkPending(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
     const pending = this.#counter.pendingAbove(this.#reported);
@@ -49,7 +49,7 @@ export class PendingWatch {
       );
     }
     const next = pending[late.length];
-    if (next) this.#timer = this.#clock.setTimer(next.reservedAt + limit - now, () => this.#look());
+    if (next) this.#timer = this.#clock.setTimer(next.reservedAt + limit - now, () => this.#checkPending());
   }
 
   #measure(metrics: Metrics): void {

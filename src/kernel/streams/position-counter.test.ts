@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { PositionCounter } from './position-counter.ts';
 
-test('moves current over a position when all lower ones have settled', () => {
+test('PositionCounter moves current over a position when all lower ones have settled', () => {
   const advances: number[] = [];
   const delivered: number[] = [];
   const counter = new PositionCounter(10, (current) => advances.push(current));
@@ -19,7 +19,7 @@ test('moves current over a position when all lower ones have settled', () => {
   assert.deepEqual(advances, [11, 13]);
 });
 
-test('ignores a position that settles twice', () => {
+test('PositionCounter ignores a position that settles twice', () => {
   const counter = new PositionCounter(0, () => undefined);
   const delivered: number[] = [];
   const reservation = counter.reserve('test', 0);
@@ -30,7 +30,7 @@ test('ignores a position that settles twice', () => {
   assert.equal(counter.current, 1);
 });
 
-test('delivers a position that is reserved during a delivery after it', () => {
+test('PositionCounter delivers a position that is reserved during a delivery after that delivery', () => {
   const counter = new PositionCounter(0, () => undefined);
   const delivered: number[] = [];
   counter.reserve('test', 0).complete((position) => {
@@ -40,7 +40,7 @@ test('delivers a position that is reserved during a delivery after it', () => {
   assert.deepEqual(delivered, [1, 2]);
 });
 
-test('delivers every completed position once and in order, in whatever order they settle', () => {
+test('PositionCounter delivers every completed position once and in order, in whatever order they settle', () => {
   const plan = fc.array(fc.record({ order: fc.double({ noNaN: true }), completes: fc.boolean() }), {
     maxLength: 3_000,
   });

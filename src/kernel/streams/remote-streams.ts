@@ -34,7 +34,7 @@ const [minBackoff, maxBackoff] = [100, 60_000];
  * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`
  * produces in the writing process, and delivers their facts to the listeners in the order of their positions. A lost
  * range is noticed when the next one arrives, and is read again before later facts are delivered. Where it cannot be,
- * the process must drop what it has cached.
+ * the process must drop its caches.
  */
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;

@@ -4,12 +4,13 @@ import type { Stream } from './stream.ts';
 export interface Reservation<F> {
   readonly position: number;
   /**
-   * The fact is on disk, or needs none: it is delivered once all lower positions have settled.
-   * @param delivered called after the delivery. Only then may a client receive its answer, because its
-   * next request is answered from memory that follows the streams
+   * Call this when the fact is on disk, or is not stored at all: it is delivered once all lower positions
+   * have settled.
+   * @param delivered called after the delivery. Only then may a client receive its answer, because its next
+   * request is answered from memory that follows the streams
    */
   complete(fact: F, delivered?: () => void): void;
-  /** There will be no fact; its position stays unused. */
+  /** Call this when there will be no fact: the position stays unused. */
   abandon(): void;
 }
 

@@ -24,16 +24,16 @@ export class Sequence {
   }
 
   /**
-   * Waits until the next `count` ids can be had from `next`, with thousands to spare for others.
-   * @returns undefined where they can: then nothing needs to be awaited
+   * Waits until `next` can return `count` more ids, with thousands to spare for others.
+   * @returns undefined when it can already, so that nothing needs to be awaited
    */
-  ready(count = 1): Promise<void> | undefined {
-    return this.#bound.ready(this.#last + count);
+  untilAvailable(count = 1): Promise<void> | undefined {
+    return this.#bound.untilCovered(this.#last + count);
   }
 
   /** Returns the first of `count` ids in a row, when all of them may be used. */
   async take(count: number): Promise<number> {
-    for (let wait = this.ready(count); wait; wait = this.ready(count)) await wait;
+    for (let wait = this.untilAvailable(count); wait; wait = this.untilAvailable(count)) await wait;
     const first = this.#last + 1;
     this.#last += count;
     return first;

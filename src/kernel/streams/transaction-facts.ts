@@ -11,7 +11,7 @@ export class TransactionFacts {
   }
 
   /**
-   * For the work of the transaction.
+   * Reserves a position for a fact; the work of the transaction receives this function.
    * @throws Error when the transaction has ended, as for work that it has not waited for
    */
   readonly publish: Publish = (stream, fact) => {
@@ -24,13 +24,15 @@ export class TransactionFacts {
     return reservation.position;
   };
 
-  /** The transaction is on disk. Resolves when its facts have been delivered. */
+  /**
+   * Completes all positions after the transaction is on disk. Resolves when its facts have been delivered.
+   */
   async complete(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#published.map((one) => one.complete()));
   }
 
-  /** The transaction has failed. */
+  /** Abandons all positions after the transaction has failed. */
   abandon(): void {
     this.#isOver = true;
     for (const one of this.#published) one.abandon();

@@ -3,8 +3,13 @@ import type { Clock, Timer } from '../clock.ts';
 import type { ProcessMessage } from './perform-tasks.ts';
 import { TaskFailure } from './task-failure.ts';
 
-/** Environment variables that a task process inherits: nothing secret, and what its libraries require. */
+/**
+ * Environment variables that a task process inherits: those that its libraries require, none of them secret.
+ */
 const inheritedVariables = ['LD_LIBRARY_PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'];
+
+/** Bounds of the memory of a process: its young generation in MiB, and the pools from which its threads take memory. */
+const memoryBounds = { parameters: ['--max-semi-space-size=1'], environment: { MALLOC_ARENA_MAX: '1' } };
 
 interface Current<R> {
   readonly resolve: (result: R) => void;
@@ -26,8 +31,12 @@ export class TaskProcess<T extends object, R> {
     this.#clock = clock;
     const kept = inheritedVariables.flatMap((name) => (process.env[name] === undefined ? [] : [name]));
     this.#child = fork(program, [], {
-      execArgv: [],
-      env: { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), ...environment },
+      execArgv: memoryBounds.parameters,
+      env: {
+        ...memoryBounds.environment,
+        ...Object.fromEntries(kept.map((name) => [name, process.env[name]])),
+        ...environment,
+      },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     this.#child.unref();

@@ -8,6 +8,7 @@ import { after, afterEach, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { unlessDeleted } from '../../../test/support/files/stored-files.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import { type TaskLimits, TaskProcesses } from './index.ts';
@@ -74,8 +75,9 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-  const status = existsSync('/proc/self/stat') ? `/proc/${pid}/stat` : undefined;
-  return status === undefined || (existsSync(status) && !readFileSync(status, 'utf8').includes(') Z '));
+  if (!existsSync('/proc/self/stat')) return true;
+  const status = unlessDeleted(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), undefined);
+  return status !== undefined && !status.includes(') Z ');
 }
 
 it('TaskProcesses performs tasks one after the other in one process', async () => {

@@ -27,14 +27,21 @@ export class MediaFiles {
     return (await this.isOnDisk(file)) || this.#elsewhere.isUsed;
   }
 
+  /** Whether a file was deleted. A file that is missing on the disk may have been moved to a provider. */
+  async isDeleted({ area, fileId }: MediaFile): Promise<boolean> {
+    if ((await this.disk.sizeOf(area, fileId)) !== undefined) return false;
+    return !this.#elsewhere.isUsed || !(await this.disk.mayHaveRow(area, fileId));
+  }
+
   /**
    * Opens a file at a provider, and restores it on the disk while it is read. The stream fails before its last bytes if
    * the provider returns other bytes than those that were stored.
+   * @param isNeeded whether the stream fails when the file cannot be restored
    * @returns `undefined` when no provider has the file
    */
-  async restore(file: MediaFile): Promise<Readable | undefined> {
+  async restore(file: MediaFile, isNeeded = false): Promise<Readable | undefined> {
     const content = await this.#elsewhere.open(file.area, file.fileId);
-    return content && streamOfPieces(this.disk.restoring(file, content), content);
+    return content && streamOfPieces(this.disk.restoring(file, content, isNeeded), content);
   }
 
   /** Restores a file from a provider if it is missing on the disk. @returns whether it is on the disk */
@@ -42,7 +49,7 @@ export class MediaFiles {
     if (await this.isOnDisk(file)) return true;
     if (!this.#elsewhere.isUsed) return false;
     const work = async () => {
-      const content = await this.restore(file);
+      const content = await this.restore(file, true);
       for await (const _ of content ?? []);
     };
     await this.#running.run(`${file.area} ${file.fileId}`, work);

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { open as openFile } from 'node:fs/promises';
+import promises, { open as openFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
+import { filesBelow } from '../../../test/support/files/stored-files.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import type { MediaArea } from '../media-file.ts';
@@ -50,19 +52,12 @@ describe('MediaStore', () => {
     return paths.filter((path) => path.startsWith(directory));
   };
   /** Returns all files below the directory. */
-  const files = () =>
-    readdirSync(directory, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1));
+  const files = () => filesBelow(directory).map((path) => path.slice(directory.length + 1));
 
   it('stores the bytes unchanged under a random name', async () => {
     const store = await opened();
     const stored = await store.store('local', pieces('one ', '', 'two'), async (file) => {
-      assert.equal(
-        files().filter((name) => name.endsWith('.placed')).length,
-        1,
-        'the file waits for its row',
-      );
+      assert.equal(files().filter((name) => name.endsWith('.part')).length, 1, 'the file waits for its row');
       return file;
     });
     assert.equal(stored.size, 7);
@@ -75,6 +70,58 @@ describe('MediaStore', () => {
     assert.equal(await store.sizeOf('remote', fileId), undefined);
     await store.delete('local', fileId);
     assert.deepEqual(files(), []);
+  });
+
+  it('frees each chunk before it takes the next, so that memory does not grow with the size of a file', async () => {
+    const store = await opened();
+    const chunks = Array.from({ length: 50 }, (_, index) => Buffer.from(new ArrayBuffer(65_536)).fill(index));
+    const whole = createHash('sha256').update(Buffer.concat(chunks)).digest('hex');
+    async function* content() {
+      for (const [index, chunk] of chunks.entries()) {
+        assert.ok(chunks.slice(0, index).every(({ byteLength }) => byteLength === 0));
+        yield chunk;
+      }
+      // A chunk that is larger than a batch, and shares its buffer with other bytes.
+      yield Buffer.alloc(2_000_000, 'x').subarray(5);
+    }
+    const { size, sha256, fileId } = await store.store('local', content(), async (file) => file);
+    const bytes = await buffer((await store.open('local', fileId))!.stream());
+    assert.deepEqual([size, bytes.length], [50 * 65_536 + 1_999_995, size]);
+    assert.equal(sha256, createHash('sha256').update(bytes).digest('hex'));
+    const beginning = bytes.subarray(0, 50 * 65_536);
+    assert.equal(createHash('sha256').update(beginning).digest('hex'), whole);
+  });
+
+  it('stores files, and deletes those without a row at the next start, where the file system has no hard links', async () => {
+    const refused = mock.method(promises, 'link', () =>
+      Promise.reject(Object.assign(new Error('not permitted'), { code: 'EPERM' })),
+    );
+    syncBuiltinESMExports();
+    try {
+      const store = await opened();
+      const { fileId } = await store.store('local', pieces('text'), async (file) => {
+        assert.deepEqual(readdirSync(join(directory, 'incoming')), [`local.${file.fileId}.placed`]);
+        return file;
+      });
+      assert.equal(refused.mock.callCount() > 0, true);
+      assert.deepEqual(
+        [await store.sizeOf('local', fileId), readdirSync(join(directory, 'incoming'))],
+        [4, []],
+      );
+      // The process ends before the row is written.
+      let other = '';
+      void store.store('local', pieces('more'), (file) => {
+        other = file.fileId;
+        return new Promise(() => undefined);
+      });
+      await eventually('the file to wait for its row', () => other !== '');
+      const again = await opened(async (_area, id) => id === fileId);
+      const sizes = [await again.sizeOf('local', fileId), await again.sizeOf('local', other)];
+      assert.deepEqual([sizes, readdirSync(join(directory, 'incoming'))], [[4, undefined], []]);
+    } finally {
+      refused.mock.restore();
+      syncBuiltinESMExports();
+    }
   });
 
   it('deletes the file when the upload is interrupted or the row cannot be written', async () => {
@@ -108,15 +155,24 @@ describe('MediaStore', () => {
   it('deletes incomplete files and files without a row at the next start after a crash', async () => {
     const store = await opened();
     const keep = async () => (await store.store('local', pieces('x'), async (file) => file)).fileId;
-    const [withRow, without] = [await keep(), await keep()];
+    const [withRow, without, moved, movedAndDeleted] = [
+      await keep(),
+      await keep(),
+      await keep(),
+      await keep(),
+    ];
     const marker = (name: string) => writeFileSync(join(directory, 'incoming', name), '');
     marker(`local.${withRow}.placed`);
     marker(`local.${without}.placed`);
+    marker(`local.${moved}.moving`);
+    marker(`local.${movedAndDeleted}.moving`);
     marker(`remote.${'a'.repeat(24)}.part`);
     marker('unrelated');
-    const again = await opened(async (_area, fileId) => fileId === withRow);
+    const again = await opened(async (_area, fileId) => [withRow, moved].includes(fileId));
     assert.equal(await again.sizeOf('local', withRow), 1);
+    assert.equal(await again.sizeOf('local', moved), 1);
     assert.equal(await again.sizeOf('local', without), undefined);
+    assert.deepEqual(again.swept.map(({ fileId }) => fileId).sort(), [without, movedAndDeleted].sort());
     assert.deepEqual(readdirSync(join(directory, 'incoming')), ['unrelated']);
   });
 
@@ -156,7 +212,7 @@ describe('MediaStore', () => {
     await eventually('the files to be closed', () => openFiles().length === 0);
   });
 
-  it('closes the source of a stream that is destroyed before its first byte was read', async () => {
+  it('closes the source of a stream that is destroyed before its first byte is read', async () => {
     const store = await opened();
     const { fileId, size } = await store.store('local', pieces('x'), async (file) => file);
     const content = (await store.open('local', fileId))!;
@@ -170,6 +226,53 @@ describe('MediaStore', () => {
     const stored = { area: 'local', fileId: 'a'.repeat(24), sha256: '', ...described } as const;
     (await files.restore({ ...stored, isAuthenticated: true, isQuarantined: false }))!.destroy();
     await eventually('the source to be closed', () => source.destroyed);
+  });
+
+  /** Returns a file with these bytes at a provider, which the disk lacks. */
+  const elsewhere = (text: string) => {
+    const described = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    const file = { area: 'local', fileId: 'a'.repeat(24), size: text.length, sha256, ...described } as const;
+    return { file, provider: { isUsed: true, open: async () => Readable.from(pieces(text)) } };
+  };
+
+  it('serves a file of a storage provider even when the disk is full and the file cannot be restored', async () => {
+    const { file, provider } = elsewhere('the text');
+    const media = new MediaFiles(await opened(undefined, true), provider);
+    assert.equal((await buffer((await media.restore(file))!)).toString(), 'the text');
+    await assert.rejects(media.ensure(file), { status: 507 }, 'a thumbnail needs the file on the disk');
+    assert.deepEqual(files(), []);
+  });
+
+  it('does not restore a file that is deleted while it is read', async () => {
+    const { file, provider } = elsewhere('the text');
+    let hasRow = true;
+    const store = new MediaFiles(await opened(async () => hasRow), provider);
+    assert.equal((await buffer((await store.restore(file))!)).length, 8);
+    assert.equal(files().length, 1);
+    await store.disk.delete('local', file.fileId);
+    hasRow = false;
+    assert.equal((await buffer((await store.restore(file))!)).length, 8);
+    assert.deepEqual(files(), []);
+  });
+
+  it('keeps, until the next start, a file whose row may have been written although the transaction failed', async () => {
+    for (const [answer, kept] of [
+      [async () => true, true],
+      [() => Promise.reject(new Error('no connection')), false],
+    ] as const) {
+      const store = await opened(answer);
+      let id = '';
+      const record = async ({ fileId }: { fileId: string }) => {
+        id = fileId;
+        throw new Error('connection lost');
+      };
+      await assert.rejects(store.store('local', pieces('x'), record), /connection lost/);
+      assert.equal(await store.sizeOf('local', id), 1);
+      const again = await opened(async () => kept);
+      assert.equal(await again.sizeOf('local', id), kept ? 1 : undefined);
+      assert.deepEqual(readdirSync(join(directory, 'incoming')), []);
+    }
   });
 
   it('closes the source when a file cannot be restored because the disk is full', async () => {

@@ -1,26 +1,19 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { link, mkdir, open as openFile, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { OpenFile } from '../../kernel/http/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { MediaArea, MediaFile } from '../media-file.ts';
-import { incoming, parentsOf, placeOf, thumbnailsOf } from './places.ts';
+import { DirectoryFlushes, flushDirectory } from './flush-directory.ts';
+import { incomingDirectory, incomingPath, parentsOf, placeOf, thumbnailsOf } from './places.ts';
 import { asStorageError, StorageError } from './storage-error.ts';
+import { type WrittenFile, writeChunk, writeNewFile } from './write-file.ts';
 
 /** A file that was written to disk. */
-export interface StoredFile {
+export interface StoredFile extends WrittenFile {
   readonly fileId: string;
-  /** Bytes. */
-  readonly size: number;
-  /** In hexadecimal. */
-  readonly sha256: string;
-  /** The first bytes, at most `beginningLength`. */
-  readonly beginning: Uint8Array;
 }
-
-/** Number of bytes that distinguish an image from other content. */
-const beginningLength = 16;
 
 export interface MediaStoreDeps {
   /** `media_store_path`. */
@@ -31,6 +24,9 @@ export interface MediaStoreDeps {
   readonly openFile?: typeof openFile;
 }
 
+/** Returns whether a row refers to a file. */
+export type IsKept = (area: MediaArea, fileId: string) => Promise<boolean>;
+
 const fileIdLength = 24;
 
 /** Letters of a file id that name its directories, and number of files after which new directories are used. */
@@ -38,30 +34,38 @@ const [directoryLetters, filesPerDirectory] = [4, 500];
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /**
- * Names in the directory `incoming`. `local.aBcD….part` is a file that is being written. `local.aBcD….placed` marks a
- * file at its final path whose row is about to be written or deleted.
+ * Names in the directory `incoming`. `local.aBcD….part` is a file that is being written, or whose row is about to be
+ * written: it is then linked at its final path. `local.aBcD….placed` marks a file at its final path whose row is about to
+ * be deleted, or to be written where the file system has no hard links. `local.aBcD….moving` marks one that is being moved
+ * to storage providers.
  */
-const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
+const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed|moving)$/;
 
 /**
  * Stores media files. A file has a random name, in directories of two levels, and exists completely or not at
  * all: see decision 0107.
  */
 export class MediaStore {
-  /** Files without rows, which were deleted at the start. */
+  /** Files without rows, which were deleted at the start, and which storage providers may have. */
   readonly swept: { readonly area: MediaArea; readonly fileId: string }[] = [];
   readonly #directory: string;
   readonly #randomness: Randomness;
   readonly #log: Logger;
   readonly #openFile: typeof openFile;
+  readonly #isKept: IsKept;
+  readonly #directories = new DirectoryFlushes();
   #idStart = '';
   #idsLeft = 0;
 
-  private constructor({ directory, randomness, log, openFile: given = openFile }: MediaStoreDeps) {
+  private constructor(
+    { directory, randomness, log, openFile: given = openFile }: MediaStoreDeps,
+    isKept: IsKept,
+  ) {
     this.#directory = directory;
     this.#randomness = randomness;
     this.#log = log;
     this.#openFile = given;
+    this.#isKept = isKept;
   }
 
   /**
@@ -69,27 +73,26 @@ export class MediaStore {
    * @param isKept whether a row refers to the file
    * @throws Error when the directory cannot be used
    */
-  static async open(
-    deps: MediaStoreDeps,
-    isKept: (area: MediaArea, fileId: string) => Promise<boolean>,
-  ): Promise<MediaStore> {
-    const store = new MediaStore(deps);
-    for (const name of [incoming, ...areas])
+  static async open(deps: MediaStoreDeps, isKept: IsKept): Promise<MediaStore> {
+    const store = new MediaStore(deps, isKept);
+    for (const name of [incomingDirectory, ...areas])
       await mkdir(join(deps.directory, name), { recursive: true, mode: 0o700 });
-    for (const name of await readdir(join(deps.directory, incoming))) {
+    for (const name of await readdir(join(deps.directory, incomingDirectory))) {
       const [, area, fileId, stage] = leftover.exec(name) ?? [];
       if (area === undefined || fileId === undefined) continue;
-      if (stage === 'placed' && !(await isKept(area as MediaArea, fileId))) {
+      const isComplete = stage !== 'part' || (await store.sizeOf(area as MediaArea, fileId)) !== undefined;
+      if (isComplete && !(await isKept(area as MediaArea, fileId))) {
         await store.delete(area as MediaArea, fileId);
         store.swept.push({ area: area as MediaArea, fileId });
       }
-      await rm(join(deps.directory, incoming, name), { force: true });
+      await rm(join(deps.directory, incomingDirectory, name), { force: true });
     }
     return store;
   }
 
   /**
-   * Writes a file, and keeps it once `record` has written its row. Deletes it when anything fails.
+   * Writes a file, and keeps it once `record` has written its row. Deletes it when anything fails, unless `record` may have
+   * written the row although it fails, because the connection to the database was lost: then the next start decides.
    * @throws errors of `content` and `record`; MatrixError M_UNKNOWN when the disk fails
    */
   async store<T>(
@@ -98,24 +101,37 @@ export class MediaStore {
     record: (file: StoredFile) => Promise<T>,
   ): Promise<T> {
     const fileId = this.#newFileId();
-    const [part, placed] = [this.#incoming(area, fileId, 'part'), this.#incoming(area, fileId, 'placed')];
+    const part = this.#incoming(area, fileId, 'part');
+    let marker = part;
+    let isRecording = false;
     try {
-      const written = await this.#write(part, content);
-      await this.#place(area, fileId, part, placed);
+      const written = await writeNewFile(this.#openFile, part, content, async () => {
+        marker = await this.#linkOrRename(area, fileId, part);
+      });
+      await this.#directories.flush(this.#parents(area, fileId)[1]).catch((error: unknown) => {
+        throw asStorageError(error);
+      });
+      isRecording = true;
       const result = await record({ fileId, ...written });
-      await unlink(placed).catch(() => undefined);
+      await unlink(marker).catch(() => undefined);
       return result;
     } catch (error) {
-      // In this order: a marker that remains is checked again at the next start.
-      await rm(part, { force: true }).catch(() => undefined);
+      if (isRecording && (await this.mayHaveRow(area, fileId))) throw error;
+      // Removed in this order: a marker that remains is checked again at the next start.
+      const markers = [part, this.#incoming(area, fileId, 'placed')];
       await this.delete(area, fileId).then(
-        () => rm(placed, { force: true }),
+        () => Promise.all(markers.map((path) => rm(path, { force: true }))),
         () => undefined,
       );
       if (error instanceof StorageError)
         this.#log.error({ err: error.cause }, 'Failed to store a media file');
       throw error;
     }
+  }
+
+  /** Returns whether a row refers to a file; true when the database does not answer. */
+  mayHaveRow(area: MediaArea, fileId: string): Promise<boolean> {
+    return this.#isKept(area, fileId).catch(() => true);
   }
 
   /** Returns the bytes of a file; `undefined` when it is missing. */
@@ -133,7 +149,10 @@ export class MediaStore {
     return resolve(this.#path(area, fileId));
   }
 
-  /** @param length bytes; fewer are returned when the file is shorter, and none when it is missing */
+  /**
+   * Reads the first bytes of a file.
+   * @param length number of bytes; fewer are returned when the file is shorter, and none when it is missing
+   */
   async readBeginning(area: MediaArea, fileId: string, length: number): Promise<Uint8Array> {
     const handle = await openFile(this.#path(area, fileId), 'r').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
@@ -148,6 +167,14 @@ export class MediaStore {
     }
   }
 
+  /** Reads a file. @throws StorageError when it is missing, or the disk fails */
+  async *read(area: MediaArea, fileId: string): AsyncGenerator<Uint8Array> {
+    const handle = await openFile(this.#path(area, fileId), 'r').catch((error: unknown) => {
+      throw asStorageError(error);
+    });
+    yield* handle.createReadStream() as AsyncIterable<Uint8Array>;
+  }
+
   /** Opens a file; `undefined` when it is missing. */
   async open(area: MediaArea, fileId: string): Promise<OpenFile | undefined> {
     try {
@@ -160,21 +187,40 @@ export class MediaStore {
 
   /**
    * Yields the bytes of a file that is missing on the disk, and restores the file. The last bytes are yielded only
-   * after size and hash were checked; a file with another size or hash is not restored.
-   * @throws StorageError when size or hash differ from those of the stored file
+   * after size and hash were checked; a file with another size or hash is not restored. When the disk fails, the bytes are
+   * yielded all the same.
+   * @param isNeeded whether the caller needs the file on the disk
+   * @throws StorageError when size or hash differ from those of the stored file, and when the disk fails and `isNeeded`
    */
-  async *restoring(file: MediaFile, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async *restoring(
+    file: MediaFile,
+    content: AsyncIterable<Uint8Array>,
+    isNeeded = false,
+  ): AsyncGenerator<Uint8Array> {
     const part = this.#incoming(file.area, randomLetters(this.#randomness, fileIdLength), 'part');
-    const handle = await this.#openFile(part, 'wx', 0o640).catch((error: unknown) => {
-      throw asStorageError(error);
-    });
+    let handle: FileHandle | undefined;
+    /** Runs a step that writes to the disk; after a failed step, further steps do nothing. */
+    const writing = async (step: () => Promise<unknown>) => {
+      try {
+        await step();
+      } catch (error) {
+        if (isNeeded) throw asStorageError(error);
+        this.#log.error({ err: error }, 'Failed to restore a media file, which is served all the same');
+        await handle?.close().catch(() => undefined);
+        handle = undefined;
+      }
+    };
     const hash = createHash('sha256');
     let [size, held] = [0, new Uint8Array()];
     try {
+      await writing(async () => {
+        handle = await this.#openFile(part, 'wx', 0o640);
+      });
       for await (const chunk of content) {
         if (held.length > 0) yield held;
         hash.update(chunk);
-        await writeChunk(handle, chunk);
+        const open = handle;
+        if (open !== undefined) await writing(() => writeChunk(open, chunk));
         size += chunk.length;
         held = new Uint8Array(chunk);
       }
@@ -183,11 +229,18 @@ export class MediaStore {
         this.#log.error({ err: cause }, 'A storage provider returned wrong bytes');
         throw new StorageError(502, 'The storage of this file is damaged', cause);
       }
-      await handle.sync();
-      await mkdir(this.#parents(file.area, file.fileId)[1], { recursive: true });
-      await rename(part, this.#path(file.area, file.fileId));
+      const written = handle;
+      if (written !== undefined) {
+        await writing(async () => {
+          await written.sync();
+          await mkdir(this.#parents(file.area, file.fileId)[1], { recursive: true });
+          await rename(part, this.#path(file.area, file.fileId));
+        });
+        // The file may have been deleted while it was read.
+        if (!(await this.mayHaveRow(file.area, file.fileId))) await this.delete(file.area, file.fileId);
+      }
     } finally {
-      await handle.close();
+      await handle?.close();
       await rm(part, { force: true });
     }
     if (held.length > 0) yield held;
@@ -211,55 +264,42 @@ export class MediaStore {
     deleteRows: () => Promise<readonly string[]>,
   ): Promise<void> {
     for (const fileId of fileIds) await (await openFile(this.#incoming(area, fileId, 'placed'), 'a')).close();
-    if (fileIds.length > 0) await syncDirectory(join(this.#directory, incoming));
+    if (fileIds.length > 0) await flushDirectory(join(this.#directory, incomingDirectory));
     for (const fileId of await deleteRows()) await this.delete(area, fileId);
     for (const fileId of fileIds) await rm(this.#incoming(area, fileId, 'placed'), { force: true });
   }
 
-  async #write(path: string, content: AsyncIterable<Uint8Array>): Promise<Omit<StoredFile, 'fileId'>> {
-    const handle = await this.#openFile(path, 'wx', 0o640).catch((error: unknown) => {
-      throw asStorageError(error);
-    });
-    const hash = createHash('sha256');
+  /** Gives a written file its final path. @returns the path of the marker that remains until the row is written */
+  async #linkOrRename(area: MediaArea, fileId: string, part: string): Promise<string> {
+    const place = this.#path(area, fileId);
     try {
-      const { size, beginning } = await writeAll(handle, content, hash);
-      await handle.sync().catch((error: unknown) => {
-        throw asStorageError(error);
-      });
-      return { size, sha256: hash.digest('hex'), beginning };
-    } finally {
-      await handle.close();
-    }
-  }
-
-  async #place(area: MediaArea, fileId: string, part: string, placed: string): Promise<void> {
-    try {
-      await this.#mark(part, placed);
-      const [place, [, second]] = [this.#path(area, fileId), this.#parents(area, fileId)];
-      await rename(part, place).catch(async (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-        await this.#makeParents(area, fileId);
-        await rename(part, place);
-      });
-      await syncDirectory(second);
+      // The first name is the marker: this takes fewer system calls than a file for the marker and a new name.
+      await this.#withParents(area, fileId, () => link(part, place));
+      return part;
     } catch (error) {
-      throw asStorageError(error);
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT' || code === 'ENOSPC') throw error;
+      // The file system does not support hard links.
+      const placed = this.#incoming(area, fileId, 'placed');
+      await (await openFile(placed, 'wx')).close();
+      await this.#withParents(area, fileId, () => rename(part, place));
+      return placed;
     }
   }
 
-  /** Makes the marker of a file: a hard link, which takes fewer system calls than a new file. */
-  async #mark(part: string, placed: string): Promise<void> {
-    await link(part, placed).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ENOSPC') throw error;
-      // The file system does not support hard links.
-      await (await openFile(placed, 'wx')).close();
+  /** Runs a step again, after it failed because the directories of the file are missing and were made. */
+  async #withParents(area: MediaArea, fileId: string, step: () => Promise<void>): Promise<void> {
+    await step().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+      await this.#makeParents(area, fileId);
+      await step();
     });
   }
 
   async #makeParents(area: MediaArea, fileId: string): Promise<void> {
     const [first, second] = this.#parents(area, fileId);
     await mkdir(second, { recursive: true });
-    for (const directory of [first, join(this.#directory, area)]) await syncDirectory(directory);
+    for (const directory of [first, join(this.#directory, area)]) await flushDirectory(directory);
   }
 
   /** Returns a random id. Files that are stored one after the other share a directory, so that it is made only once. */
@@ -281,73 +321,8 @@ export class MediaStore {
   }
 
   #incoming(area: MediaArea, fileId: string, stage: 'part' | 'placed'): string {
-    return join(this.#directory, incoming, `${area}.${fileId}.${stage}`);
+    return incomingPath(this.#directory, area, fileId, stage);
   }
 }
 
 type FileHandle = Awaited<ReturnType<typeof openFile>>;
-
-/** Writes all chunks, and frees their memory: the caller must not use them afterwards. */
-async function writeAll(
-  handle: FileHandle,
-  content: AsyncIterable<Uint8Array>,
-  hash: Hash,
-): Promise<{ readonly size: number; readonly beginning: Uint8Array }> {
-  let size = 0;
-  let beginning = Buffer.alloc(0);
-  let batch: Uint8Array[] = [];
-  let batched = 0;
-  const flush = async () => {
-    const chunks = batch;
-    [batch, batched] = [[], 0];
-    await writeChunks(handle, chunks);
-    for (const chunk of chunks) release(chunk);
-  };
-  for await (const chunk of content) {
-    hash.update(chunk);
-    if (size < beginningLength)
-      beginning = Buffer.concat([beginning, chunk.subarray(0, beginningLength - size)]);
-    size += chunk.length;
-    batch.push(chunk);
-    batched += chunk.length;
-    if (batched >= batchBytes) await flush();
-  }
-  await flush();
-  return { size, beginning };
-}
-
-/** Number of bytes that are collected before they are written. */
-const batchBytes = 512 * 1024;
-
-/** Frees the memory of a written chunk that has its own buffer, so that the garbage collector runs less often. */
-function release({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && byteLength > 0) buffer.transfer(0);
-}
-
-async function writeChunks(handle: FileHandle, chunks: readonly Uint8Array[]): Promise<void> {
-  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  if (length === 0) return;
-  const { bytesWritten } = await handle.writev(chunks).catch((error: unknown) => {
-    throw asStorageError(error);
-  });
-  if (bytesWritten < length) await writeChunk(handle, Buffer.concat(chunks).subarray(bytesWritten));
-}
-
-async function writeChunk(handle: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let rest = chunk; rest.length > 0; ) {
-    const { bytesWritten } = await handle.write(rest).catch((error: unknown) => {
-      throw asStorageError(error);
-    });
-    rest = rest.subarray(bytesWritten);
-  }
-}
-
-/** A new name is durable only after its directory is synced. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await openFile(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { MediaArea } from '../media-file.ts';
 
-/** Directory of incomplete files, below `media_store_path`. */
-export const incoming = 'incoming';
+/** Directory of files that are being written, and of markers of files, below `media_store_path`. */
+export const incomingDirectory = 'incoming';
 
 /** Directory of thumbnails, with one directory per media file. */
-export const thumbnails = 'thumbnails';
+export const thumbnailsDirectory = 'thumbnails';
 
 /** Returns the two directory levels of a file, below the directory of its area. */
 export const parentsOf = (fileId: string): readonly [string, string] => [
@@ -16,5 +16,20 @@ export const parentsOf = (fileId: string): readonly [string, string] => [
 /** Returns the path of a file below the directory of its area. */
 export const placeOf = (fileId: string) => join(parentsOf(fileId)[1], fileId.slice(4));
 
+/** Returns the id of the file at a path below the directory of its area. */
+export const fileIdAt = (place: string) => place.replaceAll(/[\\/]/g, '');
+
+/**
+ * Returns the path of a file, or of a marker of a file, in the incoming directory.
+ * @param stage `part`: the file is being written. The others are markers of a file at its final path; `placed`: its row
+ * is about to be written or deleted; `moving`: `hearth media move` is storing it at providers
+ */
+export const incomingPath = (
+  directory: string,
+  area: MediaArea,
+  fileId: string,
+  stage: 'part' | 'placed' | 'moving',
+) => join(directory, incomingDirectory, `${area}.${fileId}.${stage}`);
+
 export const thumbnailsOf = (directory: string, area: MediaArea, fileId: string) =>
-  join(directory, thumbnails, area, placeOf(fileId));
+  join(directory, thumbnailsDirectory, area, placeOf(fileId));

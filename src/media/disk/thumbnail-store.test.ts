@@ -99,7 +99,7 @@ describe('ThumbnailStore', () => {
     assert.equal(await store.sizeOf(owner, 'a.png'), undefined);
   });
 
-  it('throws errors without paths', async () => {
+  it('throws errors whose messages contain no paths', async () => {
     mkdirSync(join(place(), '..'), { recursive: true });
     writeFileSync(place(), 'a file where a directory should be');
     assert.equal(await store.sizeOf(owner, 'a.png'), undefined);

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { OpenFile } from '../../kernel/http/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { MediaFile } from '../media-file.ts';
-import { incoming, thumbnailsOf } from './places.ts';
+import { incomingDirectory, thumbnailsOf } from './places.ts';
 import { asStorageError } from './storage-error.ts';
 
 type Owner = Pick<MediaFile, 'area' | 'fileId'>;
@@ -23,8 +23,8 @@ const leftover = /^[A-Za-z]{24}\.thumbnail$/;
 const facts = 'picture.json';
 
 /**
- * Stores thumbnails on disk. No row refers to them, and their names describe their content, so that missing ones can be
- * made again. They are deleted with their media file (`MediaStore.delete`).
+ * Stores thumbnails on disk. No row refers to them, and their names describe their content, so that missing
+ * thumbnails can be made again. They are deleted with their media file (`MediaStore.delete`).
  */
 export class ThumbnailStore {
   readonly #directory: string;
@@ -41,8 +41,8 @@ export class ThumbnailStore {
   /** Deletes incomplete files of a crashed process. */
   static async open(deps: ThumbnailStoreDeps): Promise<ThumbnailStore> {
     const { directory } = deps;
-    for (const name of await readdir(join(directory, incoming))) {
-      if (leftover.test(name)) await rm(join(directory, incoming, name), { force: true });
+    for (const name of await readdir(join(directory, incomingDirectory))) {
+      if (leftover.test(name)) await rm(join(directory, incomingDirectory, name), { force: true });
     }
     return new ThumbnailStore(deps);
   }
@@ -114,7 +114,7 @@ export class ThumbnailStore {
   }
 
   #incoming(): string {
-    return join(this.#directory, incoming, `${randomLetters(this.#randomness, 24)}.thumbnail`);
+    return join(this.#directory, incomingDirectory, `${randomLetters(this.#randomness, 24)}.thumbnail`);
   }
 }
 

@@ -5,6 +5,7 @@ import { forbidden, limitExceeded, MatrixError } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
+import type { MediaRepositoryRules, UploadLimit } from '../media-rules.ts';
 import type { MediaAccess } from '../moderation/media-access.ts';
 import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
@@ -12,7 +13,7 @@ import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 import { formatOf } from '../thumbnails/image.ts';
 import { PendingUploads } from './pending-uploads.ts';
-import { type UploadLimit, UploadQuota } from './upload-quota.ts';
+import { UploadQuota } from './upload-quota.ts';
 
 export interface LocalMediaOptions {
   readonly enable_authenticated_media: boolean;
@@ -33,6 +34,8 @@ export interface LocalMediaDeps {
   /** Receives each uploaded file that begins like an image, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
+  /** Rules of modules. */
+  readonly rules?: MediaRepositoryRules | undefined;
 }
 
 const mediaIdLength = 24;
@@ -51,7 +54,7 @@ export class LocalMedia {
 
   constructor(deps: LocalMediaDeps) {
     this.#deps = deps;
-    this.#quota = new UploadQuota(deps.options.media_upload_limits, deps.clock);
+    this.#quota = new UploadQuota(deps.options.media_upload_limits, deps.clock, deps.rules);
     this.#pendingUploads = new PendingUploads(deps.clock);
   }
 
@@ -115,15 +118,21 @@ export class LocalMedia {
   /**
    * Finds an uploaded file.
    * @param uploadTimeout milliseconds to wait for a pending upload
+   * @param readsQuarantined whether an administrator reads the file also if it is quarantined
    * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED
    */
-  async find(mediaId: string, uploadTimeout: number, signal: AbortSignal): Promise<MediaFile> {
+  async find(
+    mediaId: string,
+    uploadTimeout: number,
+    signal: AbortSignal,
+    readsQuarantined = false,
+  ): Promise<MediaFile> {
     const found = await this.#pendingUploads.wait(mediaId, () => this.#look(mediaId), uploadTimeout, signal);
     if (found === undefined) throw notYetUploaded();
-    return this.#deps.access.open(found);
+    return this.#deps.access.open(found, readsQuarantined);
   }
 
-  /** Returns the properties of a file; `undefined` when there is none. */
+  /** Returns the properties of an uploaded file; `undefined` when there is no such file. */
   async describe(mediaId: string): Promise<MediaFile | undefined> {
     const media = await store.readLocal(this.#deps.database.reader(), mediaId);
     return media?.file;
@@ -152,14 +161,23 @@ export class LocalMedia {
     content: AsyncIterable<Uint8Array>,
     record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.UploadedFile) => Promise<void>,
   ): Promise<void> {
-    const { database, disk, elsewhere, uploaded, options } = this.#deps;
-    await this.#quota.check(database.reader(), userId, 0);
+    const { database, disk, elsewhere, uploaded, options, rules = {} } = this.#deps;
+    const limits = await this.#quota.limitsOf(userId);
+    await this.#quota.check(database.reader(), limits, userId, 0);
     const isAuthenticated = options.enable_authenticated_media;
     const file = await disk.store('local', content, async (stored) => {
+      await rules.checkSize?.(userId, stored.size);
+      await rules.checkFile?.({
+        userId,
+        remoteServer: undefined,
+        ...description,
+        ...stored,
+        read: () => disk.read('local', stored.fileId),
+      });
       try {
         await elsewhere.storeNow(stored);
         return await database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
-          await this.#quota.check(writer, userId, stored.size);
+          await this.#quota.check(writer, limits, userId, stored.size);
           const quarantinedBy = await quarantinedHash(writer, stored.sha256);
           const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
           await record(writer, described);
@@ -167,7 +185,8 @@ export class LocalMedia {
           return described;
         });
       } catch (error) {
-        await elsewhere.discard(stored);
+        // The row may exist although its transaction has failed.
+        if (!(await disk.mayHaveRow('local', stored.fileId))) await elsewhere.discard(stored);
         throw error;
       }
     });

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../kernel/clock.ts';
 
-/** Lets requests wait for pending uploads. */
+/** Makes requests for a file wait while its upload is pending. */
 export class PendingUploads {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<() => void>>();
@@ -34,7 +34,7 @@ export class PendingUploads {
     }
   }
 
-  /** Wakes the requests for an upload; to be called after its row is committed. */
+  /** Wakes the requests for an upload. Must be called after its row is committed. */
   announce(mediaId: string): void {
     for (const wake of this.#waiting.get(mediaId) ?? []) wake();
   }

@@ -1,6 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import type { RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { MediaFile } from '../media-file.ts';
 import type { MediaModeration } from '../moderation/media-moderation.ts';
@@ -17,7 +19,11 @@ export interface PreviewImagesDeps {
   readonly disk: MediaStore;
   readonly thumbnails: Thumbnails;
   readonly moderation: MediaModeration;
+  /** Limits the bytes of images that previews for one user cause, with `previewImageShare`. */
+  readonly limit: RateLimiter;
   readonly options: { readonly enable_authenticated_media: boolean };
+  /** Maximum bytes of all images. */
+  readonly maxBytes?: number;
 }
 
 /** A stored image of a URL preview. */
@@ -36,9 +42,24 @@ const lifetime = 3 * 24 * 3_600_000;
 
 const idsAtOnce = 200;
 
-/** Stores images of URL previews for three days. They belong to no user, so that they do not count for upload quotas. */
+/** Default maximum bytes of all images: no user's quota bounds them, because they belong to no user. */
+const maxBytes = 2 * 1024 ** 3;
+
+/** Maximum bytes of the images that previews for one user cause at once and within their lifetime: an eighth of all. */
+export const previewImageShare: RateLimit = {
+  burst_count: maxBytes / 8,
+  per_second: maxBytes / 8 / (lifetime / 1_000),
+};
+
+/**
+ * Stores images of URL previews for three days, or until newer images need their space. They belong to no user, so that
+ * they do not count for upload quotas.
+ */
 export class PreviewImages {
   readonly #deps: PreviewImagesDeps;
+  /** Bytes of all stored images and unfinished downloads; `undefined` until the stored images are counted. */
+  #size: number | undefined;
+  readonly #counting = new LoadOnce<string, void>();
 
   constructor(deps: PreviewImagesDeps) {
     this.#deps = deps;
@@ -46,10 +67,31 @@ export class PreviewImages {
 
   /**
    * Stores an image. Its content type is determined by its bytes.
-   * @returns `undefined` when the bytes are not an image, or an administrator has quarantined them
+   * @param userId the user for whom the preview is made
+   * @returns `undefined` when the bytes are not an image, when an administrator has quarantined them, and when the user has
+   * caused too many bytes of images
    * @throws errors of `content`
    */
   async store(
+    userId: string,
+    fileName: string | undefined,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<StoredPreviewImage | undefined> {
+    const counted = { bytes: 0 };
+    try {
+      await this.#counting.run('', () => this.#makeSpace());
+      const image = await this.#store(fileName, this.#bounded(userId, content, counted));
+      if (image !== undefined) return image;
+    } catch (error) {
+      this.#count(-counted.bytes);
+      if (error instanceof ShareExceeded) return undefined;
+      throw error;
+    }
+    this.#count(-counted.bytes);
+    return undefined;
+  }
+
+  async #store(
     fileName: string | undefined,
     content: AsyncIterable<Uint8Array>,
   ): Promise<StoredPreviewImage | undefined> {
@@ -80,9 +122,50 @@ export class PreviewImages {
     return { mxcUri: `mxc://${serverName}/${mediaId}`, contentType, size: file.size, width, height };
   }
 
+  /** Yields the bytes, and counts them for all images and for the user. @throws ShareExceeded */
+  async *#bounded(
+    userId: string,
+    content: AsyncIterable<Uint8Array>,
+    counted: { bytes: number },
+  ): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
+      if (this.#deps.limit.tryTake(userId, chunk.length) > 0) throw new ShareExceeded();
+      counted.bytes += chunk.length;
+      this.#count(chunk.length);
+      yield chunk;
+    }
+  }
+
+  #count(bytes: number): void {
+    if (this.#size !== undefined) this.#size += bytes;
+  }
+
+  /** Deletes the oldest images while all images together have the maximum size. */
+  async #makeSpace(): Promise<void> {
+    const { database, moderation, maxBytes: max = maxBytes } = this.#deps;
+    for (;;) {
+      this.#size ??= await store.sizeOfPreviewImages(database.reader());
+      if (this.#size < max) return;
+      const oldest = await store.readOldestPreviewImages(database.reader(), idsAtOnce);
+      if (oldest.length === 0) return;
+      // Frees more than is needed at the moment, so that not every image causes a deletion.
+      let freed = 0;
+      const ids: string[] = [];
+      for (const { mediaId, size } of oldest) {
+        if (freed > this.#size - max + max / 16) break;
+        ids.push(mediaId);
+        freed += size;
+      }
+      await moderation.deleteLocal(ids);
+      this.#count(-freed);
+    }
+  }
+
   /** Deletes the images whose lifetime has ended. */
   async deleteOld(): Promise<void> {
     const { database, clock, moderation } = this.#deps;
+    // The next call counts the images again, because administrators delete images, too.
+    this.#size = undefined;
     for (;;) {
       const ids = await store.readOldPreviewImages(database.reader(), clock.now(), idsAtOnce);
       await moderation.deleteLocal(ids);
@@ -90,3 +173,6 @@ export class PreviewImages {
     }
   }
 }
+
+/** A user has caused too many bytes of images. */
+class ShareExceeded extends Error {}

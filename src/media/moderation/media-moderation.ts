@@ -1,10 +1,16 @@
-import { sql } from 'kysely';
+import { type DeleteQueryBuilder, type DeleteResult, sql } from 'kysely';
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { MediaAddress } from '../media-address.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import type { MediaTables } from '../tables.ts';
 import type { MediaAccess } from './media-access.ts';
+import { localDetails, type MediaDetails, remoteDetails } from './media-details.ts';
+import {
+  type QuarantineChange,
+  readQuarantineChanges,
+  recordQuarantineChanges,
+} from './quarantine-changes.ts';
 
 export interface MediaModerationDeps {
   readonly database: Database;
@@ -12,25 +18,6 @@ export interface MediaModerationDeps {
   readonly access: MediaAccess;
   readonly elsewhere: ProviderStorage;
   readonly serverName: string;
-}
-
-/** The stored properties of a file. Times are milliseconds since the epoch. */
-export interface MediaDetails {
-  readonly origin: string;
-  /** Absent for copies of remote media. */
-  readonly userId: string | undefined;
-  readonly mediaId: string;
-  readonly contentType: string | null;
-  readonly size: number | null;
-  readonly fileName: string | null;
-  readonly createdAt: number;
-  readonly fileId: string | null;
-  readonly lastAccessAt: number | null;
-  readonly quarantinedBy: string | null;
-  readonly isAuthenticated: boolean;
-  /** Absent for copies of remote media. */
-  readonly isProtected: boolean | undefined;
-  readonly sha256: string | null;
 }
 
 /** Media to delete, by its last use and its size. */
@@ -43,6 +30,15 @@ export interface MediaAge {
 
 /** Maximum number of rows that are read and deleted at once. */
 const rowsAtOnce = 200;
+
+type Deletion = DeleteQueryBuilder<MediaTables, 'local_media', DeleteResult>;
+type Restriction = (deletion: Deletion) => Deletion;
+
+/**
+ * Leaves out quarantined and protected files, also when they became so after they were chosen for deletion.
+ */
+const exceptKept: Restriction = (deletion) =>
+  deletion.where('quarantined_by', 'is', null).where('protected', '=', 0);
 
 /** Quarantines, protects and deletes media for administrators. */
 export class MediaModeration {
@@ -60,9 +56,10 @@ export class MediaModeration {
   /** Returns the stored properties of a file; `undefined` for unknown media and for remote media without a copy. */
   async details({ serverName, mediaId }: MediaAddress): Promise<MediaDetails | undefined> {
     await this.#deps.access.flush();
+    const reader = this.#deps.database.reader<MediaTables>();
     return serverName === this.#deps.serverName
-      ? this.#localDetails(mediaId)
-      : this.#remoteDetails({ serverName, mediaId });
+      ? localDetails(reader, { serverName, mediaId })
+      : remoteDetails(reader, { serverName, mediaId });
   }
 
   /**
@@ -76,7 +73,9 @@ export class MediaModeration {
       const isDone = await this.#deps.database.transaction<MediaTables, boolean>(async (writer) => {
         const hash = await this.#mark(writer, address, administrator);
         if (hash === undefined) return false;
-        if (hash !== null) await markHash(writer, hash, administrator);
+        const others =
+          hash === null ? [] : await markHash(writer, hash, administrator, this.#deps.serverName);
+        await recordQuarantineChanges(writer, [address, ...others], true);
         return true;
       });
       if (isDone) count++;
@@ -111,21 +110,29 @@ export class MediaModeration {
   /** Ends the quarantine of a file. Other files of the same content stay quarantined. */
   async release({ serverName, mediaId }: MediaAddress): Promise<void> {
     await this.#deps.database.transaction<MediaTables, void>(async (writer) => {
-      if (serverName === this.#deps.serverName) {
-        await writer
-          .updateTable('local_media')
-          .set({ quarantined_by: null })
-          .where('media_id', '=', mediaId)
-          .execute();
-        return;
-      }
-      await writer
-        .updateTable('remote_media')
-        .set({ quarantined_by: null })
-        .where('server_name', '=', serverName)
-        .where('media_id', '=', mediaId)
-        .execute();
+      const isLocal = serverName === this.#deps.serverName;
+      const released = isLocal
+        ? await writer
+            .updateTable('local_media')
+            .set({ quarantined_by: null })
+            .where('media_id', '=', mediaId)
+            .where('quarantined_by', 'is not', null)
+            .executeTakeFirstOrThrow()
+        : await writer
+            .updateTable('remote_media')
+            .set({ quarantined_by: null })
+            .where('server_name', '=', serverName)
+            .where('media_id', '=', mediaId)
+            .where('quarantined_by', 'is not', null)
+            .executeTakeFirstOrThrow();
+      if (released.numUpdatedRows > 0n)
+        await recordQuarantineChanges(writer, [{ serverName, mediaId }], false);
     });
+  }
+
+  /** Reads which files were last quarantined or released, the oldest change first. @param after the id of the change before */
+  changes(after: number, limit: number): Promise<QuarantineChange[]> {
+    return readQuarantineChanges(this.#deps.database, after, limit);
   }
 
   /** Protects an upload from quarantine and retention, or ends the protection. @returns whether the upload exists */
@@ -141,7 +148,11 @@ export class MediaModeration {
   }
 
   /** Deletes uploads of local users and their files. @returns the ids of the uploads that existed */
-  async deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
+  deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
+    return this.#deleteByIds(mediaIds, (deletion) => deletion);
+  }
+
+  async #deleteByIds(mediaIds: readonly string[], only: Restriction): Promise<string[]> {
     const deleted: string[] = [];
     for (let start = 0; start < mediaIds.length; start += rowsAtOnce) {
       const some = mediaIds.slice(start, start + rowsAtOnce);
@@ -151,15 +162,22 @@ export class MediaModeration {
         .select(['media_id', 'file_id'])
         .where('media_id', 'in', some)
         .execute();
-      deleted.push(...(await this.#deleteUploads(rows)));
+      deleted.push(...(await this.#deleteUploads(rows, only)));
     }
     return deleted;
   }
 
-  /** Deletes uploads that were last read before a time, except quarantined and protected ones. @returns how many */
-  async purgeLocal(before: number, signal?: AbortSignal): Promise<number> {
-    await this.#deps.access.flush();
+  /**
+   * Deletes uploads that were last read before a time, except quarantined and protected ones.
+   * @param deleted receives the number of deleted uploads after each transaction
+   */
+  async purgeLocal(
+    before: number,
+    signal: AbortSignal,
+    deleted: (count: number) => Promise<void>,
+  ): Promise<void> {
     for (let count = 0; ; ) {
+      await this.#deps.access.flush();
       const rows = await this.#deps.database
         .reader<MediaTables>()
         .selectFrom('local_media')
@@ -170,36 +188,48 @@ export class MediaModeration {
         .where('preview_until', 'is', null)
         .limit(rowsAtOnce)
         .execute();
-      if (rows.length === 0 || signal?.aborted) return count;
-      count += (await this.#deleteUploads(rows)).length;
+      if (rows.length === 0 || signal.aborted) return;
+      count += (await this.#deleteUploads(rows, exceptKept)).length;
+      await deleted(count);
     }
   }
 
   /**
    * Deletes uploads by age and size, except quarantined and protected ones.
    * @param kept returns which of the given media ids are kept
+   * @param limit maximum number of uploads to delete
    * @returns the ids of the deleted uploads
    */
   async deleteOldLocal(
     age: MediaAge,
     kept: (mediaIds: readonly string[]) => Promise<ReadonlySet<string>>,
+    limit: number,
   ): Promise<string[]> {
     await this.#deps.access.flush();
     const deleted: string[] = [];
     for (let after = ''; ; ) {
       const ids = await this.#oldLocal(age, after);
       const staying = await kept(ids);
-      deleted.push(...(await this.deleteLocal(ids.filter((id) => !staying.has(id)))));
-      if (ids.length < rowsAtOnce) return deleted;
+      const unused = ids.filter((id) => !staying.has(id)).slice(0, limit - deleted.length);
+      deleted.push(...(await this.#deleteByIds(unused, exceptKept)));
+      if (ids.length < rowsAtOnce || deleted.length >= limit) return deleted;
       after = ids.at(-1) ?? after;
     }
   }
 
-  /** Deletes copies of remote media that were last read before a time, except quarantined ones. @returns how many */
-  async purgeRemote(before: number, signal?: AbortSignal): Promise<number> {
+  /**
+   * Deletes copies of remote media that were last read before a time, except quarantined ones.
+   * @param deleted receives the number of deleted copies after each transaction
+   * @returns how many were deleted
+   */
+  async purgeRemote(
+    before: number,
+    signal?: AbortSignal,
+    deleted?: (count: number) => Promise<void>,
+  ): Promise<number> {
     const { database, disk, access, elsewhere } = this.#deps;
-    await access.flush();
     for (let count = 0; ; ) {
+      await access.flush();
       const rows = await database
         .reader<MediaTables>()
         .selectFrom('remote_media')
@@ -212,18 +242,29 @@ export class MediaModeration {
       const ids = rows.map((row) => row.file_id);
       await disk.deleteWithRows('remote', ids, () =>
         database.transaction<MediaTables, string[]>(async (writer) => {
-          await writer.deleteFrom('remote_media').where('file_id', 'in', ids).execute();
-          await elsewhere.scheduleDeletion(writer, 'remote', ids);
-          return ids;
+          const rows = await writer
+            .deleteFrom('remote_media')
+            .where('file_id', 'in', ids)
+            .where('quarantined_by', 'is', null)
+            .returning('file_id')
+            .execute();
+          const gone = rows.map((row) => row.file_id);
+          await elsewhere.scheduleDeletion(writer, 'remote', gone);
+          count += gone.length;
+          return gone;
         }),
       );
-      count += ids.length;
+      await deleted?.(count);
     }
   }
 
-  /** Deletes rows and files of uploads. @returns the ids of the uploads that existed */
+  /**
+   * Deletes rows and files of uploads.
+   * @returns the ids of the deleted uploads: those that existed and met the restriction
+   */
   async #deleteUploads(
     uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],
+    only: Restriction,
   ): Promise<string[]> {
     const { database, disk, elsewhere } = this.#deps;
     if (uploads.length === 0) return [];
@@ -232,9 +273,7 @@ export class MediaModeration {
     let deleted: string[] = [];
     await disk.deleteWithRows('local', fileIds, () =>
       database.transaction<MediaTables, string[]>(async (writer) => {
-        const rows = await writer
-          .deleteFrom('local_media')
-          .where('media_id', 'in', mediaIds)
+        const rows = await only(writer.deleteFrom('local_media').where('media_id', 'in', mediaIds))
           .returning(['media_id', 'file_id'])
           .execute();
         deleted = rows.map((row) => row.media_id);
@@ -293,83 +332,36 @@ export class MediaModeration {
             .executeTakeFirst();
     return row?.sha256;
   }
-
-  async #localDetails(mediaId: string): Promise<MediaDetails | undefined> {
-    const row = await this.#deps.database
-      .reader<MediaTables>()
-      .selectFrom('local_media')
-      .selectAll()
-      .where('media_id', '=', mediaId)
-      .executeTakeFirst();
-    return (
-      row && {
-        origin: this.#deps.serverName,
-        userId: row.user_id,
-        mediaId,
-        createdAt: row.created_at,
-        isProtected: row.protected === 1,
-        ...sharedDetails(row),
-      }
-    );
-  }
-
-  async #remoteDetails({ serverName, mediaId }: MediaAddress): Promise<MediaDetails | undefined> {
-    const row = await this.#deps.database
-      .reader<MediaTables>()
-      .selectFrom('remote_media')
-      .selectAll()
-      .where('server_name', '=', serverName)
-      .where('media_id', '=', mediaId)
-      .executeTakeFirst();
-    return (
-      row && {
-        origin: serverName,
-        userId: undefined,
-        mediaId,
-        createdAt: row.fetched_at,
-        isProtected: undefined,
-        ...sharedDetails(row),
-      }
-    );
-  }
 }
 
-interface SharedColumns {
-  readonly content_type: string | null;
-  readonly size: number | null;
-  readonly file_name: string | null;
-  readonly file_id: string | null;
-  readonly last_access_at: number | null;
-  readonly quarantined_by: string | null;
-  readonly authenticated: number;
-  readonly sha256: string | null;
-}
-
-const sharedDetails = (row: SharedColumns) => ({
-  contentType: row.content_type,
-  size: row.size,
-  fileName: row.file_name,
-  fileId: row.file_id,
-  lastAccessAt: row.last_access_at,
-  quarantinedBy: row.quarantined_by,
-  isAuthenticated: row.authenticated === 1,
-  sha256: row.sha256,
-});
-
-/** Quarantines all files with a content hash that are not protected. */
-async function markHash(writer: Writer<MediaTables>, hash: string, administrator: string): Promise<void> {
+/**
+ * Quarantines all files with a content hash, except protected ones.
+ * @returns the files that were not quarantined before
+ */
+async function markHash(
+  writer: Writer<MediaTables>,
+  hash: string,
+  administrator: string,
+  ownName: string,
+): Promise<MediaAddress[]> {
   const change = { quarantined_by: administrator };
-  await writer
+  const local = await writer
     .updateTable('local_media')
     .set(change)
     .where('sha256', '=', hash)
     .where('protected', '=', 0)
     .where('quarantined_by', 'is', null)
+    .returning('media_id')
     .execute();
-  await writer
+  const remote = await writer
     .updateTable('remote_media')
     .set(change)
     .where('sha256', '=', hash)
     .where('quarantined_by', 'is', null)
+    .returning(['server_name', 'media_id'])
     .execute();
+  return [
+    ...local.map((row) => ({ serverName: ownName, mediaId: row.media_id })),
+    ...remote.map((row) => ({ serverName: row.server_name, mediaId: row.media_id })),
+  ];
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { fileIdAt, incomingDirectory, incomingPath } from '../disk/places.ts';
 import type { MediaArea } from '../media-file.ts';
 import type { OpenedProvider } from './open-providers.ts';
 import type { FileToStore, StorageProvider } from './storage-provider.ts';
@@ -26,7 +27,8 @@ export interface MoveOptions {
 /**
  * Stores the media of this machine at the providers, reads it back to compare its hash, and then deletes it on this
  * machine. After an interruption, the next call continues: files that a provider already has are compared, and sent only
- * if they differ.
+ * if they differ. A file that the server deletes meanwhile is deleted at the providers: by this call, or by the next start
+ * of the server if this process is ended before.
  * @throws Error that names the file if a provider returns other bytes; errors of providers
  */
 export async function moveMedia({ directory, providers, keeps, report }: MoveOptions): Promise<MoveProgress> {
@@ -37,15 +39,37 @@ export async function moveMedia({ directory, providers, keeps, report }: MoveOpt
     ),
   }));
   const used = areas.filter((area) => area.providers.length > 0);
-  const files: { path: string; providers: readonly OpenedProvider[] }[] = [];
+  const files: FileToMove[] = [];
   for (const { area, providers: ofArea } of used)
-    for (const path of await pathsOf(directory, area)) files.push({ path, providers: ofArea });
+    for (const path of await pathsOf(directory, area)) files.push({ area, path, providers: ofArea });
+  await mkdir(join(directory, incomingDirectory), { recursive: true });
   let sentBytes = 0;
   for (const [index, file] of files.entries()) {
     report({ files: index, totalFiles: files.length, sentBytes });
-    const source = join(directory, file.path);
-    const local = await localFile(source);
-    if (local === undefined) continue;
+    sentBytes += await moveFile(directory, file, keeps);
+  }
+  const done = { files: files.length, totalFiles: files.length, sentBytes };
+  report(done);
+  return done;
+}
+
+interface FileToMove {
+  readonly area: MediaArea;
+  readonly path: string;
+  readonly providers: readonly OpenedProvider[];
+}
+
+/** @returns the bytes that were sent @throws as `moveMedia` */
+async function moveFile(directory: string, file: FileToMove, keeps: boolean): Promise<number> {
+  // The server is storing or deleting the file, or was ended while it did.
+  if (await isInUse(directory, file)) return 0;
+  const source = join(directory, file.path);
+  const local = await localFile(source);
+  if (local === undefined) return 0;
+  const moving = markerOf(directory, file, 'moving');
+  await writeFile(moving, '');
+  let sentBytes = 0;
+  try {
     for (const { name, provider } of file.providers) {
       if ((await hashAt(provider, file.path)) === local.sha256) continue;
       await provider.store(file.path, local);
@@ -53,12 +77,36 @@ export async function moveMedia({ directory, providers, keeps, report }: MoveOpt
       if ((await hashAt(provider, file.path)) !== local.sha256)
         throw new Error(`the storage provider "${name}" did not store ${file.path} unchanged`);
     }
-    if (!keeps) await rm(source, { force: true });
+  } catch (error) {
+    // The marker of a deleted file remains, so that the next start of the server deletes it at the providers.
+    if (!(await isDeleted(directory, file))) await rm(moving, { force: true });
+    throw error;
   }
-  const done = { files: files.length, totalFiles: files.length, sentBytes };
-  report(done);
-  return done;
+  if (await isDeleted(directory, file)) {
+    // The server has deleted it meanwhile, at the providers perhaps before this command stored it there.
+    for (const { provider } of file.providers) await provider.delete(file.path);
+  } else if (!keeps) await rm(source, { force: true });
+  await rm(moving, { force: true });
+  return sentBytes;
 }
+
+/** Returns the path of the marker that exists while the server stores or deletes a file, or while this command moves it. */
+const markerOf = (directory: string, { area, path }: FileToMove, stage: 'part' | 'placed' | 'moving') =>
+  incomingPath(directory, area, fileIdAt(path.slice(area.length + 1)), stage);
+
+const exists = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Whether the server is storing or deleting a file. */
+const isInUse = async (directory: string, file: FileToMove) =>
+  (await exists(markerOf(directory, file, 'part'))) || (await exists(markerOf(directory, file, 'placed')));
+
+/** Whether the server has deleted a file, or is about to. */
+const isDeleted = async (directory: string, file: FileToMove) =>
+  (await isInUse(directory, file)) || !(await exists(join(directory, file.path)));
 
 /** Returns the sorted paths of all complete files of an area. */
 async function pathsOf(directory: string, area: MediaArea): Promise<string[]> {

@@ -16,7 +16,10 @@ export interface ProviderOptions {
 
 /** A provider, and the kinds of media that it stores. */
 export interface OpenedProvider {
-  /** Position and module in the configuration, for logs and jobs. */
+  /**
+   * The module and where it stores files, for logs and jobs: it stays the same when items of the configuration change their
+   * order.
+   */
   readonly name: string;
   readonly provider: StorageProvider;
   readonly storesLocal: boolean;
@@ -32,7 +35,10 @@ export interface ProviderEnvironment {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Own names and those of the reference server's modules, so that its configurations can be used. */
+/**
+ * The names of this server, and those of the reference server's modules, so that its configurations can be
+ * used.
+ */
 const fileSystemModules = new Set([
   'file_system',
   'synapse.rest.media.v1.storage_provider.FileStorageProviderBackend',
@@ -51,7 +57,7 @@ export async function openProviders(
       throw new Error(`media_storage_providers[${index}]: ${why}`, { cause: error });
     });
     opened.push({
-      name: `${index} ${options.module}`,
+      name: nameOf(options, index),
       provider,
       storesLocal: options.store_local,
       storesRemote: options.store_remote,
@@ -61,13 +67,26 @@ export async function openProviders(
   return opened;
 }
 
+/**
+ * Returns the name of a provider: where it stores files, or its position in the configuration for modules of operators,
+ * which do not tell where they store files.
+ */
+function nameOf({ module, config }: ProviderOptions, index: number): string {
+  if (fileSystemModules.has(module)) return `file_system ${config.directory}`;
+  if (!s3Modules.has(module)) return `${index} ${module}`;
+  const { endpoint_url: endpoint = '', bucket = '', prefix = '' } = config;
+  return `s3 ${endpoint} ${bucket} ${prefix}`;
+}
+
 async function openProvider(
   { module, config }: ProviderOptions,
   { environment, ...deps }: ProviderEnvironment,
 ): Promise<StorageProvider> {
   if (fileSystemModules.has(module)) {
     if (config.directory === null) throw new Error('config.directory is needed');
-    return new FileSystemProvider(config.directory);
+    const provider = new FileSystemProvider(config.directory);
+    await provider.sweep(deps.clock.now());
+    return provider;
   }
   if (s3Modules.has(module)) {
     const { S3Provider } = await import('./s3-provider.ts');

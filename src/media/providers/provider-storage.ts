@@ -156,13 +156,12 @@ export class ProviderStorage {
       );
       return;
     }
-    const isThere = (await disk.sizeOf(area, fileId)) === size;
-    if (!isThere || !(await isFileStored(database.reader(), area, fileId))) return;
-    await found.provider.store(pathAtProvider(area, fileId), {
-      source: disk.pathOf(area, fileId),
-      size,
-      sha256,
-    });
+    const path = pathAtProvider(area, fileId);
+    const isKept = () => isFileStored(database.reader(), area, fileId);
+    if ((await isKept()) && (await disk.sizeOf(area, fileId)) === size)
+      await found.provider.store(path, { source: disk.pathOf(area, fileId), size, sha256 });
+    // A file that is deleted while it is sent, by this attempt or by one that a crash ended, may arrive after the deletion.
+    if (!(await isKept())) await found.provider.delete(path);
   }
 
   async #delete({ area, fileIds }: Deleting): Promise<void> {

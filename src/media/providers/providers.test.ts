@@ -1,88 +1,24 @@
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer, request as proxied, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, afterEach, before, describe, it } from 'node:test';
-import S3rver from 's3rver';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { type SkippableClock, skippableClock } from '../../../test/support/clocks/skippable-clock.ts';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
+import { filesBelow } from '../../../test/support/files/stored-files.ts';
 import { testImage } from '../../../test/support/inputs/images.ts';
 import { type FederatedServer, SeveralServers } from '../../../test/support/other-servers/several-servers.ts';
-import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../../test/support/users/test-client.ts';
-import { systemClock } from '../../kernel/clock.ts';
 import { createLogger } from '../../kernel/observability/index.ts';
-import { OutboundHttp } from '../../kernel/outbound/index.ts';
-import { FileSystemProvider } from './file-system-provider.ts';
-import { moveMedia } from './move-media.ts';
 import { openProviders } from './open-providers.ts';
 import { ProviderStorage, type ProviderStorageDeps } from './provider-storage.ts';
 import { s3Options as s3OptionsOf } from './s3-options.ts';
 import { S3Provider } from './s3-provider.ts';
-
-/** Starts S3-compatible storage behind a proxy that can fail in several ways. */
-async function startS3(directory: string) {
-  const s3 = new S3rver({
-    address: '127.0.0.1',
-    port: 0,
-    silent: true,
-    directory,
-    configureBuckets: [{ name: 'media', configs: [] }],
-  });
-  const { port } = (await s3.run()) as AddressInfo;
-  let answer: ((response: ServerResponse) => void) | undefined;
-  const front: Server = createServer((request, response) => {
-    if (answer !== undefined) {
-      request.resume();
-      return answer(response);
-    }
-    const { method, url, headers } = request;
-    const onward = proxied({ port, host: '127.0.0.1', method, path: url, headers }, (found) => {
-      response.writeHead(found.statusCode ?? 500, found.headers);
-      found.pipe(response);
-    });
-    onward.on('error', () => response.destroy());
-    request.pipe(onward);
-  });
-  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
-    /** Replaces the responses of the storage; with `undefined` requests are passed on to it. */
-    answerWith(other: typeof answer) {
-      answer = other;
-    },
-    /** Contents of all objects. */
-    objects: () =>
-      filesIn(directory)
-        .filter((path) => path.endsWith('._S3rver_object'))
-        .map((path) => readFileSync(path, 'latin1')),
-    async stop() {
-      front.closeAllConnections();
-      await new Promise((resolve) => front.close(resolve));
-      await s3.close();
-    },
-  };
-}
-
-const filesIn = (directory: string) =>
-  existsSync(directory)
-    ? readdirSync(directory, { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .map((entry) => join(entry.parentPath, entry.name))
-    : [];
+import { outboundHttp, startS3, textsIn } from './test/s3-storage.ts';
 
 const ownModule = `
 import { cpSync, createReadStream, existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -94,7 +30,7 @@ export default ({ folder }) => ({
 });
 `;
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`media storage providers on ${database}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-providers-'));
     const [store, directory, ownFolder] = ['store', 'directory', 'own'].map((name) => join(folder, name)) as [
@@ -180,18 +116,15 @@ for (const database of serverDatabases(import.meta.url)) {
       return { status: response.status, bytes, text: bytes.toString('latin1') };
     };
     const read = (media: string) => get(`download/${media}`);
-    const local = () => filesIn(join(store, 'local'));
+    const local = () => filesBelow(join(store, 'local'));
     const loseLocalFiles = () => rmSync(join(store, 'local'), { recursive: true });
-    const atProviders = (text: string) => [
-      filesIn(directory).some((path) => readFileSync(path, 'latin1') === text),
-      s3.objects().includes(text),
-    ];
+    const atProviders = (text: string) => [textsIn(directory).includes(text), s3.objects().includes(text)];
 
     it('stores uploads at providers for local media [option: media_storage_providers[].module] [option: media_storage_providers[].store_local] [option: media_storage_providers[].config.directory]', async () => {
       await upload('stored twice');
       await eventually('the copy in the directory', () => atProviders('stored twice')[0]);
       assert.deepEqual(atProviders('stored twice'), [true, true]);
-      assert.deepEqual(filesIn(ownFolder), []);
+      assert.deepEqual(filesBelow(ownFolder), []);
     });
 
     it('acknowledges an upload only when a synchronous provider has stored it [option: media_storage_providers[].store_synchronous]', async () => {
@@ -214,7 +147,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(await late, '503 M_UNKNOWN');
       s3.answerWith(undefined);
       assert.equal(local().length, before);
-      assert.deepEqual(filesIn(join(store, 'incoming')), []);
+      assert.deepEqual(filesBelow(join(store, 'incoming')), []);
     });
 
     it('serves files that are missing on the disk from a provider, and restores them while they stream', async () => {
@@ -230,6 +163,29 @@ for (const database of serverDatabases(import.meta.url)) {
       rmSync(directory, { recursive: true });
       assert.equal((await read(two)).text, large);
       assert.equal(local().length, 2);
+    });
+
+    it('sends a file to the client while the provider is still sending it', async () => {
+      const large = Buffer.alloc(2_000_000, 'streamed');
+      const media = await upload(large);
+      await eventually('the copy in the directory', () => atProviders(large.toString())[0]);
+      loseLocalFiles();
+      rmSync(directory, { recursive: true });
+      let finish = () => {};
+      s3.answerWith((response) => {
+        response.writeHead(200, { 'content-length': large.length }).write(large.subarray(0, 1_500_000));
+        finish = () => response.end(large.subarray(1_500_000));
+      });
+      const headers = { authorization: `Bearer ${admin.token}` };
+      const response = await fetch(`${server.baseUrl}/_matrix/client/v1/media/download/${media}`, {
+        headers,
+      });
+      let received = 0;
+      for await (const bytes of response.body!) {
+        received += bytes.length;
+        if (received > 1_000_000) finish();
+      }
+      assert.equal(received, large.length);
     });
 
     it('makes thumbnails of an image that only a provider has', async () => {
@@ -250,7 +206,7 @@ for (const database of serverDatabases(import.meta.url)) {
       rmSync(directory, { recursive: true });
       s3.answerWith((response) => response.writeHead(200).end('the wrong bytes'));
       await assert.rejects(read(media));
-      assert.deepEqual([local(), filesIn(join(store, 'incoming'))], [[], []]);
+      assert.deepEqual([local(), filesBelow(join(store, 'incoming'))], [[], []]);
       s3.answerWith((response) => response.writeHead(500).end());
       assert.equal((await read(media)).status, 503);
       s3.answerWith((response) => response.writeHead(404).end());
@@ -270,11 +226,12 @@ for (const database of serverDatabases(import.meta.url)) {
         return undefined;
       });
       assert.equal((await read('far.test/one')).text, 'remote');
-      await eventually('the copy', () => filesIn(ownFolder).length === 1);
+      await eventually('the copy', () => filesBelow(ownFolder).length === 1);
       rmSync(join(store, 'remote'), { recursive: true });
       assert.equal((await read('far.test/one')).text, 'remote');
-      const isAsked = () => remote.asked.filter(({ path }) => path.includes('/media/')).length;
-      assert.equal(isAsked(), 1);
+      const requestCount = () =>
+        remote.receivedRequests.filter(({ path }) => path.includes('/media/')).length;
+      assert.equal(requestCount(), 1);
 
       // While the provider is unreachable, the copy stays.
       rmSync(join(store, 'remote'), { recursive: true });
@@ -282,14 +239,34 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await read('far.test/one')).status, 503);
       rmSync(join(ownFolder, 'unreachable'));
       assert.equal((await read('far.test/one')).text, 'remote');
-      assert.equal(isAsked(), 1);
+      assert.equal(requestCount(), 1);
 
       // A quarantined copy is not downloaded again, also when its file is gone everywhere.
       await admin.ask('POST', '/_synapse/admin/v1/media/quarantine/far.test/one', {});
       for (const place of [join(store, 'remote'), join(ownFolder, 'remote')])
         rmSync(place, { recursive: true });
       assert.equal((await read('far.test/one')).status, 404);
-      assert.equal(isAsked(), 1);
+      assert.equal(requestCount(), 1);
+    });
+
+    it('serves and deletes media on a second machine with the same database and an empty disk', async () => {
+      const [kept, deleted] = [await upload('kept by both'), await upload('deleted by the second')];
+      await eventually('the copy in the directory', () => atProviders('deleted by the second')[0]);
+      const switchMachine = async (from: string, to: string) => {
+        if (existsSync(from)) renameSync(from, to);
+        await server.restart();
+      };
+      await switchMachine(store, `${store} of the first machine`);
+      assert.equal((await read(kept)).text, 'kept by both');
+      const answer = await admin.ask('DELETE', `/_synapse/admin/v1/media/${deleted}`, undefined);
+      assert.equal(answer.status, 200, answer.raw);
+      await eventually(
+        'the copies to be deleted',
+        () => !atProviders('deleted by the second').includes(true),
+      );
+      rmSync(store, { recursive: true });
+      await switchMachine(`${store} of the first machine`, store);
+      assert.deepEqual([(await read(kept)).text, (await read(deleted)).status], ['kept by both', 404]);
     });
 
     it('deletes media at all providers', async () => {
@@ -300,43 +277,15 @@ for (const database of serverDatabases(import.meta.url)) {
       await eventually('the copies to be deleted', () => !atProviders('to be deleted').includes(true));
     });
 
-    it('moves media to a provider, continues after an interruption, and compares hashes', async () => {
-      const source = join(folder, 'moved');
-      mkdirSync(join(source, 'local/aa/bb'), { recursive: true });
-      for (const name of ['one', 'two', 'three'])
-        writeFileSync(join(source, 'local/aa/bb', name), `moved ${name}`);
+    it('names providers by where they store files, so that jobs find them after their order in the configuration has changed', async () => {
       const environment = { clock, http: outboundHttp(), environment: {} };
-      const providers = await openProviders([s3Options()], environment);
-      const seen: number[] = [];
-      s3.answerWith(undefined);
-      const move = () =>
-        moveMedia({
-          directory: source,
-          providers,
-          keeps: false,
-          report({ files }) {
-            seen.push(files);
-            if (seen.length === 2) s3.answerWith((response) => response.writeHead(500).end());
-          },
-        });
-      await assert.rejects(move(), /status 500/);
-      assert.equal(filesIn(source).length, 2);
-      s3.answerWith(undefined);
-      const { files } = await move();
-      assert.equal(files, 2);
-      assert.deepEqual(filesIn(source), []);
-      assert.equal(s3.objects().filter((text) => text.startsWith('moved ')).length, 3);
+      const disk = { ...s3Options(), module: 'file_system', config: { directory } };
+      const namesOf = async (list: Parameters<typeof openProviders>[0]) =>
+        (await openProviders(list, environment)).map(({ name }) => name);
+      const names = await namesOf([s3Options(), disk]);
+      assert.deepEqual(await namesOf([disk, s3Options()]), names.toReversed());
+      assert.equal(new Set(names).size, 2);
       await environment.http.close();
-    });
-
-    it('stores the same file several times at once', async () => {
-      const target = join(folder, 'concurrent');
-      const source = join(folder, 'source');
-      writeFileSync(source, 'the file');
-      const provider = new FileSystemProvider(target);
-      const file = { source, size: 8, sha256: '' };
-      await Promise.all(Array.from({ length: 20 }, () => provider.store('local/aa/bb', file)));
-      assert.deepEqual(filesIn(target), [join(target, 'local/aa/bb')]);
     });
 
     it('reads only the beginning of an error of S3 storage', async () => {
@@ -372,6 +321,33 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([level, provider, fileId], ['warn', '1 s3', 'abc']);
     });
 
+    it('deletes from a provider a file whose row is deleted while the file is sent, also when a crash has ended the attempt', async () => {
+      const stored = new Set<string>();
+      let isKept = true;
+      const provider = {
+        async store(path: string) {
+          stored.add(path);
+          isKept = false;
+        },
+        delete: async (path: string) => void stored.delete(path),
+      };
+      const runs = new Map<string, (job: { payload: unknown }) => Promise<unknown>>();
+      new ProviderStorage({
+        jobs: { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) },
+        disk: { sizeOf: async () => 1, pathOf: () => '' },
+        database: { reader: () => rowsOf(() => (isKept ? { file_id: 'aabbc' } : undefined)) },
+        clock,
+        providers: [{ name: 'own', provider, storesLocal: true, storesRemote: true, isSynchronous: false }],
+      } as unknown as ProviderStorageDeps);
+      const payload = { provider: 'own', area: 'local', fileId: 'aabbc', size: 1, sha256: '' };
+      const attempt = () => runs.get('media/store-in-provider')!({ payload });
+      await attempt();
+      assert.deepEqual([isKept, [...stored]], [false, []]);
+      stored.add('local/aa/bb/c');
+      await attempt();
+      assert.deepEqual([...stored], []);
+    });
+
     it('throws an error that names the provider or option that cannot be used', async () => {
       const environment = { clock, http: outboundHttp(), environment: {} };
       const withConfig = (module: string, config: object) =>
@@ -387,17 +363,9 @@ for (const database of serverDatabases(import.meta.url)) {
   });
 }
 
-const outboundHttp = () =>
-  new OutboundHttp({
-    caches: plainCaches(systemClock),
-    clock: systemClock,
-    config: {
-      http_proxy: null,
-      https_proxy: null,
-      no_proxy_hosts: [],
-      ip_range_blacklist: [],
-      ip_range_whitelist: [],
-      federation_ip_range_blacklist: null,
-      user_agent_suffix: null,
-    },
-  });
+/** Returns a reader of a database whose queries return this row. */
+function rowsOf(row: () => object | undefined) {
+  const query: Record<string, () => unknown> = { executeTakeFirst: async () => row() };
+  for (const name of ['selectFrom', 'select', 'where']) query[name] = () => query;
+  return query;
+}

@@ -47,8 +47,9 @@ export function s3Options(
       `config of the s3 storage${problem.instancePath.replaceAll('/', '.')}: ${problem.message}`,
     );
   const options = given as Config;
+  const ownKey = credential(options, 'access_key_id');
   const keys = {
-    accessKeyId: credential(options, 'access_key_id') ?? environment['AWS_ACCESS_KEY_ID'],
+    accessKeyId: ownKey ?? environment['AWS_ACCESS_KEY_ID'],
     secretAccessKey: credential(options, 'secret_access_key') ?? environment['AWS_SECRET_ACCESS_KEY'],
   };
   const { accessKeyId, secretAccessKey } = keys;
@@ -62,8 +63,9 @@ export function s3Options(
     region,
     accessKeyId,
     secretAccessKey,
+    // The token of the environment belongs to the key of the environment.
     sessionToken:
-      options.session_token ?? (options.access_key_id ? undefined : environment['AWS_SESSION_TOKEN']),
+      options.session_token ?? (ownKey === undefined ? environment['AWS_SESSION_TOKEN'] : undefined),
     storageClass: options.storage_class,
     urlOf: (path) => base + path.split('/').map(encodeURIComponent).join('/'),
   };

@@ -16,8 +16,8 @@ export interface S3Deps {
 const responseTimeout = 30_000;
 const transferTimeout = (bytes: number) => responseTimeout + bytes / 128;
 
-/** Timeout of a download with its body, in milliseconds. */
-const downloadTimeout = 10 * 60_000;
+/** Timeout of a download with its body, in milliseconds: clients with slow connections read the body as it arrives. */
+const downloadTimeout = 2 * 3_600_000;
 
 const maxErrorBytes = 65_536;
 

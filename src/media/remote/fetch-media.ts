@@ -9,7 +9,7 @@ import { MalformedMultipart, readMediaPart } from './multipart.ts';
 /** Remote media while it is downloaded. */
 export interface IncomingMedia extends MediaDescription {
   readonly content: AsyncIterable<Uint8Array>;
-  /** Ends the request; to be called in any case. */
+  /** Ends the request. Must be called in any case. */
   close(): void;
 }
 

@@ -4,7 +4,7 @@ import type { MediaAddress } from '../media-address.ts';
 /** A response with media; the body must be read or destroyed. */
 export interface MediaResponse {
   readonly status: number;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Readable;
 }
@@ -17,7 +17,10 @@ export interface MediaRequest {
   readonly signal: AbortSignal;
 }
 
-/** Requests to remote servers; implemented in composition. Errors are those for the client. */
+/**
+ * Requests to remote servers; implemented in composition. They throw the MatrixErrors that the client
+ * receives.
+ */
 export interface MediaServers {
   /** Requests the federation endpoint; `undefined` when the remote server does not have it. */
   download(address: MediaAddress, request: MediaRequest): Promise<MediaResponse | undefined>;

@@ -72,7 +72,7 @@ async function readHeaders(source: ByteSource): Promise<ReadonlyMap<string, stri
     if (line === '') return headers;
     const colon = line?.indexOf(':') ?? -1;
     const name = line?.slice(0, Math.max(0, colon)) ?? '';
-    if (!headerName.test(name)) throw new MalformedMultipart('There is a header that is none');
+    if (!headerName.test(name)) throw new MalformedMultipart('A header line of a part has no valid name');
     const key = name.toLowerCase();
     if (!headers.has(key)) headers.set(key, line!.slice(colon + 1).trim());
   }

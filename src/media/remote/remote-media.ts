@@ -3,11 +3,12 @@ import { CountByKey } from '../../kernel/count-by-key.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { OutboundError } from '../../kernel/outbound/index.ts';
-import type { RateLimiter } from '../../kernel/rate-limits/index.ts';
+import { addressKey, type RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
 import type { MediaFiles } from '../disk/media-files.ts';
 import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
+import type { MediaRepositoryRules } from '../media-rules.ts';
 import type { MediaAccess } from '../moderation/media-access.ts';
 import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
@@ -16,6 +17,7 @@ import type { MediaTables } from '../tables.ts';
 import { fetchMedia } from './fetch-media.ts';
 import type { MediaServers } from './media-servers.ts';
 import { MalformedMultipart } from './multipart.ts';
+import { TransferWatch } from './transfer-watch.ts';
 
 export interface RemoteMediaOptions {
   readonly enable_authenticated_media: boolean;
@@ -32,9 +34,11 @@ export interface RemoteMediaDeps {
   readonly elsewhere: ProviderStorage;
   readonly access: MediaAccess;
   readonly servers: MediaServers;
-  /** Bytes from remote servers, per client address. */
+  /** Limits the bytes from remote servers, per client address. */
   readonly limit: RateLimiter;
   readonly options: RemoteMediaOptions;
+  /** Rules of modules. */
+  readonly rules?: MediaRepositoryRules | undefined;
 }
 
 /** A request for remote media. */
@@ -47,10 +51,12 @@ export interface RemoteMediaRequest {
   readonly isOpen: boolean;
   /** Whether the media may be fetched from the remote server. */
   readonly mayFetch: boolean;
+  /** Whether an administrator reads the file also if it is quarantined. */
+  readonly readsQuarantined: boolean;
 }
 
-/** Maximum number of concurrent downloads, for all clients and for one client address. */
-const [maxDownloads, maxDownloadsPerAddress] = [64, 32];
+/** Maximum number of concurrent downloads, for all clients. */
+const maxDownloads = 64;
 
 /** Timeouts in milliseconds: until a response begins, in addition to the upload timeout, and until it ends. */
 const [responseTimeout, downloadTimeout] = [30_000, 10 * 60_000];
@@ -64,6 +70,8 @@ export class RemoteMedia {
   readonly #downloads = new LoadOnce<string, MediaFile>();
   /** Running downloads by the address of the client that has caused them. */
   readonly #running = new CountByKey<string>();
+  /** Running downloads by remote server. */
+  readonly #runningOfServers = new CountByKey<string>();
   readonly #prevented: ReadonlySet<string>;
   readonly #stopping = new AbortController();
 
@@ -81,9 +89,9 @@ export class RemoteMedia {
     if (this.#prevented.has(address.serverName)) throw mediaNotFound();
     const { access } = this.#deps;
     const stored = await this.#findStored(address);
-    if (stored !== undefined) return access.open(stored);
+    if (stored !== undefined) return access.open(stored, wanted.readsQuarantined);
     if (!wanted.mayFetch) throw mediaNotFound();
-    return access.open(await this.#download(address, wanted));
+    return access.open(await this.#download(address, wanted), wanted.readsQuarantined);
   }
 
   /** Aborts all downloads. */
@@ -94,7 +102,7 @@ export class RemoteMedia {
   async #findStored(address: MediaAddress): Promise<MediaFile | undefined> {
     const { database, files, elsewhere } = this.#deps;
     const file = await store.readRemote(database.reader(), address);
-    // The row of a quarantined copy is what prevents another download of it.
+    // A quarantined copy is returned without a file: its row prevents another download.
     if (file === undefined || file.isQuarantined || (await files.isOnDisk(file))) return file;
     if (elsewhere.isUsed && (await files.ensure(file))) return file;
     // The file is neither on the disk nor at a storage provider: it is downloaded again.
@@ -110,10 +118,15 @@ export class RemoteMedia {
     const key = `${wanted.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
     const running = this.#downloads.get(key);
     if (running !== undefined) return running;
-    const { ip } = wanted;
-    if (this.#downloads.size >= maxDownloads || this.#running.of(ip) >= maxDownloadsPerAddress)
+    const client = addressKey(wanted.ip);
+    // A client address or a remote server may have as many downloads as are left for others: the first one
+    // 32, the second 16, and so on. So neither a client nor a slow server can occupy all.
+    const free = maxDownloads - this.#downloads.size;
+    const ofServer = this.#runningOfServers;
+    if (this.#running.of(client) >= free || ofServer.of(address.serverName) >= free)
       throw limitExceeded(1_000);
-    return this.#downloads.run(key, () => this.#running.during(ip, () => this.#fetch(address, wanted)));
+    const fetch = () => this.#running.during(client, () => this.#fetch(address, wanted));
+    return this.#downloads.run(key, () => ofServer.during(address.serverName, fetch));
   }
 
   async #fetch(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
@@ -132,9 +145,11 @@ export class RemoteMedia {
     try {
       const media = await fetchMedia(servers, address, request, wanted.isOpen);
       begin.cancel();
+      const watch = new TransferWatch(clock, abort);
       try {
-        return await this.#store(address, media, this.#bounded(media.content, wanted.ip));
+        return await this.#store(address, media, this.#bounded(media.content, wanted.ip, watch));
       } finally {
+        watch.stop();
         media.close();
       }
     } catch (error) {
@@ -145,15 +160,22 @@ export class RemoteMedia {
     }
   }
 
-  async *#bounded(content: AsyncIterable<Uint8Array>, ip: string): AsyncGenerator<Uint8Array> {
+  async *#bounded(
+    content: AsyncIterable<Uint8Array>,
+    ip: string,
+    watch: TransferWatch,
+  ): AsyncGenerator<Uint8Array> {
     const { limit, options } = this.#deps;
     let left = options.max_upload_size;
     for await (const chunk of content) {
       left -= chunk.length;
       if (left < 0) throw remoteMediaTooLarge();
       limit.take(ip, chunk.length);
+      watch.count(chunk.length);
       yield chunk;
     }
+    // The remaining steps depend on this server only.
+    watch.stop();
   }
 
   #store(
@@ -161,11 +183,17 @@ export class RemoteMedia {
     { contentType, fileName }: Pick<MediaFile, 'contentType' | 'fileName'>,
     content: AsyncIterable<Uint8Array>,
   ): Promise<MediaFile> {
-    const { database, clock, files, elsewhere, options } = this.#deps;
+    const { database, clock, files, elsewhere, options, rules } = this.#deps;
     const isAuthenticated = options.enable_authenticated_media;
     return files.disk
       .store('remote', content, async (stored) => {
         const described = { ...stored, contentType, fileName, isAuthenticated };
+        await rules?.checkFile?.({
+          userId: undefined,
+          remoteServer: address.serverName,
+          ...described,
+          read: () => files.disk.read('remote', stored.fileId),
+        });
         const quarantinedBy = await quarantinedHash(database.reader(), stored.sha256);
         const isNew = await database.transaction<MediaTables, boolean>(async (writer) => {
           await elsewhere.schedule(writer, 'remote', stored);

@@ -16,7 +16,16 @@ export interface MediaRetentionDeps {
   };
 }
 
-/** Deletes media that was last read before the lifetimes of `media_retention`. */
+/** Numbers of files that a run has deleted. */
+export interface DeletedMedia {
+  [kind: string]: number;
+  /** Uploads of local users. */
+  readonly uploads: number;
+  /** Copies of remote media. */
+  readonly copies: number;
+}
+
+/** Deletes media that was not read during the lifetimes of `media_retention`. */
 export class MediaRetention {
   readonly #deps: MediaRetentionDeps;
 
@@ -24,13 +33,26 @@ export class MediaRetention {
     this.#deps = deps;
   }
 
-  /** Deletes expired media. @param signal ends the work early; the next call continues it */
-  async apply(signal: AbortSignal): Promise<void> {
+  /**
+   * Deletes expired media.
+   * @param signal ends the work early; the next call continues it
+   * @param report stores the numbers of deleted files until now
+   */
+  async apply(signal: AbortSignal, report: (deleted: DeletedMedia) => Promise<void>): Promise<void> {
     const { clock, moderation, options, log } = this.#deps;
     const { local_media_lifetime: ofLocal, remote_media_lifetime: ofRemote } = options.media_retention;
     const now = clock.now();
-    const uploads = ofLocal === null ? 0 : await moderation.purgeLocal(now - ofLocal, signal);
-    const copies = ofRemote === null ? 0 : await moderation.purgeRemote(now - ofRemote, signal);
+    let [uploads, copies] = [0, 0];
+    if (ofLocal !== null)
+      await moderation.purgeLocal(now - ofLocal, signal, (count) => {
+        uploads = count;
+        return report({ uploads, copies });
+      });
+    if (ofRemote !== null)
+      await moderation.purgeRemote(now - ofRemote, signal, (count) => {
+        copies = count;
+        return report({ uploads, copies });
+      });
     if (uploads + copies > 0)
       log.info({ uploads, copies }, 'Deleted media that has expired by media_retention');
   }

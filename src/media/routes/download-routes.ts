@@ -1,20 +1,38 @@
 import { Type } from 'typebox';
-import { type Route, type RouteContract, type RouteRequest, route } from '../../kernel/http/index.ts';
+import {
+  type Requester,
+  type Route,
+  type RouteContract,
+  type RouteRequest,
+  route,
+} from '../../kernel/http/index.ts';
+import { forbidden } from '../../protocol/index.ts';
 import { contentOf, serveContent } from '../serving/serve-content.ts';
 import type { MediaFinder } from './finder.ts';
 import {
-  authedParameters,
+  authenticatedParameters,
   findRequestOf,
-  type Retrieval,
+  type RetrievalQuery,
   unauthenticatedParameters,
   unauthenticatedPaths,
 } from './retrieval.ts';
 
 const [address, named] = ['/:serverName/:mediaId', '/:serverName/:mediaId/:fileName'] as const;
 
+/** Query parameters of authenticated downloads. */
+const signedInParameters = {
+  ...authenticatedParameters,
+  /** Lets administrators read quarantined files, as the admin API of the reference server documents. */
+  admin_unsafely_bypass_quarantine: Type.Boolean({ default: false }),
+};
+
+interface DownloadQuery extends RetrievalQuery {
+  readonly admin_unsafely_bypass_quarantine?: boolean;
+}
+
 /** Downloads by clients. Source: client-server API, "Content repository". */
 export function downloadRoutes(finder: MediaFinder): Route[] {
-  const signedIn = { method: 'GET', auth: 'guest', query: Type.Object(authedParameters) } as const;
+  const signedIn = { method: 'GET', auth: 'guest', query: Type.Object(signedInParameters) } as const;
   const open = { method: 'GET', auth: 'none', query: Type.Object(unauthenticatedParameters) } as const;
   const prefix = '/_proto/client/v1/media/download';
   return [
@@ -38,10 +56,12 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
   return route(contract, async (request: RouteRequest) => {
     const { serverName, mediaId, fileName } = request.params as Readonly<Record<string, string>>;
     const address = { serverName: serverName!, mediaId: mediaId! };
-    const file = await finder.find(
-      address,
-      findRequestOf(request, request.query as unknown as Retrieval, isOpen),
-    );
+    const query = request.query as unknown as DownloadQuery;
+    const readsQuarantined = query.admin_unsafely_bypass_quarantine === true;
+    if (readsQuarantined && !(request.requester as Requester | undefined)?.isAdmin) {
+      throw forbidden('Only server administrators can read quarantined media');
+    }
+    const file = await finder.find(address, findRequestOf(request, query, isOpen, readsQuarantined));
     return serveContent(() => contentOf(finder.files, file), {
       request,
       tag: `"${file.sha256}"`,

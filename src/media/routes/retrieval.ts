@@ -6,17 +6,17 @@ import { boundedTimeout, type FindRequest } from './finder.ts';
 const maxTimeout = 60_000;
 
 /** Query parameters of all downloads and thumbnails. */
-export const authedParameters = { timeout_ms: Type.Integer({ default: 20_000 }) };
+export const authenticatedParameters = { timeout_ms: Type.Integer({ default: 20_000 }) };
 
 /** Query parameters of the unauthenticated endpoints. `allow_redirect` is ignored: this server never redirects. */
 export const unauthenticatedParameters = {
-  ...authedParameters,
+  ...authenticatedParameters,
   allow_remote: Type.Boolean({ default: true }),
   allow_redirect: Type.Boolean({ default: false }),
 };
 
 /** Parsed query parameters. */
-export interface Retrieval {
+export interface RetrievalQuery {
   readonly timeout_ms: number;
   readonly allow_remote?: boolean;
 }
@@ -25,15 +25,21 @@ export interface Retrieval {
 export const unauthenticatedPaths = (rest: string) =>
   ['v3', 'r0', 'v1'].map((version) => `/_proto/media/${version}${rest}`);
 
-/** Returns what `MediaFinder` needs of a client's request. @param isOpen whether the request is unauthenticated */
+/**
+ * Returns the request to `MediaFinder` for a client's request.
+ * @param isOpen whether the request is unauthenticated
+ * @param readsQuarantined whether an administrator reads the file also if it is quarantined
+ */
 export const findRequestOf = (
   { ip, signal }: Pick<RouteRequest, 'ip' | 'signal'>,
-  { timeout_ms, allow_remote = true }: Retrieval,
+  { timeout_ms, allow_remote = true }: RetrievalQuery,
   isOpen: boolean,
+  readsQuarantined = false,
 ): FindRequest => ({
   uploadTimeout: boundedTimeout(timeout_ms, maxTimeout),
   ip,
   signal,
   isOpen,
   mayFetch: allow_remote,
+  readsQuarantined,
 });

@@ -7,7 +7,7 @@ import { mediaAddress } from '../media-address.ts';
 import { contentOf, serveMultipart } from '../serving/serve-content.ts';
 import type { Thumbnails } from '../thumbnails/thumbnails.ts';
 import { boundedTimeout } from './finder.ts';
-import { askedThumbnail, thumbnailQuery } from './thumbnail-query.ts';
+import { thumbnailQuery, thumbnailRequestOf } from './thumbnail-query.ts';
 
 /**
  * Milliseconds that a remote server's request may wait. Shorter than for clients, since a waiting request
@@ -60,7 +60,7 @@ export function mediaServerRoutes({
       },
       async ({ params, query, signal }) => {
         const file = await find(params.mediaId, query.timeout_ms, signal);
-        return serveMultipart(await thumbnails.find(file, askedThumbnail(query)), randomness);
+        return serveMultipart(await thumbnails.find(file, thumbnailRequestOf(query)), randomness);
       },
     ),
   ];

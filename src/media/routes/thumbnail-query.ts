@@ -16,7 +16,12 @@ const schema = Type.Object(thumbnailQuery);
 /** Parsed parameters. */
 export type ThumbnailQuery = Static<typeof schema>;
 
-export const askedThumbnail = ({ width, height, method, animated }: ThumbnailQuery): ThumbnailRequest => ({
+export const thumbnailRequestOf = ({
+  width,
+  height,
+  method,
+  animated,
+}: ThumbnailQuery): ThumbnailRequest => ({
   width,
   height,
   method,

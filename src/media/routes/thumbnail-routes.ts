@@ -4,13 +4,13 @@ import { serveContent } from '../serving/serve-content.ts';
 import type { Thumbnails } from '../thumbnails/thumbnails.ts';
 import type { MediaFinder } from './finder.ts';
 import {
-  authedParameters,
+  authenticatedParameters,
   findRequestOf,
-  type Retrieval,
+  type RetrievalQuery,
   unauthenticatedParameters,
   unauthenticatedPaths,
 } from './retrieval.ts';
-import { askedThumbnail, type ThumbnailQuery, thumbnailQuery } from './thumbnail-query.ts';
+import { type ThumbnailQuery, thumbnailQuery, thumbnailRequestOf } from './thumbnail-query.ts';
 
 /** Thumbnails for clients. Source: client-server API, "Content repository", "Thumbnails". */
 export function thumbnailRoutes(finder: MediaFinder, thumbnails: Thumbnails): Route[] {
@@ -20,7 +20,7 @@ export function thumbnailRoutes(finder: MediaFinder, thumbnails: Thumbnails): Ro
       method: 'GET',
       path: '/_proto/client/v1/media/thumbnail/:serverName/:mediaId',
       auth: 'guest',
-      query: Type.Object({ ...authedParameters, ...thumbnailQuery }),
+      query: Type.Object({ ...authenticatedParameters, ...thumbnailQuery }),
     },
     {
       operationId: 'getContentThumbnail',
@@ -37,10 +37,10 @@ function thumbnail(finder: MediaFinder, thumbnails: Thumbnails, contract: RouteC
   const isOpen = contract.auth === 'none';
   return route(contract, async (request: RouteRequest) => {
     const { serverName, mediaId } = request.params as Readonly<Record<string, string>>;
-    const query = request.query as unknown as Retrieval & ThumbnailQuery;
+    const query = request.query as unknown as RetrievalQuery & ThumbnailQuery;
     const address = { serverName: serverName!, mediaId: mediaId! };
     const file = await finder.find(address, findRequestOf(request, query, isOpen));
-    const asked = askedThumbnail(query);
+    const asked = thumbnailRequestOf(query);
     const { width, height, method, isAnimated } = asked;
     return serveContent(() => thumbnails.find(file, asked), {
       request,

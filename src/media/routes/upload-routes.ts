@@ -4,6 +4,7 @@ import type { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { describeUpload } from '../description.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress, mediaNotFound } from '../media-address.ts';
+import type { MediaRepositoryRules } from '../media-rules.ts';
 
 export interface UploadRouteDeps {
   readonly local: LocalMedia;
@@ -14,6 +15,8 @@ export interface UploadRouteDeps {
     /** Bytes. */
     readonly max_upload_size: number;
   };
+  /** Answers `GET /media/config` for some users in place of the option. */
+  readonly config?: MediaRepositoryRules['config'];
 }
 
 const query = Type.Object({ filename: Type.Optional(Type.String()) });
@@ -71,19 +74,21 @@ export function uploadRoutes(deps: UploadRouteDeps): Route[] {
         return {};
       },
     ),
-    configRoute('getConfig', ['/_proto/media/v3/config', '/_proto/media/r0/config'], options),
-    configRoute('getConfigAuthed', '/_proto/client/v1/media/config', options),
+    configRoute('getConfig', ['/_proto/media/v3/config', '/_proto/media/r0/config'], deps),
+    configRoute('getConfigAuthed', '/_proto/client/v1/media/config', deps),
   ];
 }
 
 function configRoute(
   operationId: string,
   path: string | readonly string[],
-  { max_upload_size }: UploadRouteDeps['options'],
+  { options, config }: Pick<UploadRouteDeps, 'config' | 'options'>,
 ): Route {
-  return route({ operationId, method: 'GET', path, auth: 'guest' }, () => ({
-    'm.upload.size': max_upload_size,
-  }));
+  return route(
+    { operationId, method: 'GET', path, auth: 'guest' },
+    async ({ requester }) =>
+      (await config?.(requester.userId)) ?? { 'm.upload.size': options.max_upload_size },
+  );
 }
 
 /** The body stream, which is present with `bodyMode: 'stream'`. */

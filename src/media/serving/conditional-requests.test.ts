@@ -46,7 +46,7 @@ describe('conditional requests for media', () => {
       }
     });
 
-  it('serves one range of a file', async () => {
+  it('serves one range of a file with 206, and all of it without a valid range', async () => {
     const all = await get(file);
     const tag = all.headers.get('etag')!;
     const cases: readonly (readonly [Record<string, string>, number, string, string | null])[] = [
@@ -71,7 +71,7 @@ describe('conditional requests for media', () => {
     }
   });
 
-  it('answers HEAD without a body', async () => {
+  it('answers HEAD with the headers of the file and without a body', async () => {
     const { status, text, headers } = await get(file, {}, 'HEAD');
     assert.deepEqual([status, text, headers.get('content-length')], [200, '', '10']);
   });
@@ -93,7 +93,7 @@ describe('conditional requests for media', () => {
     assert.ok(Buffer.from((await get(large)).text, 'latin1').equals(body));
   });
 
-  it('answers If-None-Match without reading the file', async () => {
+  it('answers 304 to an If-None-Match with the entity tag, without reading the file', async () => {
     const tags = new Map<string, string>();
     for (const path of [file, image]) tags.set(path, (await get(path)).headers.get('etag')!);
     assert.notEqual(tags.get(file), tags.get(image));

@@ -49,7 +49,7 @@ export async function contentOf(files: MediaFiles, file: MediaFile): Promise<Con
   return { contentType, fileName, size, body: restored };
 }
 
-export interface Serving {
+export interface ServeContentOptions {
   readonly request: Pick<RouteRequest, 'headers'>;
   /** Identifies the bytes: a strong entity tag with its quotes. */
   readonly tag: string;
@@ -63,7 +63,10 @@ export interface Serving {
  * Serves content to a client: all of it or the requested range, or 304 if the client has it.
  * @param open opens the content; not called when the client has it
  */
-export async function serveContent(open: () => Promise<Content>, serving: Serving): Promise<Reply> {
+export async function serveContent(
+  open: () => Promise<Content>,
+  serving: ServeContentOptions,
+): Promise<Reply> {
   const { request, tag, audience } = serving;
   const common = { ETag: tag, 'Cache-Control': cacheFor(audience) };
   if (isKnown(request.headers, tag)) return new Reply(304, undefined, common);

@@ -35,7 +35,7 @@ describe('sizeOf', () => {
     return `${size.width}x${size.height}`;
   };
 
-  it('keeps the proportions of the image for scale, and has the requested ones for crop', () => {
+  it('returns the proportions of the image for scale, and the requested proportions for crop', () => {
     const wide = { width: 1_000, height: 500 };
     assert.equal(sized(wide, 100, 100, 'scale'), '100x50');
     assert.equal(sized(wide, 500, 100, 'scale'), '200x100');
@@ -67,7 +67,7 @@ describe('chooseTarget', () => {
     assert.equal(chosen(photograph, 1_601, 1_601, 'scale'), '3200x2400 scale');
     assert.equal(chosen(photograph, 3_201, 3_201, 'scale'), 'whole');
     assert.equal(chosen(photograph, 288, 288, 'crop'), '384x384 crop');
-    // No square of the image is that wide.
+    // The image contains no square of this width.
     assert.equal(chosen(photograph, 3_500, 10, 'crop'), 'whole');
   });
 

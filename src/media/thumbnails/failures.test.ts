@@ -44,6 +44,7 @@ describe('Thumbnails', () => {
   let directory: string;
   let disk: MediaStore;
   let thumbnails: Thumbnails;
+  let providers: { isUsed: boolean; open: () => Promise<undefined> };
   beforeEach(async () => {
     writeFileSync(journal, '');
     clock = manualClock();
@@ -52,7 +53,8 @@ describe('Thumbnails', () => {
     disk = await MediaStore.open({ directory, randomness, log }, async () => true);
     const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
     const tasks = new ImageTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
-    const files = new MediaFiles(disk, { isUsed: false, open: async () => undefined });
+    providers = { isUsed: false, open: async () => undefined };
+    const files = new MediaFiles(disk, providers);
     const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
     thumbnails = new Thumbnails({ clock, caches: plainCaches(clock), log, files, store, tasks, options });
   });
@@ -83,7 +85,7 @@ describe('Thumbnails', () => {
     );
   const noThumbnail = { status: 400, errcode: 'M_UNKNOWN' };
 
-  it('kills the process after the timeout, and retries after ten minutes only', async () => {
+  it('kills the process after the timeout, and retries the image only after ten minutes', async () => {
     const image = await file();
     for (const times of [1, 2]) {
       const first = outcome(find(image, hang));
@@ -149,5 +151,11 @@ describe('Thumbnails', () => {
       left.filter((entry) => entry.isFile()).map(({ name }) => name),
       [],
     );
+  });
+
+  it('keeps a thumbnail whose file was moved to a storage provider while it was made', async () => {
+    const image = await file();
+    providers.isUsed = true;
+    assert.equal((await find(image, loseSource)).contentType, 'image/jpeg');
   });
 });

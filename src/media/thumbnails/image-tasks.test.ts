@@ -7,7 +7,15 @@ import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { imageMetadata, noiseImage, testAnimation, testImage } from '../../../test/support/inputs/images.ts';
+import {
+  firstPixel,
+  imageInColourSpace,
+  imageMetadata,
+  noiseImage,
+  redEdges,
+  testAnimation,
+  testImage,
+} from '../../../test/support/inputs/images.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { ImageTasks, NoThumbnail } from './image-tasks.ts';
@@ -90,6 +98,51 @@ describe('ImageTasks with untrusted images', () => {
       { numRuns: 200 },
     );
     assert.equal(await tried(await testImage(9, 9)), 'made');
+  });
+
+  const make = async (bytes: Uint8Array) => {
+    writeFileSync(source, bytes);
+    const made = {
+      source,
+      destination,
+      target,
+      format: 'png',
+      isAnimated: false,
+      maxPixels: 10_000,
+    } as const;
+    await tasks.make(made, 'urgent');
+    return readFile(destination);
+  };
+
+  it('converts the colours of every colour space to sRGB, and drops the colour profile', async () => {
+    const colour = { r: 200, g: 100, b: 90 };
+    for (const [space, stored] of [
+      ['cmyk', 'cmyk'],
+      ['p3', 'srgb'],
+      ['rgb16', 'rgb16'],
+    ] as const) {
+      const bytes = await imageInColourSpace(colour, space);
+      const before = await imageMetadata(bytes);
+      assert.equal(before.space, stored);
+      const thumbnail = await make(bytes);
+      const { space: after, isBare } = await imageMetadata(thumbnail);
+      assert.deepEqual([after, isBare], ['srgb', true], space);
+      const pixel = await firstPixel(thumbnail);
+      for (const [index, value] of Object.values(colour).entries())
+        assert.ok(Math.abs(pixel[index]! - value) <= 20, `${space}: ${pixel}`);
+    }
+    const grey = await make(await imageInColourSpace(colour, 'grey'));
+    assert.equal((await imageMetadata(grey)).isBare, true);
+    assert.equal(new Set((await firstPixel(grey)).slice(0, 3)).size, 1);
+  });
+
+  it('applies each of the eight orientations', async () => {
+    const redEdge = ['left', 'right', 'right', 'left', 'top', 'top', 'bottom', 'bottom'] as const;
+    for (const [index, edge] of redEdge.entries()) {
+      const edges = await redEdges(await make(await testImage(40, 40, 'jpeg', index + 1)));
+      const opposite = { left: 'right', right: 'left', top: 'bottom', bottom: 'top' } as const;
+      assert.deepEqual([edges[edge], edges[opposite[edge]]], [true, false], `orientation ${index + 1}`);
+    }
   });
 
   it('accepts only common image formats: no TIFF, SVG or PBM', async () => {

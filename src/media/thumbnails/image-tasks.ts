@@ -9,7 +9,7 @@ export class NoThumbnail extends Error {
   override readonly name = 'NoThumbnail';
 }
 
-export type Urgency = 'urgent' | 'background';
+export type TaskUrgency = 'urgent' | 'background';
 
 const second = 1_000;
 
@@ -41,7 +41,7 @@ export class ImageTasks {
   }
 
   /** Returns the properties of an image. @throws NoThumbnail; TaskFailure when the image is not the cause */
-  async examine(source: string, urgency: Urgency): Promise<Image> {
+  async examine(source: string, urgency: TaskUrgency): Promise<Image> {
     const result = await this.#run({ kind: 'examine', source }, urgency);
     const image = result.kind === 'image' ? asImage(result.image) : undefined;
     if (image === undefined) throw new NoThumbnail('The process returned invalid properties');
@@ -49,7 +49,7 @@ export class ImageTasks {
   }
 
   /** Makes a thumbnail. @throws the errors of `examine` */
-  async make(task: Omit<Extract<ImageTask, { kind: 'make' }>, 'kind'>, urgency: Urgency): Promise<void> {
+  async make(task: Omit<Extract<ImageTask, { kind: 'make' }>, 'kind'>, urgency: TaskUrgency): Promise<void> {
     await this.#run({ kind: 'make', ...task }, urgency);
   }
 
@@ -57,7 +57,7 @@ export class ImageTasks {
     this.#processes.stop();
   }
 
-  async #run(task: ImageTask, urgency: Urgency): Promise<ImageResult> {
+  async #run(task: ImageTask, urgency: TaskUrgency): Promise<ImageResult> {
     // A process that an image has compromised may return anything.
     let result: ImageResult | null;
     try {

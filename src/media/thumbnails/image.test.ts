@@ -5,7 +5,7 @@ import { testImage } from '../../../test/support/inputs/images.ts';
 import { formatOf, imageFormats, readImage } from './image.ts';
 
 describe('formatOf and readImage', () => {
-  it('recognizes the format by the first bytes', async () => {
+  it('formatOf recognizes the format by the first bytes', async () => {
     for (const format of imageFormats) assert.equal(formatOf(await testImage(9, 9, format)), format);
     for (const text of [
       '',
@@ -27,7 +27,7 @@ describe('formatOf and readImage', () => {
     );
   });
 
-  it('restores stored properties, and rejects malformed ones', () => {
+  it('readImage restores stored properties, and rejects malformed ones', () => {
     const facts = fc.record({
       format: fc.constantFrom(...imageFormats),
       width: fc.integer({ min: 1, max: 2 ** 31 }),

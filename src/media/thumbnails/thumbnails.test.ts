@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
+import { filesBelow } from '../../../test/support/files/stored-files.ts';
 import {
   imageMetadata,
   noiseImage,
@@ -22,7 +23,7 @@ import {
 
 type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`thumbnails on ${database}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
     const running: TestServer[] = [];
@@ -73,14 +74,11 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(response.headers.get('content-type'), `image/${seen.format}`);
       return `${seen.width}x${seen.height}`;
     };
-    const thumbnailsIn = (area: string) => {
-      const place = join(store, 'thumbnails', area);
-      if (!existsSync(place)) return [];
-      return readdirSync(place, { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile() && entry.name !== 'picture.json')
-        .map((entry) => entry.name)
+    const thumbnailsIn = (area: string) =>
+      filesBelow(join(store, 'thumbnails', area))
+        .map((path) => basename(path))
+        .filter((name) => name !== 'picture.json')
         .sort();
-    };
 
     describe('GET /thumbnail', () => {
       before(() => start());
@@ -337,6 +335,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await ask(fits, query)).response.status, 200);
         for (const bytes of [
           await testImage(201, 100),
+          pngWithClaimedSize(20_000, 20_000),
           pngWithClaimedSize(60_000, 60_000),
           pngWithClaimedSize(8_000, 8_000, 8_000),
         ]) {

@@ -15,7 +15,7 @@ import { type Content, contentOf } from '../serving/serve-content.ts';
 import { chooseTarget, isWhole, type Target, type ThumbnailOptions, targetOf } from './choose.ts';
 import { formatOf, type Image, readImage, signatureLength } from './image.ts';
 import type { ThumbnailFormat } from './image-task.ts';
-import { type ImageTasks, NoThumbnail, type Urgency } from './image-tasks.ts';
+import { type ImageTasks, NoThumbnail, type TaskUrgency } from './image-tasks.ts';
 import { areaOf, type ThumbnailSize } from './sizes.ts';
 
 export interface ThumbnailsDeps {
@@ -148,7 +148,7 @@ export class Thumbnails {
     return this.#provide(file, variantOf(image, target, false), 'urgent');
   }
 
-  async #provide(file: MediaFile, variant: Variant, urgency: Urgency): Promise<Content> {
+  async #provide(file: MediaFile, variant: Variant, urgency: TaskUrgency): Promise<Content> {
     const { store } = this.#deps;
     const name = nameOf(variant);
     let body = await store.open(file, name);
@@ -162,7 +162,7 @@ export class Thumbnails {
   }
 
   /** Makes and stores a thumbnail. @returns its size in bytes */
-  async #make(file: MediaFile, variant: Variant, urgency: Urgency): Promise<number> {
+  async #make(file: MediaFile, variant: Variant, urgency: TaskUrgency): Promise<number> {
     const { files, store, tasks, options } = this.#deps;
     await files.require(file);
     const name = nameOf(variant);
@@ -178,7 +178,7 @@ export class Thumbnails {
   }
 
   /** Returns the properties of an image, from the cache, the disk or its bytes. @throws NoThumbnail for other content */
-  async #examine(file: MediaFile, urgency: Urgency): Promise<Image> {
+  async #examine(file: MediaFile, urgency: TaskUrgency): Promise<Image> {
     const { store } = this.#deps;
     const known = this.#images.get(file.fileId) ?? readImage((await store.readFacts(file)) ?? '');
     const image =
@@ -187,7 +187,7 @@ export class Thumbnails {
     return image;
   }
 
-  async #examineNow(file: MediaFile, urgency: Urgency): Promise<Image> {
+  async #examineNow(file: MediaFile, urgency: TaskUrgency): Promise<Image> {
     const { files, store, tasks } = this.#deps;
     await files.require(file);
     const { disk } = files;
@@ -204,7 +204,7 @@ export class Thumbnails {
   /** Deletes the thumbnails of a file that was deleted in the meantime. */
   async #forgetIfGone(file: MediaFile): Promise<void> {
     const { files, store } = this.#deps;
-    if ((await files.disk.sizeOf(file.area, file.fileId)) === undefined) await store.delete(file);
+    if (await files.isDeleted(file)) await store.delete(file);
   }
 
   /** Runs the work once for all concurrent requests with the same key. */
@@ -217,7 +217,7 @@ export class Thumbnails {
    */
   async #try<T>(
     { area, fileId }: MediaFile,
-    urgency: Urgency,
+    urgency: TaskUrgency,
     isAnimated: boolean,
     work: () => Promise<T>,
   ): Promise<T> {

@@ -1,10 +1,16 @@
 import type { JsonObject } from '../../protocol/index.ts';
+import type { AccountObserver, AccountRules } from './account-rules.ts';
+import type { EventAdditions } from './event-additions.ts';
 import type { EventRules } from './event-rules.ts';
+import type { BackgroundUpdateRules, MediaRules, RateLimitRules } from './limit-rules.ts';
 import type { PasswordProvider } from './password-provider.ts';
+import type { PresenceRouter } from './presence-router.ts';
 import type { RoomAccess } from './rooms.ts';
 import type { OutboundAccess, UserAccess } from './server-access.ts';
 import type { SpamChecker } from './spam-checker.ts';
+import type { StoreAccess } from './storage.ts';
 import type { WebHandler } from './web-resource.ts';
+import type { JobAccess, MailAccess } from './work.ts';
 
 /** Writes lines into the log of the server, under the name of the module. */
 export interface ModuleLog {
@@ -15,8 +21,8 @@ export interface ModuleLog {
 }
 
 /**
- * What a module receives. The methods that begin with `register` are for the time in which the module is loaded; the others
- * work after the server has started. Callbacks run with a bound of 10 seconds.
+ * The argument of a module. The methods that begin with `register` may be called only while the module is
+ * loaded; the others work after the server has started. Callbacks run with a bound of 10 seconds.
  */
 export interface ModuleApi {
   readonly serverName: string;
@@ -24,12 +30,29 @@ export interface ModuleApi {
   readonly users: UserAccess;
   readonly rooms: RoomAccess;
   readonly http: OutboundAccess;
+  readonly stores: StoreAccess;
+  readonly jobs: JobAccess;
+  readonly mail: MailAccess;
   /** Registers checks of what local users do. All modules must allow it. */
   registerSpamChecker(checker: SpamChecker): void;
   /** Registers rules for events and rooms. All modules must allow them. */
   registerEventRules(rules: EventRules): void;
   /** Registers a provider of logins. */
   registerPasswordProvider(provider: PasswordProvider): void;
+  /** Registers rules for accounts. */
+  registerAccountRules(rules: AccountRules): void;
+  /** Registers a receiver of changes of accounts. */
+  registerAccountObserver(observer: AccountObserver): void;
+  /** Registers limits of the media repository for single users. */
+  registerMediaRules(rules: MediaRules): void;
+  /** Registers rate limits for single users. */
+  registerRateLimits(rules: RateLimitRules): void;
+  /** Registers additions to the `unsigned` of events. */
+  registerEventAdditions(additions: EventAdditions): void;
+  /** Registers a router of presence. */
+  registerPresenceRouter(router: PresenceRouter): void;
+  /** Registers a control of background updates. */
+  registerBackgroundUpdateRules(rules: BackgroundUpdateRules): void;
   /**
    * Serves a path and all paths below on the listeners with the resource `client`.
    * @param path below `/_synapse/client/`; `additional_resources` can serve other paths

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../protocol/index.ts';
 
-/** What a client sends to log in, or to confirm an action with a password. */
+/** A request to log in, or to confirm an action, with a password. */
 export interface LoginAttempt {
   /** The user id for the name that the client sent: `@alice:example.org` for `alice`. */
   readonly userId: string;
@@ -25,4 +25,15 @@ export interface PasswordProvider {
    * @returns the user id of an account of this server; `undefined` when this provider does not accept the login
    */
   authenticate(attempt: LoginAttempt): string | undefined | Promise<string | undefined>;
+  /**
+   * Authenticates a user who logs in with a mail address or phone number and a password, before the owner of the address
+   * is looked up. A failure counts as `undefined`.
+   * @param medium `email` or `msisdn`
+   * @returns as `authenticate`
+   */
+  authenticateAddress?(
+    medium: string,
+    address: string,
+    password: string,
+  ): string | undefined | Promise<string | undefined>;
 }

@@ -13,7 +13,7 @@ export interface EventDraft {
   readonly redacts?: string;
 }
 
-/** An event that is part of a room: of a local or of a remote user. */
+/** An event of a local or remote user that is part of a room. */
 export interface NewEvent {
   readonly eventId: string;
   readonly roomId: string;
@@ -37,6 +37,28 @@ export interface RoomStateView {
   membership(userId: string): Promise<string | undefined>;
 }
 
+/** A room to create. */
+export interface NewRoom {
+  readonly name?: string;
+  readonly topic?: string;
+  /** `private_chat` when absent, or `public_chat` with `isPublished`. */
+  readonly preset?: 'private_chat' | 'trusted_private_chat' | 'public_chat';
+  /** Localpart of an alias. */
+  readonly alias?: string;
+  /** Whether the room directory lists the room. */
+  readonly isPublished?: boolean;
+  /** User ids. */
+  readonly invite?: readonly string[];
+  readonly isDirect?: boolean;
+  readonly initialState?: readonly {
+    readonly type: string;
+    readonly stateKey: string;
+    readonly content: JsonObject;
+  }[];
+  /** The room version; the configured default when absent. */
+  readonly version?: string;
+}
+
 /** Rooms; usable as soon as the server is started, and in every callback. */
 export interface RoomAccess {
   /** Returns a view of the room's current state. */
@@ -47,4 +69,18 @@ export interface RoomAccess {
    * @returns the event id
    */
   send(event: EventDraft & { readonly roomId: string }): Promise<string>;
+  /**
+   * Creates a room as a local user. Checks of modules apply, rate limits do not.
+   * @returns the room id
+   */
+  create(creator: string, room?: NewRoom): Promise<string>;
+  /**
+   * Joins a local user to a room of this or of another server. Checks of modules apply, rate limits do not.
+   * @param room its id or an alias
+   * @param via servers that may be in the room
+   * @returns the room id
+   */
+  join(userId: string, room: string, via?: readonly string[]): Promise<string>;
+  /** Returns the room of an alias of this or of another server. @throws an error with `errcode` M_NOT_FOUND */
+  resolve(alias: string): Promise<string>;
 }

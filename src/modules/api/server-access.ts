@@ -1,3 +1,5 @@
+import type { JsonObject, JsonValue } from '../../protocol/index.ts';
+
 /** An account of this server. */
 export interface ModuleUser {
   readonly userId: string;
@@ -19,6 +21,14 @@ export interface UserAccess {
    * @throws an error with `errcode` M_USER_IN_USE, M_INVALID_USERNAME or M_EXCLUSIVE
    */
   register(localpart: string, profile?: { readonly displayName?: string }): Promise<string>;
+  /** Returns the profile of a local or remote user, for instance `displayname`. @throws an error with `errcode` M_NOT_FOUND */
+  profile(userId: string): Promise<JsonObject>;
+  /** Sets a field of a local user's profile, which the user's rooms show; null removes it. */
+  setProfile(userId: string, field: string, value: JsonValue): Promise<void>;
+  /** Returns account data of a local user; `undefined` when there is none. @param roomId absent for global data */
+  accountData(userId: string, type: string, roomId?: string): Promise<JsonObject | undefined>;
+  /** Sets account data of a local user; an empty object deletes it. @param roomId absent for global data */
+  setAccountData(userId: string, type: string, content: JsonObject, roomId?: string): Promise<void>;
 }
 
 export interface HttpQuery {

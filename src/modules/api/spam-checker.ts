@@ -1,5 +1,6 @@
+import type { JsonObject } from '../../protocol/index.ts';
 import type { Decision } from './decision.ts';
-import type { EventDraft } from './rooms.ts';
+import type { EventDraft, NewEvent, RoomStateView } from './rooms.ts';
 
 type Answer = Decision | Promise<Decision>;
 
@@ -19,8 +20,43 @@ export interface NewLogin {
 export interface NewRegistration {
   readonly userId: string;
   readonly isGuest: boolean;
+  /** Mail addresses and phone numbers that the client has validated. */
+  readonly addresses: readonly { readonly medium: string; readonly address: string }[];
   /** Address of the client. */
   readonly ip: string;
+}
+
+/** An invite of a local user by a remote user. */
+export interface ReceivedInvite extends NewEvent {
+  /** The invited user. */
+  readonly stateKey: string;
+  /** State events of the room as the other server has sent them, without verification. */
+  readonly roomState: readonly JsonObject[];
+}
+
+/** A user whom a search of the user directory has found. */
+export interface FoundUser {
+  readonly userId: string;
+  readonly displayName: string | undefined;
+  /** An `mxc://` URI. */
+  readonly avatarUrl: string | undefined;
+}
+
+/** A file before it is stored. This type does not change when the types of the media repository change. */
+export interface CheckedFile {
+  /** The local user who uploads it; absent for files of other servers. */
+  readonly userId: string | undefined;
+  /** The server that has it; absent for uploads. */
+  readonly remoteServer: string | undefined;
+  /** As the client or the other server claims. */
+  readonly contentType: string;
+  readonly fileName: string | undefined;
+  /** Bytes. */
+  readonly size: number;
+  /** In hexadecimal digits. */
+  readonly sha256: string;
+  /** Reads the content. */
+  read(): AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -37,19 +73,49 @@ export interface SpamChecker {
    * @param isInvited whether the user was invited
    */
   mayJoinRoom?(userId: string, roomId: string, isInvited: boolean): Answer;
-  /** Checks invites by local users. @param roomId absent while a room is created whose id is the hash of its first event */
+  /**
+   * Checks invites by local users, and invites of local users by remote users.
+   * @param roomId absent while a room is created whose id is the hash of its first event
+   */
   mayInvite?(inviter: string, invitee: string, roomId: string | undefined): Answer;
   /** Checks the creation of rooms. @param events all events with which the room begins */
   mayCreateRoom?(userId: string, events: readonly EventDraft[]): Answer;
   /** Checks new aliases. */
   mayCreateAlias?(userId: string, alias: string): Answer;
   /**
-   * Checks whether a user may publish a room in the room directory. Without it the request is rejected with M_FORBIDDEN,
-   * whatever the denial says, and a new room is created unpublished.
+   * Checks whether a user may publish a room in the room directory. A denied request is rejected with M_FORBIDDEN, whatever
+   * `errcode` the denial has; a new room whose publication is denied is created unpublished.
    */
   mayPublishRoom?(userId: string, roomId: string): Answer;
-  /** Checks registrations by clients, also of guests; not those by administrators and application services. */
-  checkRegistration?(registration: NewRegistration): Answer;
+  /**
+   * Checks registrations by clients, also of guests and of guests who become full users; not those by administrators and
+   * application services. `shadow-ban` allows the registration, and the server accepts the events of the user and does not
+   * send them.
+   */
+  checkRegistration?(registration: NewRegistration): Answer | 'shadow-ban' | Promise<Decision | 'shadow-ban'>;
   /** Checks logins, also with login tokens and of application services. */
   checkLogin?(login: NewLogin): Answer;
+  /** Checks invites of local users by remote users, before `mayInvite`. */
+  mayReceiveInvite?(invite: ReceivedInvite): Answer;
+  /**
+   * Checks invites of mail addresses and phone numbers that no user has. `mayInvite` checks those of addresses that belong
+   * to a user.
+   * @param medium `email` or `msisdn`
+   */
+  mayInviteAddress?(inviter: string, medium: string, address: string, roomId: string): Answer;
+  /**
+   * Checks events of remote users before they are added to a room. An event that is denied, or whose check fails, is
+   * soft-failed: clients do not see it.
+   * @param state the current state of the room
+   */
+  checkReceivedEvent?(event: NewEvent, state: RoomStateView): Answer;
+  /**
+   * Checks events and invites of remote servers before all other checks. An event that is denied, or whose check fails, is
+   * dropped: this server then lacks it, and may be unable to place later events that refer to it.
+   */
+  mayReceiveEvent?(event: NewEvent): Answer;
+  /** Checks whether a search of the user directory may show a user. Without an answer in time the user is not shown. */
+  mayShowUser?(user: FoundUser, searcher: string): Answer;
+  /** Checks files that local users upload and files of other servers, before they are stored. */
+  checkMediaFile?(file: CheckedFile): Answer;
 }

@@ -11,9 +11,10 @@ export async function decide(
   module: string,
   callback: string,
   check: () => Decision | Promise<Decision>,
+  timeout?: number,
 ): Promise<MatrixError | undefined> {
   try {
-    const decision = await calls.run(module, callback, check);
+    const decision = await calls.run(module, callback, check, timeout);
     return decision === 'allow' ? undefined : errorOf(calls, module, callback, decision);
   } catch (error) {
     if (!(error instanceof CallbackFailure)) throw error;
@@ -22,7 +23,14 @@ export async function decide(
 }
 
 function errorOf(calls: ModuleCalls, module: string, callback: string, decision: unknown): MatrixError {
-  const { errcode, error, status = 403, extra = {} } = Object(decision) as Record<string, unknown>;
+  const denial = denialOf(decision);
+  if (denial !== undefined) return denial;
+  throw calls.failed(module, callback, 'answer', new TypeError("The answer is neither 'allow' nor a denial"));
+}
+
+/** Returns the error for the client that an answer of a module describes; `undefined` for an answer that is no valid denial. */
+export function denialOf(answer: unknown): MatrixError | undefined {
+  const { errcode, error, status = 403, extra = {} } = Object(answer) as Record<string, unknown>;
   const isDenial =
     typeof errcode === 'string' &&
     typeof error === 'string' &&
@@ -31,6 +39,5 @@ function errorOf(calls: ModuleCalls, module: string, callback: string, decision:
     status >= 400 &&
     status <= 499 &&
     isJsonObject(extra);
-  if (isDenial) return new MatrixError(status, errcode, error, extra);
-  throw calls.failed(module, callback, 'answer', new TypeError("The answer is neither 'allow' nor a denial"));
+  return isDenial ? new MatrixError(status, errcode, error, extra) : undefined;
 }

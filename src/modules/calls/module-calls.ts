@@ -1,5 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger, Metrics } from '../../kernel/observability/index.ts';
+import type { Stall } from '../../kernel/process/index.ts';
+import { ModuleContext } from './module-context.ts';
+import { callWithTimeLimit, isTimeLimit } from './time-limit.ts';
 
 export interface ModuleCallsDeps {
   readonly clock: Clock;
@@ -13,7 +16,16 @@ export const callbackTimeout = 10_000;
 /** Milliseconds of work without a pause after which a callback is reported: nothing else runs in that time. */
 const maxBlocking = 100;
 
-type FailureReason = 'error' | 'timeout' | 'blocking' | 'answer';
+/** Milliseconds of work without a pause after which a callback is interrupted. */
+const blockingLimit = 5_000;
+
+/**
+ * Maximum number of unanswered callbacks of one module, including those that count as failed by now; above it
+ * the module is not called.
+ */
+const maxUnanswered = 1_000;
+
+type FailureReason = 'error' | 'timeout' | 'blocking' | 'answer' | 'unanswered' | 'uncaught';
 
 /** A callback of a module has failed; the log names the reason. */
 export class CallbackFailure extends Error {
@@ -21,21 +33,33 @@ export class CallbackFailure extends Error {
 }
 
 /**
- * Calls the callbacks of modules: bounds their time, and names those that fail or block the process in the log and in the
- * metric `server_module_failures_total`.
+ * Calls the callbacks of modules: bounds their time and their number, and names those that fail or block the process in the
+ * log and in the metric `server_module_failures_total`.
  */
 export class ModuleCalls {
+  readonly context = new ModuleContext();
   readonly #deps: ModuleCallsDeps;
   readonly #count: (module: string, callback: string, reason: FailureReason) => void;
+  /** Number of callbacks without an answer, by module. */
+  readonly #unanswered = new Map<string, number>();
 
   constructor(deps: ModuleCallsDeps) {
     this.#deps = deps;
     const failures = deps.metrics?.counter({
       name: 'server_module_failures_total',
-      help: 'Callbacks of modules that failed (error, timeout, answer) or blocked the process (blocking)',
+      help: 'Callbacks of modules that failed (error, timeout, answer, unanswered, uncaught) or blocked the process (blocking)',
       labelNames: ['module', 'callback', 'reason'],
     });
     this.#count = (module, callback, reason) => failures?.inc({ module, callback, reason });
+    const unanswered = this.#unanswered;
+    deps.metrics?.gauge({
+      name: 'server_module_unanswered_calls',
+      help: 'Callbacks of modules that have not answered yet',
+      labelNames: ['module'],
+      collect() {
+        for (const [module, count] of unanswered) this.set({ module }, count);
+      },
+    });
   }
 
   /**
@@ -50,18 +74,45 @@ export class ModuleCalls {
     work: () => T | Promise<T>,
     timeout = callbackTimeout,
   ): Promise<T> {
+    if ((this.#unanswered.get(module) ?? 0) >= maxUnanswered) {
+      const reason = new Error(`${maxUnanswered} callbacks of the module have not answered`);
+      throw this.failed(module, callback, 'unanswered', reason);
+    }
     let answer: T | Promise<T>;
     const { clock } = this.#deps;
     const start = clock.monotonic();
     try {
-      answer = work();
+      answer = callWithTimeLimit(() => this.context.run({ module, callback }, work), blockingLimit);
     } catch (error) {
-      throw this.failed(module, callback, 'error', error);
-    } finally {
+      if (isTimeLimit(error)) throw this.failed(module, callback, 'blocking', error);
       this.#reportBlocking(module, callback, clock.monotonic() - start);
+      throw this.failed(module, callback, 'error', error);
     }
+    this.#reportBlocking(module, callback, clock.monotonic() - start);
     if (!isPromise(answer)) return answer;
     return this.#await(module, callback, answer, timeout);
+  }
+
+  /**
+   * Logs and counts an uncaught error of a module: of a timer, a listener or a promise that it has left behind.
+   * @returns whether the error is one
+   */
+  claimUncaught(error: unknown): boolean {
+    const owner = this.context.ownerOf(error);
+    if (owner === undefined) return false;
+    this.failed(owner.module, owner.callback, 'uncaught', error);
+    return true;
+  }
+
+  /** Logs and counts a stall of the process in the code of a module: after an `await`, in a timer or in a listener. */
+  claimStall({ frames }: Stall): void {
+    for (const frame of frames) {
+      const module = this.context.files.ownerOf(frame.replace(/:\d+$/, ''));
+      if (module === undefined) continue;
+      this.#count(module, 'own code', 'blocking');
+      this.#deps.log.error({ module, frame }, 'A module blocked the process for seconds');
+      return;
+    }
   }
 
   /** Logs and counts a failure. @returns the error to throw */
@@ -72,6 +123,9 @@ export class ModuleCalls {
   }
 
   async #await<T>(module: string, callback: string, answer: Promise<T>, timeout: number): Promise<T> {
+    this.#noteUnanswered(module, 1);
+    const answered = () => this.#noteUnanswered(module, -1);
+    answer.then(answered, answered);
     const { promise: late, reject } = Promise.withResolvers<never>();
     const tooLate = new Error(`No answer after ${timeout} ms`);
     const timer = this.#deps.clock.setTimer(timeout, () => reject(tooLate));
@@ -82,6 +136,10 @@ export class ModuleCalls {
     } finally {
       timer.cancel();
     }
+  }
+
+  #noteUnanswered(module: string, change: 1 | -1): void {
+    this.#unanswered.set(module, (this.#unanswered.get(module) ?? 0) + change);
   }
 
   #reportBlocking(module: string, callback: string, milliseconds: number): void {

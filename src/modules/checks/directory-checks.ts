@@ -1,7 +1,10 @@
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { DirectoryRules } from '../../rooms/index.ts';
-import { decide } from '../calls/decide.ts';
+import { throwDenial } from '../accounts/account-checks.ts';
+import { firstDenial } from '../calls/ask.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
+import { roomStateOf } from '../rooms/room-state.ts';
 
 /**
  * Adds the checks of modules to the operator's rules for aliases and the room directory.
@@ -11,25 +14,30 @@ export function checkedDirectoryRules(
   rules: DirectoryRules,
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,
+  engine: () => RoomReader,
 ): DirectoryRules {
-  const aliasChecks = callbacks.checkersWith('mayCreateAlias');
-  const publicationChecks = callbacks.checkersWith('mayPublishRoom');
-  if (aliasChecks.length + publicationChecks.length === 0) return rules;
+  const aliasChecks = callbacks.with('spamChecker', 'mayCreateAlias');
+  const publicationChecks = callbacks.with('spamChecker', 'mayPublishRoom');
+  const visibilityChecks = callbacks.with('eventRules', 'mayChangeVisibility');
+  if (aliasChecks.length + publicationChecks.length + visibilityChecks.length === 0) return rules;
   return {
     async mayCreateAlias(userId, alias, roomId) {
       if (!(await rules.mayCreateAlias(userId, alias, roomId))) return false;
-      for (const { module, callbacks: ask } of aliasChecks) {
-        const error = await decide(calls, module, 'mayCreateAlias', () => ask(userId, alias));
-        if (error !== undefined) throw error;
-      }
+      throwDenial(await firstDenial(calls, 'mayCreateAlias', aliasChecks, (check) => check(userId, alias)));
       return true;
     },
     async mayPublish(userId, roomId, aliases) {
       if (!(await rules.mayPublish(userId, roomId, aliases))) return false;
-      for (const { module, callbacks: ask } of publicationChecks) {
-        if (await decide(calls, module, 'mayPublishRoom', () => ask(userId, roomId))) return false;
-      }
-      return true;
+      const check = (ask: (typeof publicationChecks)[number]['callbacks']) => ask(userId, roomId);
+      return (await firstDenial(calls, 'mayPublishRoom', publicationChecks, check)) === undefined;
+    },
+    async checkVisibility(roomId, isPublic) {
+      const state = roomStateOf(engine, roomId, calls.context);
+      throwDenial(
+        await firstDenial(calls, 'mayChangeVisibility', visibilityChecks, (check) =>
+          check(roomId, isPublic ? 'public' : 'private', state),
+        ),
+      );
     },
   };
 }

@@ -1,27 +1,33 @@
-import type { MatrixError } from '../../protocol/index.ts';
-import type { EventCheck, EventCheckContext, EventToSend, RoomReader } from '../../room-engine/index.ts';
-import type { Decision, EventDraft } from '../api/index.ts';
+import { isJsonObject, type MatrixError } from '../../protocol/index.ts';
+import {
+  type ChangedContent,
+  type EventCheck,
+  type EventCheckContext,
+  type EventToSend,
+  mayChange,
+  type RoomReader,
+} from '../../room-engine/index.ts';
+import type { Decision, EventDraft, EventRules } from '../api/index.ts';
 import { decide } from '../calls/decide.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
 import { roomStateOf } from '../rooms/room-state.ts';
 
-/** An event with what a check may need to know about it. */
-interface Asked {
+/** An event of a local user to check, with its context. */
+interface CheckedEvent {
   readonly draft: EventDraft;
   /** All events of a new room. */
   readonly newRoom: readonly EventDraft[] | undefined;
   /** For joins: the membership of the sender before; `leave` for users without one. */
   readonly membership: string | undefined;
-  readonly engine: RoomReader;
 }
 
-/** A callback for some events. */
+/** A callback of a module that checks some events. */
 interface Question {
   readonly module: string;
   readonly callback: string;
-  /** Returns the answer of the module; `allow` for events that it is not asked about. */
-  ask(asked: Asked): Decision | Promise<Decision>;
+  /** Returns the call that asks the module; `undefined` for events that it is not asked about. */
+  callFor(asked: CheckedEvent): (() => Decision | Promise<Decision>) | undefined;
 }
 
 /** Returns the checks of modules, which `EventChecks` runs; none where no module has one. */
@@ -31,8 +37,15 @@ export function moduleEventChecks(
   engine: RoomReader,
 ): EventCheck[] {
   const questions = questionsOf(callbacks);
-  if (questions.length === 0) return [];
-  return [{ check: (draft, context) => check(questions, calls, engine, draft, context) }];
+  const rules = callbacks.with('eventRules', 'checkEventAllowed');
+  const checks: EventCheck[] = [];
+  if (questions.length > 0) {
+    checks.push({ check: (draft, context) => check(questions, calls, engine, draft, context) });
+  }
+  for (const rule of rules) {
+    checks.push({ check: (draft, context) => checkAllowed(rule, calls, engine, draft, context) });
+  }
+  return checks;
 }
 
 async function check(
@@ -42,82 +55,98 @@ async function check(
   draft: EventToSend,
   { roomId, newRoom }: EventCheckContext,
 ): Promise<MatrixError | undefined> {
-  const asked: Asked = {
+  const asked: CheckedEvent = {
     draft: draftFor(draft, roomId),
     newRoom: newRoom?.map((event) => draftFor(event, roomId)),
     membership:
       roomId !== undefined && isOwnJoin(draft, newRoom)
         ? await membershipOf(engine, draft, roomId)
         : undefined,
-    engine,
   };
-  for (const { module, callback, ask } of questions) {
-    const error = await decide(calls, module, callback, () => ask(asked));
+  for (const { module, callback, callFor } of questions) {
+    const call = callFor(asked);
+    const error = call && (await decide(calls, module, callback, call));
     if (error !== undefined) return error;
   }
   return undefined;
 }
 
+/** Calls `checkEventAllowed` of one module, which may change the content of the event. */
+async function checkAllowed(
+  { module, callbacks: rule }: Registered<NonNullable<EventRules['checkEventAllowed']>>,
+  calls: ModuleCalls,
+  engine: RoomReader,
+  draft: EventToSend,
+  { roomId }: EventCheckContext,
+): Promise<MatrixError | ChangedContent | undefined> {
+  const state = roomStateOf(() => engine, roomId, calls.context);
+  let changed: ChangedContent | undefined;
+  const denial = await decide(calls, module, 'checkEventAllowed', async () => {
+    const answer = await rule(draftFor(draft, roomId), state);
+    const { content } = Object(answer) as Partial<ChangedContent>;
+    if (!isJsonObject(content)) return answer as Decision;
+    // The event is signed and stored later, when the module may have changed its object.
+    const copy = structuredClone(content);
+    if (!mayChange(draft, copy)) return answer as Decision;
+    changed = { content: copy };
+    return 'allow';
+  });
+  return denial ?? changed;
+}
+
 /** Returns the callbacks that are asked about events, in the order in which they are asked. */
 function questionsOf(callbacks: RegisteredCallbacks): Question[] {
-  const question = <T>(name: string, found: Registered<T>[], ask: (callback: T) => Question['ask']) =>
-    found.map(({ module, callbacks: callback }) => ({ module, callback: name, ask: ask(callback) }));
+  const question = <T>(
+    name: string,
+    found: Registered<T>[],
+    callFor: (callback: T, asked: CheckedEvent) => (() => Decision | Promise<Decision>) | undefined,
+  ) =>
+    found.map(({ module, callbacks: callback }) => ({
+      module,
+      callback: name,
+      callFor: (asked: CheckedEvent) => callFor(callback, asked),
+    }));
   return [
     ...question(
       'mayCreateRoom',
-      callbacks.checkersWith('mayCreateRoom'),
-      (callback) =>
-        ({ draft, newRoom }) =>
-          isCreation(draft) ? callback(draft.sender, newRoom ?? [draft]) : 'allow',
+      callbacks.with('spamChecker', 'mayCreateRoom'),
+      (callback, { draft, newRoom }) =>
+        isCreation(draft) ? () => callback(draft.sender, newRoom ?? [draft]) : undefined,
     ),
     ...question(
       'checkRoomCreation',
-      callbacks.rulesWith('checkRoomCreation'),
-      (callback) =>
-        ({ draft, newRoom }) =>
-          isCreation(draft) ? callback(draft.sender, newRoom ?? [draft]) : 'allow',
+      callbacks.with('eventRules', 'checkRoomCreation'),
+      (callback, { draft, newRoom }) =>
+        isCreation(draft) ? () => callback(draft.sender, newRoom ?? [draft]) : undefined,
     ),
-    ...question(
-      'mayInvite',
-      callbacks.checkersWith('mayInvite'),
-      (callback) =>
-        ({ draft }) =>
-          draft.stateKey !== undefined && membershipIn(draft) === 'invite'
-            ? callback(draft.sender, draft.stateKey, draft.roomId)
-            : 'allow',
-    ),
+    ...question('mayInvite', callbacks.with('spamChecker', 'mayInvite'), (callback, { draft }) => {
+      const { stateKey } = draft;
+      if (stateKey === undefined || membershipIn(draft) !== 'invite') return undefined;
+      return () => callback(draft.sender, stateKey, draft.roomId);
+    }),
     ...question(
       'mayJoinRoom',
-      callbacks.checkersWith('mayJoinRoom'),
-      (callback) =>
-        ({ draft: { roomId, sender }, membership }) =>
-          roomId === undefined || membership === undefined || membership === 'join'
-            ? 'allow'
-            : callback(sender, roomId, membership === 'invite'),
+      callbacks.with('spamChecker', 'mayJoinRoom'),
+      (callback, { draft: { roomId, sender }, membership }) =>
+        roomId === undefined || membership === undefined || membership === 'join'
+          ? undefined
+          : () => callback(sender, roomId, membership === 'invite'),
     ),
     ...question(
       'checkStateEvent',
-      callbacks.checkersWith('checkStateEvent'),
-      (callback) =>
-        ({ draft, newRoom }) => {
-          const { stateKey } = draft;
-          const isAsked = stateKey !== undefined && newRoom === undefined && draft.type !== 'm.room.member';
-          return isAsked ? callback({ ...draft, stateKey }) : 'allow';
-        },
+      callbacks.with('spamChecker', 'checkStateEvent'),
+      (callback, { draft, newRoom }) => {
+        const { stateKey } = draft;
+        const isAsked = stateKey !== undefined && newRoom === undefined && draft.type !== 'm.room.member';
+        return isAsked ? () => callback({ ...draft, stateKey }) : undefined;
+      },
     ),
     ...question(
       'checkEvent',
-      callbacks.checkersWith('checkEvent'),
-      (callback) =>
-        ({ draft }) =>
+      callbacks.with('spamChecker', 'checkEvent'),
+      (callback, { draft }) =>
+        () =>
           callback(draft),
-    ),
-    ...question(
-      'checkEventAllowed',
-      callbacks.rulesWith('checkEventAllowed'),
-      (callback) =>
-        ({ draft, engine }) =>
-          callback(draft, roomStateOf(engine, draft.roomId)),
     ),
   ];
 }
@@ -134,6 +163,7 @@ const isCreation = ({ type, stateKey }: EventDraft) => type === 'm.room.create' 
 const membershipIn = ({ type, content }: Pick<EventDraft, 'type' | 'content'>) =>
   type === 'm.room.member' ? content['membership'] : undefined;
 
+/** Returns an event as modules receive it. Its content is a copy, so that a change of it does not change the event. */
 const draftFor = (
   { type, stateKey, sender, content, redacts }: EventToSend,
   roomId: string | undefined,
@@ -142,6 +172,6 @@ const draftFor = (
   type,
   ...(stateKey !== undefined && { stateKey }),
   sender,
-  content,
+  content: structuredClone(content),
   ...(redacts !== undefined && { redacts }),
 });

@@ -6,7 +6,9 @@ import {
   userIdFromInput,
 } from '../../accounts/index.ts';
 import { forbidden, isJsonObject, type JsonObject, missingParam } from '../../protocol/index.ts';
+import { unlessNone } from '../accounts/account-checks.ts';
 import type { LoginAttempt, PasswordProvider } from '../api/index.ts';
+import { firstAnswer } from '../calls/ask.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
 
@@ -19,17 +21,33 @@ export interface ProvidersDeps {
 
 const passwordType = 'm.login.password';
 
-/** Returns the providers of passwords as the login with passwords asks them; undefined where there are none. */
+/**
+ * Returns the providers of passwords in the form that `m.login.password` calls; `undefined` where there are
+ * none.
+ */
 export function passwordAuthority({ callbacks, calls }: ProvidersDeps): PasswordAuthority | undefined {
   const providers = providersOf(callbacks, passwordType);
-  if (providers.length === 0) return undefined;
+  const byAddress = callbacks.passwordProviders.flatMap(({ module, callbacks: provider }) => {
+    const authenticate = provider.authenticateAddress?.bind(provider);
+    return authenticate ? [{ module, callbacks: authenticate }] : [];
+  });
+  if (providers.length + byAddress.length === 0) return undefined;
   return {
+    authenticateAddress: unlessNone(byAddress, (medium, address, password) =>
+      firstAnswer(
+        calls,
+        'authenticateAddress',
+        byAddress,
+        (authenticate) => authenticate(medium, address, password),
+        (userId) => typeof userId === 'string',
+      ),
+    ),
     authenticate: (userId, password, body) =>
       firstUser(providers, calls, { userId, type: passwordType, fields: { password }, body }),
   };
 }
 
-/** Returns the login types that only modules know. */
+/** Returns the login types that only modules provide. */
 export function moduleLoginTypes({ callbacks, calls, accounts, serverName }: ProvidersDeps): LoginType[] {
   const types = new Set(
     callbacks.passwordProviders.flatMap(({ callbacks: { loginTypes } }) => Object.keys(loginTypes)),

@@ -1,4 +1,5 @@
 import type { RoomFact, RoomReader } from '../../room-engine/index.ts';
+import { notify } from '../calls/ask.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { isShown, moduleEvent, roomStateOf } from './room-state.ts';
@@ -9,14 +10,11 @@ export function followNewEvents(
   calls: ModuleCalls,
   engine: RoomReader,
 ): void {
-  const receivers = callbacks.rulesWith('onNewEvent');
+  const receivers = callbacks.with('eventRules', 'onNewEvent');
   if (receivers.length === 0) return;
   engine.stream.subscribe(({ onTimeline, roomId, stored }: RoomFact) => {
     if (!onTimeline || !isShown(stored)) return;
-    const [event, state] = [moduleEvent(stored), roomStateOf(engine, roomId)];
-    for (const { module, callbacks: receive } of receivers) {
-      // The failure is logged already.
-      calls.run(module, 'onNewEvent', () => receive(event, state)).catch(() => {});
-    }
+    const [event, state] = [moduleEvent(stored.event), roomStateOf(() => engine, roomId, calls.context)];
+    notify(calls, 'onNewEvent', receivers, (receive) => receive(event, state));
   });
 }

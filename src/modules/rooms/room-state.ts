@@ -1,26 +1,31 @@
+import type { RoomEvent } from '../../protocol/index.ts';
 import { isHidden, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
 import type { NewEvent, RoomStateView } from '../api/index.ts';
+import type { ModuleContext } from '../calls/module-context.ts';
 
 /** Returns a view of a room's current state. @param roomId absent for rooms that do not exist yet, whose state is empty */
-export function roomStateOf(engine: RoomReader, roomId: string | undefined): RoomStateView {
-  const head = () => (roomId === undefined ? undefined : engine.heads.get(roomId));
+export function roomStateOf(
+  engine: () => RoomReader,
+  roomId: string | undefined,
+  context: ModuleContext,
+): RoomStateView {
+  const head = () => (roomId === undefined ? undefined : engine().heads.get(roomId));
   return {
-    async get(type, stateKey) {
-      const entry = (await head())?.entry(type, stateKey);
-      const stored = entry && (await engine.events.get(entry.nid));
-      return stored && { ...moduleEvent(stored), stateKey };
-    },
-    async membership(userId) {
-      return (await head())?.membership(userId);
-    },
+    get: (type, stateKey) =>
+      context.leave(async () => {
+        const entry = (await head())?.entry(type, stateKey);
+        const stored = entry && (await engine().events.get(entry.nid));
+        return stored && { ...moduleEvent(stored.event), stateKey };
+      }),
+    membership: (userId) => context.leave(async () => (await head())?.membership(userId)),
   };
 }
 
 /** Whether clients see an event, so that modules receive it. */
 export const isShown = (stored: StoredEvent): boolean => !isHidden(stored);
 
-/** Returns an event as modules receive it. */
-export function moduleEvent({ event }: StoredEvent): NewEvent {
+/** Returns an event as modules receive it. Its content is a copy, so that a change of it does not change the event. */
+export function moduleEvent(event: RoomEvent): NewEvent {
   const { eventId, roomId, type, stateKey, sender, content, originServerTs } = event;
   return {
     eventId,
@@ -28,7 +33,7 @@ export function moduleEvent({ event }: StoredEvent): NewEvent {
     type,
     ...(stateKey !== undefined && { stateKey }),
     sender,
-    content,
+    content: structuredClone(content),
     originServerTs,
   };
 }

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { TestServer, TestUser } from '../../../test/support/servers/server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
+import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import { linkIn, ServerWithMail } from '../../third-party-ids/test/server-with-mail.ts';
 import { fieldsOf, locationOf, OAuthClient, TestBrowser, type WebAnswer } from '../test/oauth-client.ts';
 
 const account = '/_synapse/client/account';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('the account page', () => {
     let mail: ServerWithMail;
     let server: TestServer;
@@ -49,11 +50,13 @@ forServerDatabases(import.meta.url, (open) => {
       return (await server.api('POST', '/_matrix/client/v3/login', { body })).status;
     };
 
-    it('asks the user of the account page to sign in, and returns to the requested action', async () => {
+    it('asks the user of the account page to sign in, with a link to set a forgotten password, and returns to the requested action', async () => {
       const browser = new TestBrowser(server);
       const url = `${account}?action=org.matrix.devices_list`;
       const { name } = await signedIn();
-      const back = await browser.signIn(await browser.open(url), name);
+      const signIn = await browser.open(url);
+      assert.match(signIn.text, /href="\/_synapse\/client\/password_reset"/);
+      const back = await browser.signIn(signIn, name);
       assert.equal(locationOf(back), url);
       assert.match((await browser.open(url)).text, /<h1>Your sessions<\/h1>/);
       const sent = await new TestBrowser(server).post(`${account}/end_device`, {
@@ -63,16 +66,18 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(locationOf(sent), /sign_in/);
     });
 
-    it('lists and ends sessions by the action names of the specification and of MSC4191', async () => {
+    it('lists and ends sessions by the action names of the specification, of MSC4191 and without a prefix', async () => {
       const { user, name, browser } = await signedIn();
       const tokens = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
-      for (const action of ['org.matrix.devices_list', 'org.matrix.sessions_list']) {
+      for (const action of ['org.matrix.devices_list', 'org.matrix.sessions_list', 'sessions_list']) {
         const { text } = await browser.get(`${account}?action=${action}`);
         assert.ok(text.includes(user.deviceId) && text.includes('Element X'), text);
       }
       for (const action of ['device_view', 'device_delete', 'session_view', 'session_end']) {
-        const { text } = await browser.get(`${account}?action=org.matrix.${action}&device_id=PHONE`);
-        assert.match(text, /Signed in by <strong>Element X<\/strong> \(element\.io\)/);
+        for (const name of [`org.matrix.${action}`, action]) {
+          const { text } = await browser.get(`${account}?action=${name}&device_id=PHONE`);
+          assert.match(text, /Signed in by <strong>Element X<\/strong> \(element\.io\)/);
+        }
       }
       assert.equal(
         (await browser.get(`${account}?action=org.matrix.device_view&device_id=OTHER`)).status,
@@ -92,7 +97,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(tokens['access_token']), [401, 'M_UNKNOWN_TOKEN']);
     });
 
-    it('changes the name that others see', async () => {
+    it('changes the display name of the user on the account page', async () => {
       const { user, browser, page } = await signedIn();
       await send(browser, page, 'display_name', { display_name: 'Alice <b>' });
       const profile = await server.api('GET', `/_matrix/client/v3/profile/${user.userId}`);
@@ -100,7 +105,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match((await browser.get(account)).text, /value="Alice &lt;b&gt;"/);
     });
 
-    it('changes the password, and ends other sessions if the user wants it', async () => {
+    it('changes the password on the account page, signs the user out of other browsers, and ends sessions of apps if the user wants it', async () => {
       const { user, name, browser, page } = await signedIn();
       const other = new TestBrowser(server);
       await other.signIn(await other.open(account), name);
@@ -110,7 +115,9 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await send(browser, page, 'password', fields)).status, 303);
       assert.deepEqual([await logIn(name, 'correct horse'), await logIn(name, 'new password')], [403, 200]);
       assert.deepEqual(await client.whoami(user.token), [user.userId, user.deviceId]);
-      assert.match((await other.open(account)).text, /<h1>Your account<\/h1>/);
+      // A browser that is signed in to the account page can do all that the password allows, so its session
+      // ends with the old password.
+      assert.match((await other.open(account)).text, /<h1>Sign in<\/h1>/);
       await send(browser, await browser.get(account), 'password', { ...fields, logout_devices: 'yes' });
       assert.deepEqual(await client.whoami(user.token), [401, 'M_UNKNOWN_TOKEN']);
       assert.match((await other.open(account)).text, /<h1>Sign in<\/h1>/);
@@ -136,7 +143,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await addresses(), []);
     });
 
-    it('asks the user to sign in again for dangerous changes 10 minutes later', async () => {
+    it('asks the user to sign in again for dangerous changes 10 minutes after the sign-in', async () => {
       const { name, browser } = await signedIn();
       await mail.clock.advance(600_000);
       assert.match((await browser.get(account)).text, /<h1>Your account<\/h1>/);
@@ -204,6 +211,78 @@ forServerDatabases(import.meta.url, (open) => {
       const replaced = await upload({ session });
       assert.equal(replaced.status, 200, replaced.raw);
       assert.equal((await upload({ session })).status, 401);
+    });
+
+    it('signs the user out of all browsers when the password is changed by the API, even if sessions stay', async () => {
+      const { user, browser, name } = await signedIn();
+      const auth = { type: 'm.login.password', user: name, password: 'correct horse' };
+      const body = { new_password: 'new password', logout_devices: false, auth };
+      const path = '/_matrix/client/v3/account/password';
+      const changed = await server.api('POST', path, { token: user.token, body });
+      assert.equal(changed.status, 200, changed.raw);
+      assert.deepEqual(await client.whoami(user.token), [user.userId, user.deviceId]);
+      assert.match((await browser.open(account)).text, /<h1>Sign in<\/h1>/);
+    });
+
+    it('lets one of two concurrent uploads replace cross-signing keys after a confirmation, which a refused upload does not use up', async () => {
+      const { user, name, browser } = await signedIn();
+      const { access_token: token } = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
+      const upload = (user_id = user.userId) => {
+        const body = new ClientIdentity(user_id).keys();
+        return server.api('POST', '/_matrix/client/v3/keys/device_signing/upload', { token: token!, body });
+      };
+      assert.equal((await upload()).status, 200);
+      const page = await browser.get(`${account}?action=org.matrix.cross_signing_reset`);
+      await send(browser, page, 'cross_signing_reset');
+      assert.equal((await upload('@other:test')).status, 400);
+      const statuses = (await Promise.all([upload(), upload()])).map(({ status }) => status);
+      assert.deepEqual(statuses.toSorted(), [200, 401]);
+    });
+
+    it('treats a device of OAuth 2.0 as an ordinary session after a password login on it, and as OAuth 2.0 again after a login by OAuth 2.0', async () => {
+      const { name, browser } = await signedIn();
+      const first = await client.logIn(browser, { user: name, deviceId: 'BOTH' });
+      const exchanged = await client.refresh(first['refresh_token']);
+      await client.whoami(exchanged.json['access_token']);
+      const body = { type: 'm.login.password', user: name, password: 'correct horse', device_id: 'BOTH' };
+      const login = await server.api('POST', '/_matrix/client/v3/login', {
+        body: { ...body, refresh_token: true },
+      });
+      const { refresh_token } = login.body;
+      const renewed = await server.api('POST', '/_matrix/client/v3/refresh', { body: { refresh_token } });
+      assert.equal(renewed.status, 200, renewed.raw);
+      const token = String(renewed.body['access_token']);
+      assert.equal((await client.refresh(first['refresh_token'])).json['error'], 'invalid_grant');
+      const path = '/_matrix/client/v3/devices/BOTH';
+      const asked = await server.api('DELETE', path, { token, body: {} });
+      assert.deepEqual([asked.status, asked.body['flows']], [401, [{ stages: ['m.login.password'] }]]);
+      const { access_token: last } = await client.logIn(browser, { user: name, deviceId: 'BOTH' });
+      assert.equal((await server.api('DELETE', path, { token: last!, body: {} })).status, 404);
+    });
+
+    it('shows administrators the device of a session of OAuth 2.0, whose deletion ends the session', async () => {
+      const admin = await registerAdmin(server);
+      const { user, name, browser } = await signedIn();
+      const tokens = await client.logIn(browser, { user: name, deviceId: 'SEEN' });
+      const path = `/_synapse/admin/v2/users/${user.userId}/devices/SEEN`;
+      const { body } = await server.api('GET', path, { token: admin.token });
+      assert.deepEqual([body['device_id'], body['display_name']], ['SEEN', 'Element X']);
+      await server.api('DELETE', path, { token: admin.token });
+      assert.deepEqual(await client.whoami(tokens['access_token']), [401, 'M_UNKNOWN_TOKEN']);
+      assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
+    });
+
+    it('reports in GET /capabilities that sessions of OAuth 2.0 cannot change the password', async () => {
+      const { user, name, browser } = await signedIn();
+      const { access_token: token } = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
+      const capability = async (token: string) => {
+        const { body } = await server.api('GET', '/_matrix/client/v3/capabilities', { token });
+        return (body['capabilities'] as Record<string, unknown>)['m.change_password'];
+      };
+      assert.deepEqual(
+        [await capability(token!), await capability(user.token)],
+        [{ enabled: false }, { enabled: true }],
+      );
     });
 
     it('answers 404 M_UNRECOGNIZED when a session of OAuth 2.0 deletes devices or changes the password by the API', async () => {

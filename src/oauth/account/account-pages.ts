@@ -53,7 +53,7 @@ export class AccountPages {
     return this.#deps.clock.now() - authenticatedAt < freshness;
   }
 
-  /** Shows the account, with a message about what has been done, or what has failed. */
+  /** Shows the account, with a message about a change that was made or has failed. */
   async overview(session: BrowserSession, message: AccountMessage = {}): Promise<Reply> {
     const { profiles, mails, slice } = this.#deps;
     const { userId } = session;

@@ -4,24 +4,27 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { BrowserSession } from '../browser/browser-sessions.ts';
 import { requireFormToken } from '../browser/own-pages.ts';
-import { askToSignIn } from '../browser/sign-in-routes.ts';
+import { askToSignIn, askToSignInAgain } from '../browser/sign-in-routes.ts';
 import { pagePaths } from '../endpoints.ts';
 import { type AccountMessage, AccountPages, type AccountPagesDeps } from './account-pages.ts';
 
 const text = Type.String({ default: '', maxLength: 1_000 });
 const home = '/_synapse/client/account';
 
-/** Actions of the account page, in the spellings of the specification and of MSC4191, and their pages. */
-const actions: Readonly<Record<string, 'devices' | 'device' | 'reset' | 'deactivate'>> = {
-  'org.matrix.devices_list': 'devices',
-  'org.matrix.sessions_list': 'devices',
-  'org.matrix.device_view': 'device',
-  'org.matrix.session_view': 'device',
-  'org.matrix.device_delete': 'device',
-  'org.matrix.session_end': 'device',
-  'org.matrix.cross_signing_reset': 'reset',
-  'org.matrix.account_deactivate': 'deactivate',
-};
+/**
+ * Actions of the account page, without the prefix `org.matrix.`, which early clients leave out, and their pages. The names
+ * with `session` are those of MSC4191. Any other action, for instance `profile`, shows the overview.
+ */
+const actions: ReadonlyMap<string, 'devices' | 'device' | 'reset' | 'deactivate'> = new Map([
+  ['devices_list', 'devices'],
+  ['sessions_list', 'devices'],
+  ['device_view', 'device'],
+  ['session_view', 'device'],
+  ['device_delete', 'device'],
+  ['session_end', 'device'],
+  ['cross_signing_reset', 'reset'],
+  ['account_deactivate', 'deactivate'],
+]);
 
 /** Pages that require that the user has signed in recently. */
 const needsFresh: ReadonlySet<string> = new Set(['reset', 'deactivate']);
@@ -58,7 +61,7 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         if (session === undefined) return askToSignIn(home);
         const body = request.body as Static<ReturnType<typeof Type.Object<P>>> & { form_token: string };
         requireFormToken(session, body.form_token);
-        if (options.fresh && !pages.isFresh(session)) return askToSignIn(home, session.userId);
+        if (options.fresh && !pages.isFresh(session)) return askToSignInAgain(home, session.userId);
         try {
           const result = await change(session, body, request as PageRequest);
           return result instanceof Reply ? result : await options.page(session, { done: result });
@@ -83,9 +86,9 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         const { action, device_id: deviceId } = request.query;
         const session = await deps.browsers.find(request);
         if (session === undefined) return askToSignIn(request.url);
-        const page = actions[action];
+        const page = actions.get(action.replace(/^org\.matrix\./, ''));
         if (page !== undefined && needsFresh.has(page) && !pages.isFresh(session)) {
-          return askToSignIn(request.url, session.userId);
+          return askToSignInAgain(request.url, session.userId);
         }
         if (page === 'device' && deviceId !== '') return pages.device(session, deviceId);
         if (page === 'devices' || page === 'device') return pages.devices(session);
@@ -118,8 +121,9 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         if (!deps.canChangePassword) throw forbidden('Passwords cannot be changed on this server');
         const requester = await pages.requester(session);
         await passwordChange.change(requester, body.new_password, body.logout_devices !== '');
-        // Ending all sessions also ends that of this browser, so it is signed in again.
-        const cookie = await deps.browsers.open(request, session.userId, session.providerSession);
+        // A new password signs all browsers out, also this one, so it is signed in again.
+        const { userId, providerSession } = session;
+        const cookie = await deps.browsers.open(request, { userId, providerSession, isFresh: true });
         const headers = { 'Set-Cookie': cookie };
         return redirect(home, 303, headers);
       },
@@ -146,8 +150,8 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
       },
       async ({ userId }, { confirmed_user_id: confirmed, erase }, request) => {
         if (confirmed.trim() !== userId) throw invalidParam(`Enter ${userId} to confirm`);
-        await thirdPartyIds.unpublishAll(userId, undefined);
-        await accounts.deactivate(userId, erase !== '');
+        const before = () => thirdPartyIds.unpublishAll(userId, undefined);
+        await accounts.deactivate(userId, { erase: erase !== '', byAdmin: false, before });
         const cookie = await deps.browsers.close(request);
         const values = { server_name: deps.slice.serverName, user_id: userId };
         return deps.pages.page('oauth_account_deactivated.html', values, {

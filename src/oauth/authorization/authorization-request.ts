@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { invalidParam } from '../../protocol/index.ts';
-import type { Client, Clients } from '../clients/clients.ts';
+import { type Client, type Clients, requireGrantType } from '../clients/clients.ts';
 import { isRegisteredRedirectUri } from '../clients/redirect-uris.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { type GrantedScope, grantScope } from '../scopes.ts';
@@ -69,6 +69,7 @@ export function checkAuthorization(
   target: AnswerTarget,
 ): AuthorizationRequest {
   const { response_type: type, response_mode: mode, code_challenge: challenge } = parameters;
+  requireGrantType(target.client, 'authorization_code');
   if (type !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code');
   if (mode !== '' && mode !== 'query' && mode !== 'fragment') {
     throw new OAuthError('invalid_request', 'response_mode must be query or fragment');

@@ -3,7 +3,7 @@ import { type Reply, type Route, type RouteRequest, redirect, route } from '../.
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/browser-sessions.ts';
 import { requireFormToken } from '../browser/own-pages.ts';
-import { askToSignIn } from '../browser/sign-in-routes.ts';
+import { askToSignIn, askToSignInAgain } from '../browser/sign-in-routes.ts';
 import type { Clients } from '../clients/clients.ts';
 import { formTargetOf } from '../clients/redirect-uris.ts';
 import { type Endpoints, pagePaths } from '../endpoints.ts';
@@ -36,12 +36,16 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
   return [
     route(
       { ...contract, method: 'GET', query: Type.Object(authorizationParameters) },
-      (request: Pick<RouteRequest, 'url' | 'cookies' | 'isSecure'> & { query: AuthorizationParameters }) =>
+      (request: Pick<RouteRequest, 'cookies' | 'isSecure'> & { query: AuthorizationParameters }) =>
         answering(deps, request.query, async (asked) => {
           const session = await deps.browsers.find(request);
-          if (session !== undefined) return showConsent(deps, asked, session, request.query);
-          if (request.query.prompt === 'create' && deps.canRegister) return askToRegister(request.url);
-          return askToSignIn(request.url, nameIn(request.query.login_hint));
+          const prompts = request.query.prompt.split(' ');
+          if (session !== undefined) {
+            if (prompts.includes('login')) return askToSignInAgain(urlOf(request.query), session.userId);
+            return showConsent(deps, asked, session, request.query);
+          }
+          if (prompts.includes('create') && deps.canRegister) return askToRegister(urlOf(request.query));
+          return askToSignIn(urlOf(request.query), nameIn(request.query.login_hint));
         }),
     ),
     route(
@@ -76,19 +80,38 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
   ];
 }
 
-/** Runs `work` with the checked request, and redirects the browser to the client with its errors. */
+/**
+ * Runs `work` with the checked request, and redirects the browser to the client with its errors. Errors of the request
+ * itself are shown on a page, with a link to the client: anyone can register a client, so that a redirect without an
+ * action of the user would let links to this server lead to any website (RFC 9700, section 4.11.2).
+ */
 async function answering(
-  { clients, endpoints }: AuthorizationDeps,
+  { clients, endpoints, pages }: AuthorizationDeps,
   parameters: AuthorizationParameters,
   work: (asked: AuthorizationRequest) => Promise<Reply>,
 ): Promise<Reply> {
   const target: AnswerTarget = await answerTarget(parameters, clients);
-  try {
-    return await work(checkAuthorization(parameters, target));
-  } catch (error) {
+  const urlOfError = (error: unknown): string => {
     if (!(error instanceof OAuthError)) throw error;
     const answer = { error: error.code, error_description: error.message };
-    return redirect(answerUrl(target, endpoints.issuer, answer), 303);
+    return answerUrl(target, endpoints.issuer, answer);
+  };
+  let asked: AuthorizationRequest;
+  try {
+    asked = checkAuthorization(parameters, target);
+  } catch (error) {
+    const { client_name: name, client_uri: uri } = target.client.metadata;
+    const values = { back: urlOfError(error), back_name: name ?? new URL(uri).host };
+    return pages.page(
+      'oauth_request_refused.html',
+      { ...values, error: (error as Error).message },
+      { status: 400 },
+    );
+  }
+  try {
+    return await work(asked);
+  } catch (error) {
+    return redirect(urlOfError(error), 303);
   }
 }
 
@@ -118,7 +141,10 @@ function showConsent(
   );
 }
 
-/** Returns the URL of an authorization request on this server. */
+/**
+ * Returns the URL of an authorization request on this server, without the parameter `prompt`, which the user
+ * has answered.
+ */
 function urlOf(parameters: AuthorizationParameters): string {
   const known = Object.keys(authorizationParameters) as (keyof typeof authorizationParameters)[];
   const query = new URLSearchParams();
@@ -129,12 +155,12 @@ function urlOf(parameters: AuthorizationParameters): string {
 }
 
 /**
- * Returns the user id in a `login_hint`, which is `mxid:` and a user id (MSC4198); empty for another hint.
+ * Returns the user id in a `login_hint` (`mxid:` and a user id, MSC4198), or the hint itself if it is a user name or a mail
+ * address (OpenID Connect); empty for another hint.
  */
-const nameIn = (hint: string) => /^mxid:(@[^\s]{1,255})$/.exec(hint)?.[1] ?? '';
+const nameIn = (hint: string) =>
+  /^mxid:(@[^\s]{1,255})$/.exec(hint)?.[1] ?? (/^[^\s:]{1,255}$/.test(hint) ? hint : '');
 
 /** Redirects a user to the page to create an account, which leads back to the authorization request. */
-function askToRegister(url: string): Reply {
-  const back = url.replace(/([?&])prompt=create(&|$)/, '$1');
-  return redirect(`/_synapse/client/register?continue=${encodeURIComponent(back)}`, 303);
-}
+const askToRegister = (back: string): Reply =>
+  redirect(`/_synapse/client/register?continue=${encodeURIComponent(back)}`, 303);

@@ -17,12 +17,26 @@ export interface BrowserRequest {
 /** A browser in which a user is signed in. */
 export interface BrowserSession {
   readonly userId: string;
-  /** Milliseconds since the epoch at which the user signed in. */
+  /**
+   * When the user last proved the identity with certainty, for instance with a password, in milliseconds
+   * since the epoch; 0 when that is not known.
+   */
   readonly authenticatedAt: number;
   /** A value that forms contain, so that other sites cannot send them. */
   readonly formToken: string;
   /** The session at the identity provider through which the user signed in. */
   readonly providerSession: ProviderSession | undefined;
+}
+
+/** A sign-in of a user. */
+export interface NewBrowserSession {
+  readonly userId: string;
+  readonly providerSession: ProviderSession | undefined;
+  /**
+   * Whether the user has just been authenticated. An identity provider may send back a user who is signed in there without
+   * asking for anything.
+   */
+  readonly isFresh: boolean;
 }
 
 export interface BrowserSessionsDeps {
@@ -63,8 +77,7 @@ export class BrowserSessions {
   /** Signs a user in. @returns the header that sets the cookie */
   async open(
     request: BrowserRequest,
-    userId: string,
-    providerSession: ProviderSession | undefined,
+    { userId, providerSession, isFresh }: NewBrowserSession,
   ): Promise<string> {
     const { clock, database, randomness } = this.#deps;
     const secret = randomString(randomness, secretLength);
@@ -72,7 +85,7 @@ export class BrowserSessions {
     const row = {
       hash: hashOf(secret),
       user_id: userId,
-      authenticated_at: now,
+      authenticated_at: isFresh ? now : 0,
       expires_at: now + lifetime,
       provider_session: providerSessionColumn(providerSession),
     };

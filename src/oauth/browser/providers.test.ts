@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { createLogger } from '../../kernel/observability/index.ts';
 import { CasServer } from '../../sso/test/cas-server.ts';
 import { OidcServer } from '../../sso/test/oidc-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from '../../sso/test/sso-server.ts';
-import type { TestBrowser } from '../../sso/test/test-browser.ts';
+import type { BrowserPage, TestBrowser } from '../../sso/test/test-browser.ts';
 import { challengeOf, elementX, fieldsOf, postJson, verifier } from '../test/oauth-client.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('logins by OAuth 2.0 through an identity provider', () => {
     let cas: CasServer;
     let idp: OidcServer;
     let hearth: SsoServer;
+    const lines: string[] = [];
     before(async () => {
       cas = await CasServer.start();
       idp = await OidcServer.start(() => [
@@ -34,11 +36,14 @@ forServerDatabases(import.meta.url, (open) => {
         user_mapping_provider: { config: { localpart_template: '{{ user.sub }}' } },
       };
       const cas_config = { enabled: true, idp_name: 'University', server_url: cas.url, protocol_version: 3 };
-      hearth = await SsoServer.start(open.kind, {
+      const destination = { write: (line: string) => void lines.push(line) };
+      const log = createLogger({ level: 'debug', destination });
+      const config = {
         oauth: { oauth2: { enabled: true } },
         accounts: { password_config: { enabled: false } },
         sso: ssoOptions({ cas_config, oidc_providers: [oidc] }),
-      });
+      };
+      hearth = await SsoServer.start(open.kind, config, { log });
     });
     after(async () => {
       await hearth.stop();
@@ -46,7 +51,7 @@ forServerDatabases(import.meta.url, (open) => {
       await idp.stop();
     });
 
-    /** Signs in through Work, and lets a client log in with a device of this id. @returns its access token */
+    /** Signs in through the provider named Work, and lets a client log in with a device of this id. @returns its access token */
     const logInThroughWork = async (browser: TestBrowser, deviceId: string) => {
       const { server } = hearth;
       const registered = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
@@ -80,7 +85,7 @@ forServerDatabases(import.meta.url, (open) => {
       return String(((await response.json()) as Record<string, unknown>)['access_token']);
     };
 
-    it('end, with the browser session, when the provider requests a logout [option: oidc_providers[].backchannel_logout_enabled]', async () => {
+    it('ends sessions of OAuth 2.0 and the browser session when the identity provider requests a logout [option: oidc_providers[].backchannel_logout_enabled]', async () => {
       idp.user = { sub: 'worker' };
       const [browser, other] = [hearth.browser(), hearth.browser()];
       const tokens = [await logInThroughWork(browser, 'ONE'), await logInThroughWork(browser, 'TWO')];
@@ -104,7 +109,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match((await other.get(account)).body, /<h1>Your account<\/h1>/);
     });
 
-    it('leads to the provider and back to the page on which the user allows the login', async () => {
+    it('redirects to the identity provider and back to the page on which the user allows the login', async () => {
       cas.user = { name: 'alice' };
       const { server } = hearth;
       const registered = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
@@ -144,11 +149,63 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([body['user_id'], body['device_id']], ['@alice:test', 'PHONE']);
     });
 
-    it('refuses a login at a provider that another site begins', async () => {
+    it('requires that the identity provider authenticates the user again for dangerous changes, and accepts no earlier authentication', async () => {
+      const deactivation = `${publicUrl}/_synapse/client/account?action=org.matrix.account_deactivate`;
+      const linkTo = (provider: string, body: string) =>
+        publicUrl +
+        new RegExp(`href="(/_synapse/client/oauth2/sign_in/${provider}\\?[^"]+)"`)
+          .exec(body)![1]!
+          .replaceAll('&amp;', '&');
+      const isAsked = (page: BrowserPage) => /<h1>Sign in<\/h1>/.test(page.body);
+      const silent = (link: string) => link.replace('&again=yes', '');
+
+      cas.user = { name: 'carol' };
+      const browser = hearth.browser();
+      const first = await browser.get(`${publicUrl}/_synapse/client/account`);
+      assert.match((await browser.get(linkTo('cas', first.body))).body, /<h1>Your account<\/h1>/);
+      const asked = await browser.get(deactivation);
+      assert.ok(isAsked(asked), 'the first sign-in may have been silent');
+      const link = linkTo('cas', asked.body);
+      assert.ok(isAsked(await browser.get(silent(link))), 'a silent return');
+      cas.asksAgain = false;
+      assert.equal((await browser.get(link)).status, 400, 'a ticket without a password');
+      cas.asksAgain = true;
+      assert.match((await browser.get(link)).body, /<h1>Deactivate/);
+
+      idp.user = { sub: 'dave' };
+      const other = hearth.browser();
+      const page = await other.get(deactivation);
+      await other.get(linkTo('oidc-work', page.body));
+      const again = linkTo('oidc-work', (await other.get(deactivation)).body);
+      idp.signedInAt = 1_000_000_000;
+      assert.match((await other.get(again)).body, /has not asked you to sign in again/);
+      idp.signedInAt = undefined;
+      assert.match((await other.get(again)).body, /<h1>Deactivate/);
+      const { prompt, max_age } = Object.fromEntries(idp.authorizations.at(-1)!);
+      assert.deepEqual([prompt, max_age], ['login', '0']);
+    });
+
+    it('refuses a login through an identity provider that another site begins', async () => {
       const victim = hearth.browser();
       const page = await victim.get(`${publicUrl}/_synapse/client/oauth2/sign_in/cas?mark=guess`);
       assert.equal(page.status, 403);
       assert.ok(!victim.visited.some((url) => url.startsWith(cas.url)));
+    });
+
+    it('logs neither the code and state of the identity provider nor cookies, client secrets and tokens, also at the level debug', async () => {
+      idp.user = { sub: 'logged' };
+      const browser = hearth.browser();
+      const token = await logInThroughWork(browser, 'LOGGED');
+      const sent = browser.visited.flatMap((url) => {
+        const { searchParams } = new URL(url);
+        return [searchParams.get('code'), searchParams.get('state')].filter((value) => value !== null);
+      });
+      assert.ok(sent.length >= 2, browser.visited.join('\n'));
+      const all = lines.join('');
+      assert.ok(lines.length > 0, 'the log is collected');
+      for (const secret of [token, 'a secret', ...sent, ...browser.cookies.get(publicUrl)!.values()]) {
+        assert.ok(!all.includes(secret), secret);
+      }
     });
 
     it('marks OAuth 2.0 as preferred to m.login.sso on a server without password logins', async () => {

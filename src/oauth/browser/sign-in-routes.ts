@@ -18,6 +18,8 @@ export interface SignInDeps {
   readonly logins: Pick<BrowserLogins, 'providers' | 'begin'> | undefined;
   /** Whether users can create an account on a page. */
   readonly canRegister: boolean;
+  /** Path of the page on which users set a new password; `undefined` without one. */
+  readonly resetPage: string | undefined;
 }
 
 const text = Type.String({ default: '', maxLength: 8_192 });
@@ -31,9 +33,12 @@ export function signInRoutes(deps: SignInDeps): Route[] {
         ...contract,
         method: 'GET',
         path: pagePaths.signIn,
-        query: Type.Object({ continue: text, user: text }),
+        query: Type.Object({ continue: text, user: text, again: text }),
       },
-      (request) => showForm(deps, request, { back: request.query.continue, user: request.query.user }),
+      (request) => {
+        const { continue: back, user, again } = request.query;
+        return showForm(deps, request, { back, user, again });
+      },
     ),
     route(
       {
@@ -41,19 +46,20 @@ export function signInRoutes(deps: SignInDeps): Route[] {
         method: 'POST',
         path: pagePaths.signIn,
         bodyMode: 'form',
-        body: Type.Object({ continue: text, form_token: text, username: text, password: text }),
+        body: Type.Object({ continue: text, form_token: text, username: text, password: text, again: text }),
       },
       async (request) => {
-        const { continue: back, form_token: formToken, username, password } = request.body;
+        const { continue: back, form_token: formToken, username, password, again } = request.body;
         if (!deps.marks.matches(request, formToken)) {
           const error = 'Your browser sent no cookie with this form. Allow cookies and try again';
-          return showForm(deps, request, { back, user: username, error }, 403);
+          return showForm(deps, request, { back, user: username, again, error }, 403);
         }
         try {
           return await signIn(deps, request, passwordLogin(username, password), back);
         } catch (error) {
           if (!(error instanceof MatrixError)) throw error;
-          return showForm(deps, request, { back, user: username, error: error.message }, error.status);
+          const { message, status } = error;
+          return showForm(deps, request, { back, user: username, again, error: message }, status);
         }
       },
     ),
@@ -70,14 +76,15 @@ function providerRoute({ marks }: SignInDeps, logins: Pick<BrowserLogins, 'begin
       path: `${pagePaths.signIn}/:provider`,
       auth: 'none',
       errors: 'page',
-      query: Type.Object({ continue: text, mark: text }),
+      query: Type.Object({ continue: text, mark: text, again: text }),
     },
     (request) => {
-      const { continue: back, mark } = request.query;
+      const { continue: back, mark, again } = request.query;
       // The mark shows that the user has begun on this page, and was not sent here by another site.
       if (!marks.matches(request, mark)) throw forbidden('Signing in was not begun in this browser');
       const data = { continue: returnPage(back) };
-      return logins.begin(request, { provider: request.params.provider, kind: 'oauth', data });
+      const { provider } = request.params;
+      return logins.begin(request, { provider, kind: 'oauth', data, isForced: again !== '' });
     },
   );
 }
@@ -86,8 +93,8 @@ function providerRoute({ marks }: SignInDeps, logins: Pick<BrowserLogins, 'begin
 export function signInContinuation(browsers: BrowserSessions): LoginContinuation {
   return {
     kind: 'oauth',
-    async finish({ userId, data, providerSession }, request) {
-      const cookie = await browsers.open(request, userId, providerSession);
+    async finish({ userId, data, providerSession, isForced }, request) {
+      const cookie = await browsers.open(request, { userId, providerSession, isFresh: isForced });
       return redirect(returnPage(String(data['continue'])), 303, { 'Set-Cookie': cookie });
     },
   };
@@ -119,6 +126,15 @@ export function askToSignIn(url: string, user = ''): Reply {
   return redirect(`/_synapse/client/oauth2/sign_in?continue=${encodeURIComponent(url)}${name}`, 303);
 }
 
+/**
+ * Returns a redirect to the page to sign in, for a signed-in user who must be authenticated again: an identity provider
+ * must then ask for the password.
+ */
+export function askToSignInAgain(url: string, user: string): Reply {
+  const query = new URLSearchParams({ continue: url, user, again: 'yes' });
+  return redirect(`/_synapse/client/oauth2/sign_in?${query}`, 303);
+}
+
 async function signIn(
   { login, browsers }: SignInDeps,
   request: BrowserRequest & { readonly ip: string },
@@ -126,7 +142,8 @@ async function signIn(
   back: string,
 ): Promise<Reply> {
   const userId = await login.authenticate(body, { ip: request.ip, authenticate: () => undefined });
-  return redirect(returnPage(back), 303, { 'Set-Cookie': await browsers.open(request, userId, undefined) });
+  const session = { userId, providerSession: undefined, isFresh: true };
+  return redirect(returnPage(back), 303, { 'Set-Cookie': await browsers.open(request, session) });
 }
 
 /** Returns the body of `POST /login` for a user name or mail address. */
@@ -139,22 +156,24 @@ function passwordLogin(name: string, password: string): JsonObject {
 }
 
 async function showForm(
-  { login, logins, marks, pages, serverName, canRegister }: SignInDeps,
+  { login, logins, marks, pages, serverName, canRegister, resetPage }: SignInDeps,
   request: BrowserRequest,
-  { back, user, error }: { back: string; user: string; error?: string },
+  { back, user, again, error }: { back: string; user: string; again: string; error?: string },
   status = 200,
 ): Promise<Reply> {
   const { formToken, cookie } = marks.mark(request);
   const page = returnPage(back);
-  const query = new URLSearchParams({ continue: page, mark: formToken });
+  const query = new URLSearchParams({ continue: page, mark: formToken, ...(again !== '' && { again }) });
   const values = {
     server_name: serverName,
     form_token: formToken,
     continue: page,
     username: user,
+    again,
     error,
     with_password: login.flows().some(({ type }) => type === 'm.login.password'),
     can_register: canRegister,
+    reset_url: resetPage,
     providers: (logins?.providers ?? []).map(({ id, name }) => ({
       name,
       url: `/_synapse/client/oauth2/sign_in/${encodeURIComponent(id)}?${query}`,

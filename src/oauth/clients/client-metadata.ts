@@ -23,8 +23,8 @@ const [maxUri, maxName, maxRedirectUris] = [2_000, 100, 20];
 const invalid = (message: string) => new OAuthError('invalid_client_metadata', message);
 
 /**
- * Checks what a client registers, and leaves out what this server does not use: translations, and unknown members and
- * grant types.
+ * Checks the metadata that a client registers. Leaves out the parts that this server does not use:
+ * translations, unknown members and unknown grant types.
  * @throws OAuthError invalid_client_metadata, invalid_redirect_uri
  */
 export function checkClientMetadata(body: JsonObject): ClientMetadata {
@@ -54,6 +54,9 @@ export function checkClientMetadata(body: JsonObject): ClientMetadata {
     throw new OAuthError('invalid_redirect_uri', 'redirect_uris is missing');
   }
   const responseTypes = body['response_types'] === undefined ? ['code'] : textsIn(body, 'response_types');
+  if (grants.includes('authorization_code') && !responseTypes.includes('code')) {
+    throw invalid('response_types must contain code for the grant type authorization_code');
+  }
   return {
     client_uri: clientUri,
     ...nameIn(body),

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { ExpressionBuilder } from 'kysely';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -6,10 +7,20 @@ import { OAuthError } from '../oauth-error.ts';
 import type { OAuthTables } from '../tables.ts';
 import { type ClientMetadata, checkClientMetadata } from './client-metadata.ts';
 
+/**
+ * Refuses a grant type that a client has not registered. Source: RFC 6749, section 5.2.
+ * @throws OAuthError unauthorized_client
+ */
+export function requireGrantType({ metadata }: Pick<Client, 'metadata'>, type: string): void {
+  if (metadata.grant_types.includes(type)) return;
+  throw new OAuthError('unauthorized_client', `The client has not registered the grant type ${type}`);
+}
+
 /** A registered client. */
 export interface Client {
   readonly clientId: string;
   readonly metadata: ClientMetadata;
+  readonly createdAt: number;
   /** When it was last registered or used, milliseconds since the epoch, up to a day too early. */
   readonly lastUsedAt: number;
 }
@@ -19,8 +30,14 @@ export interface ClientsDeps {
   readonly clock: Clock;
 }
 
-/** Maximum number of registrations; the one that was used longest ago and has no session is deleted first. */
+/**
+ * Maximum number of registered clients. Beyond it, clients without sessions are deleted: first those that never had a
+ * session, then those that were used longest ago.
+ */
 const maxClients = 10_000;
+
+/** Maximum characters of the stored metadata of a client; known clients have about 1,000. */
+const maxMetadata = 8_192;
 
 /** Milliseconds after which `last_used_at` is written again, and after which a client without sessions is deleted. */
 const [usePrecision, unusedLifetime] = [86_400_000, 365 * 86_400_000];
@@ -39,10 +56,15 @@ export class Clients {
     this.#maxClients = limit;
   }
 
-  /** @throws OAuthError invalid_client_metadata, invalid_redirect_uri */
+  /**
+   * Registers a client, or returns its registration when one with the same metadata exists.
+   * @throws OAuthError invalid_client_metadata, invalid_redirect_uri
+   */
   async register(body: JsonObject): Promise<Client> {
     const metadata = checkClientMetadata(body);
     const text = JSON.stringify(metadata);
+    if (text.length > maxMetadata)
+      throw new OAuthError('invalid_client_metadata', 'The metadata is too long');
     const clientId = hash('sha256', text, 'base64url').slice(0, 32);
     const now = this.#deps.clock.now();
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
@@ -59,7 +81,7 @@ export class Clients {
         await writeUse(writer, clientId, now);
       }
     });
-    return { clientId, metadata, lastUsedAt: now };
+    return { clientId, metadata, createdAt: now, lastUsedAt: now };
   }
 
   async find(clientId: string): Promise<Client | undefined> {
@@ -67,10 +89,13 @@ export class Clients {
     const row = await readClient(this.#deps.database.reader<OAuthTables>(), clientId);
     if (row === undefined) return undefined;
     const metadata = JSON.parse(row.metadata) as ClientMetadata;
-    return { clientId, metadata, lastUsedAt: row.last_used_at };
+    return { clientId, metadata, createdAt: row.created_at, lastUsedAt: row.last_used_at };
   }
 
-  /** @throws OAuthError invalid_client when the client has not registered */
+  /**
+   * Returns a registered client.
+   * @throws OAuthError invalid_client when the client has not registered
+   */
   async get(clientId: string): Promise<Client> {
     const client = await this.find(clientId);
     if (client === undefined)
@@ -79,12 +104,14 @@ export class Clients {
   }
 
   /**
-   * Records that a client opens or refreshes a session, in the transaction of that: clients store their id for years and
-   * do not register again.
+   * Records that a client opens or refreshes a session, in the transaction that does so: clients store their
+   * id for years and do not register again.
    */
-  async markUsedIn(writer: AnyWriter, { clientId, lastUsedAt }: Client): Promise<void> {
+  async markUsedIn(writer: AnyWriter, { clientId, createdAt, lastUsedAt }: Client): Promise<void> {
     const now = this.#deps.clock.now();
-    if (lastUsedAt < now - usePrecision) await writeUse(writerFor<OAuthTables>(writer), clientId, now);
+    const isFirst = lastUsedAt === createdAt && now > createdAt;
+    if (isFirst || lastUsedAt < now - usePrecision)
+      await writeUse(writerFor<OAuthTables>(writer), clientId, now);
   }
 
   /** Deletes the registrations that have no session and were not used for a year. */
@@ -94,7 +121,7 @@ export class Clients {
       await writer
         .deleteFrom('oauth_clients')
         .where('last_used_at', '<', before)
-        .where('client_id', 'not in', (query) => query.selectFrom('oauth_sessions').select('client_id'))
+        .where((query) => query.not(query.exists(sessionsOfClient(query))))
         .execute();
     });
   }
@@ -108,21 +135,32 @@ async function writeUse(writer: Writer<OAuthTables>, clientId: string, now: numb
     .execute();
 }
 
+/** Returns the subquery of the sessions of a client, which reads their index. */
+const sessionsOfClient = (query: ExpressionBuilder<OAuthTables, 'oauth_clients'>) =>
+  query
+    .selectFrom('oauth_sessions')
+    .select('oauth_sessions.client_id')
+    .whereRef('oauth_sessions.client_id', '=', 'oauth_clients.client_id');
+
 const readClient = (reader: Pick<Writer<OAuthTables>, 'selectFrom'>, clientId: string) =>
   reader.selectFrom('oauth_clients').selectAll().where('client_id', '=', clientId).executeTakeFirst();
 
-/** Deletes the registrations above the maximum number; those with sessions stay. */
+/**
+ * Deletes registrations when there are more than the maximum number: the surplus and 1 % of the maximum, so that the next
+ * registrations need no search. Registrations with sessions stay.
+ */
 async function deleteSurplus(writer: Writer<OAuthTables>, limit: number): Promise<void> {
   const { count } = await writer
     .selectFrom('oauth_clients')
     .select((query) => query.fn.countAll().as('count'))
     .executeTakeFirstOrThrow();
-  const surplus = Number(count) - limit;
-  if (surplus <= 0) return;
+  if (Number(count) <= limit) return;
+  const surplus = Number(count) - limit + Math.floor(limit / 100);
   const oldest = await writer
     .selectFrom('oauth_clients')
     .select('client_id')
-    .where('client_id', 'not in', (query) => query.selectFrom('oauth_sessions').select('client_id'))
+    .where((query) => query.not(query.exists(sessionsOfClient(query))))
+    .orderBy((query) => query.case().when('last_used_at', '>', query.ref('created_at')).then(1).else(0).end())
     .orderBy('last_used_at')
     .limit(surplus)
     .execute();

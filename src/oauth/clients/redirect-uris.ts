@@ -3,7 +3,7 @@ import { hasPlainHost } from '../../kernel/pages/index.ts';
 /** Hosts of redirect URIs to the same machine. */
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Whether a host is the host of the client's URI, or below it. */
+/** Whether a host is the given one or below it as a subdomain. */
 export const isBelow = (host: string, base: string): boolean => host === base || host.endsWith(`.${base}`);
 
 /**

@@ -5,8 +5,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { OutboundHttp } from '../../kernel/outbound/index.ts';
-import { isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { RateLimiter } from '../../kernel/rate-limits/index.ts';
+import { isJsonObject, type JsonObject, limitExceeded, MatrixError } from '../../protocol/index.ts';
 import { readIntrospection } from './introspection.ts';
+import { ServiceBackoff } from './service-backoff.ts';
 
 export interface AuthenticationServiceDeps {
   readonly http: Pick<OutboundHttp, 'fetch'>;
@@ -29,8 +31,17 @@ const [tokenAge, metadataAge] = [120_000, 600_000];
 /** Timeout of a request in milliseconds, and maximum bytes of its response. */
 const [timeout, maxBody] = [10_000, 1_048_576];
 
-/** Maximum number of cached refusals. */
-const maxRefused = 800;
+/** Maximum number of cached refusals, and of concurrent introspections. */
+const [maxRefused, maxConcurrent] = [800, 64];
+
+/** Rate limit of introspected tokens of one client address that turn out to be invalid. */
+const refusalLimit = { per_second: 1, burst_count: 50 };
+
+/**
+ * Statuses by which the service refuses one request, for example because of a token that is too long: they say nothing
+ * about other requests.
+ */
+const requestRefused: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
 
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
 
@@ -44,11 +55,18 @@ export class AuthenticationService implements TokenIntrospection {
   /** Digests of invalid tokens, with the time until which they are not introspected again. */
   readonly #refused: Cache<string, number>;
   readonly #reading = new LoadOnce<'metadata', JsonObject>();
+  readonly #refusals: RateLimiter;
+  /** The backoffs are separate, because a service may answer one kind of request and not the other. */
+  readonly #backoff: Readonly<Record<'introspection' | 'metadata', ServiceBackoff>>;
+  #introspections = 0;
   #metadata: { readonly value: JsonObject; readonly until: number } | undefined;
 
   constructor(deps: AuthenticationServiceDeps, options: AuthenticationServiceOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#refusals = new RateLimiter(refusalLimit, deps.clock);
+    const { clock } = deps;
+    this.#backoff = { introspection: new ServiceBackoff(clock), metadata: new ServiceBackoff(clock) };
     this.#refused = deps.caches.create('refused_tokens', {
       size: maxRefused,
       maxBytes: MiB / 8,
@@ -58,15 +76,27 @@ export class AuthenticationService implements TokenIntrospection {
 
   /**
    * Returns the answer of the service about an access token; `undefined` when the token is not valid.
-   * @throws MatrixError 503 when the service does not answer
+   * @param ip address of the client
+   * @throws MatrixError 503 when the service does not answer; M_LIMIT_EXCEEDED when the client has sent too many
+   * invalid tokens, or too many introspections are running
    */
-  async introspect(token: string): Promise<IntrospectedToken | undefined> {
+  async introspect(token: string, ip: string): Promise<IntrospectedToken | undefined> {
     const key = hashOf(token);
     const now = this.#deps.clock.now();
     if ((this.#refused.get(key) ?? 0) > now) return undefined;
-    const found = await this.#ask(token);
-    if (found === undefined) this.#refused.set(key, this.#deps.clock.now() + tokenAge);
-    return found;
+    this.#refusals.check(ip);
+    if (this.#introspections >= maxConcurrent) throw limitExceeded(1_000);
+    this.#introspections += 1;
+    try {
+      const found = await this.#ask(token, ip);
+      if (found === undefined) {
+        this.#refused.set(key, this.#deps.clock.now() + tokenAge);
+        this.#refusals.tryTake(ip);
+      }
+      return found;
+    } finally {
+      this.#introspections -= 1;
+    }
   }
 
   /**
@@ -97,9 +127,9 @@ export class AuthenticationService implements TokenIntrospection {
     return hashOf(secret) === hashOf(this.#options.secret);
   }
 
-  async #ask(token: string): Promise<IntrospectedToken | undefined> {
+  async #ask(token: string, ip: string): Promise<IntrospectedToken | undefined> {
     const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString();
-    const answer = await this.#request('oauth2/introspect', {
+    const answer = await this.#request('introspection', 'oauth2/introspect', {
       method: 'POST',
       body,
       headers: {
@@ -110,30 +140,39 @@ export class AuthenticationService implements TokenIntrospection {
         // API.
         'x-mas-supports-device-id': '1',
       },
+      refused: () => this.#refusals.tryTake(ip),
     });
     const { clock, serverName } = this.#deps;
     return readIntrospection(answer, { now: clock.now(), serverName, maxAge: tokenAge });
   }
 
   async #readMetadata(): Promise<JsonObject> {
-    const metadata = await this.#request('.well-known/openid-configuration', { method: 'GET' });
-    if (typeof metadata['issuer'] !== 'string') throw this.#failed('its metadata has no issuer');
+    const metadata = await this.#request('metadata', '.well-known/openid-configuration', { method: 'GET' });
+    if (typeof metadata['issuer'] !== 'string') throw this.#failed('metadata', 'it has no issuer');
     return metadata;
   }
 
   async #request(
+    kind: 'introspection' | 'metadata',
     path: string,
-    request: { method: 'GET' | 'POST'; body?: string; headers?: Record<string, string> },
+    { refused, ...request }: ServiceRequest,
   ): Promise<JsonObject> {
     const { http } = this.#deps;
+    if (this.#backoff[kind].remaining > 0) throw unavailable();
     const response = await http
       .fetch(new URL(this.#url(path)), { ...request, timeout, maxBody })
       .catch((error: unknown) => {
-        throw this.#failed(error instanceof Error ? error.message : 'no response');
+        throw this.#failed(kind, error instanceof Error ? error.message : 'no response');
       });
-    if (response.status !== 200) throw this.#failed(`status ${response.status}`);
+    if (refused && requestRefused.has(response.status)) {
+      this.#deps.log.warn({ kind, status: response.status }, 'The authentication service refuses a request');
+      refused();
+      throw unavailable();
+    }
+    if (response.status !== 200) throw this.#failed(kind, `status ${response.status}`);
     const parsed = parseJson(response.body.toString());
-    if (!isJsonObject(parsed)) throw this.#failed('the response is not JSON');
+    if (!isJsonObject(parsed)) throw this.#failed(kind, 'the response is not JSON');
+    this.#backoff[kind].succeeded();
     return parsed;
   }
 
@@ -141,12 +180,23 @@ export class AuthenticationService implements TokenIntrospection {
     return `${this.#options.endpoint.replace(/\/+$/, '')}/${path}`;
   }
 
-  /** Logs a failure, without the token. */
-  #failed(reason: string): MatrixError {
-    this.#deps.log.error({ reason }, 'The authentication service does not answer');
-    return new MatrixError(503, 'M_UNKNOWN', 'The authentication service does not answer');
+  /** Logs and counts a failure, without the token. */
+  #failed(kind: 'introspection' | 'metadata', reason: string): MatrixError {
+    this.#deps.log.error({ kind, reason }, 'The authentication service does not answer');
+    this.#backoff[kind].failed();
+    return unavailable();
   }
 }
+
+interface ServiceRequest {
+  readonly method: 'GET' | 'POST';
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+  /** Called when the service refuses this request only, which is then no failure of the service. */
+  readonly refused?: () => void;
+}
+
+const unavailable = () => new MatrixError(503, 'M_UNKNOWN', 'The authentication service does not answer');
 
 function parseJson(text: string): unknown {
   try {

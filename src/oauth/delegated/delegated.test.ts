@@ -1,70 +1,40 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { ScriptedAuthenticationService } from '../../../test/support/other-servers/authentication-service.ts';
+import type { ManualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import {
+  ScriptedAuthenticationService,
+  serviceSecret as secret,
+} from '../../../test/support/other-servers/authentication-service.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
+import { apiScope, DelegatingServer } from '../test/delegating-server.ts';
 
-const secret = 'the-shared-secret';
-const apiScope = 'urn:matrix:client:api:*';
-
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('a server with an authentication service', () => {
+    let hearth: DelegatingServer;
     let service: ScriptedAuthenticationService;
     let server: TestServer;
     let clock: ManualClock;
     let count = 0;
     before(async () => {
-      service = await ScriptedAuthenticationService.start();
-      clock = manualClock();
-      server = await startTestServer({
-        database: open.kind,
-        clock,
-        config: {
-          accounts: {
-            enable_3pid_changes: true,
-            proto_authentication_service: { enabled: true, endpoint: service.endpoint, secret },
-          },
-          server: { public_baseurl: 'https://test/' },
-        },
-      });
+      hearth = await DelegatingServer.start(open.kind);
+      ({ clock, server, service } = hearth);
     });
     afterEach(() => {
       service.status = 200;
-      service.asked.length = 0;
+      service.introspections.length = 0;
     });
-    after(async () => {
-      await server.stop();
-      await service.stop();
-    });
+    after(() => hearth.stop());
 
-    const provision = (method: string, path: string, body?: object, token = secret) =>
-      server.api(method, `/_synapse/mas/${path}`, { token, ...(body && { body }) });
-    const whoami = async (token: string) => {
-      const { status, body } = await server.api('GET', '/_matrix/client/v3/account/whoami', { token });
-      return status === 200 ? [body['user_id'], body['device_id']] : [status, body['errcode']];
-    };
-    /** Makes a user with a device and a token, as the service does. */
-    async function newUser(scope = ''): Promise<{ localpart: string; token: string; userId: string }> {
-      const localpart = `user${count++}`;
-      const token = `mat_${localpart}`;
-      assert.equal((await provision('POST', 'provision_user', { localpart })).status, 201);
-      await provision('POST', 'upsert_device', { localpart, device_id: 'PHONE', display_name: 'Phone' });
-      const device = 'urn:matrix:client:device:PHONE';
-      service.tokens.set(token, {
-        active: true,
-        scope: `openid ${apiScope} ${device} ${scope}`,
-        username: localpart,
-        expires_in: 300,
-      });
-      return { localpart, token, userId: `@${localpart}:test` };
-    }
+    const provision: DelegatingServer['provision'] = (...request) => hearth.provision(...request);
+    const whoami = (token: string) => hearth.whoami(token);
+    const newUser = (scope?: string) => hearth.newUser(scope);
 
-    it('accepts the access tokens of the service [option: proto_authentication_service.enabled] [option: proto_authentication_service.endpoint] [option: proto_authentication_service.secret]', async () => {
+    it('accepts the access tokens of the authentication service [option: proto_authentication_service.enabled] [option: proto_authentication_service.endpoint] [option: proto_authentication_service.secret]', async () => {
       const { token, userId } = await newUser();
       assert.deepEqual(await whoami(token), [userId, 'PHONE']);
-      const { authorization, supportsDeviceId } = service.asked[0]!;
+      const { authorization, supportsDeviceId } = service.introspections[0]!;
       assert.deepEqual([authorization, supportsDeviceId], [`Bearer ${secret}`, '1']);
       assert.deepEqual(await whoami('unknown'), [401, 'M_UNKNOWN_TOKEN']);
     });
@@ -73,21 +43,21 @@ forServerDatabases(import.meta.url, (open) => {
       const { token, userId } = await newUser();
       await Promise.all([1, 2, 3].map(() => whoami(token)));
       await whoami(token);
-      assert.equal(service.asked.length, 1);
+      assert.equal(service.introspections.length, 1);
       service.tokens.set(token, { active: false });
       await clock.advance(119_000);
       assert.deepEqual(await whoami(token), [userId, 'PHONE']);
       await clock.advance(1_000);
       assert.deepEqual(await whoami(token), [401, 'M_UNKNOWN_TOKEN']);
       await whoami(token);
-      assert.equal(service.asked.length, 2, 'refusals are cached too');
+      assert.equal(service.introspections.length, 2, 'refusals are cached too');
 
       const short = await newUser();
       service.tokens.set(short.token, { ...service.tokens.get(short.token), expires_in: 10 });
       await whoami(short.token);
       await clock.advance(10_000);
       await whoami(short.token);
-      assert.equal(service.asked.length, 4);
+      assert.equal(service.introspections.length, 4);
     });
 
     it('refuses a token at once when its device is deleted, or its user is deactivated or locked', async () => {
@@ -105,7 +75,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await whoami(other.token), [401, 'M_UNKNOWN_TOKEN']);
     });
 
-    it('refuses tokens when the answer of the service has no API scope, no user or several devices', async () => {
+    it('refuses tokens when the answer of the authentication service has no API scope, no user or several devices', async () => {
       const { localpart } = await newUser();
       const answer = async (more: Record<string, unknown>) => {
         const token = `mat_${count++}`;
@@ -113,7 +83,7 @@ forServerDatabases(import.meta.url, (open) => {
         return whoami(token);
       };
       assert.deepEqual(await answer({ scope: 'openid' }), [401, 'M_UNKNOWN_TOKEN']);
-      assert.deepEqual(await answer({ username: 'nobody' }), [401, 'M_UNKNOWN_TOKEN']);
+      assert.deepEqual(await answer({ username: 'nobody' }), [500, 'M_UNKNOWN'], 'not a reason to log out');
       assert.deepEqual(await answer({ username: undefined }), [500, 'M_UNKNOWN']);
       const two = `${apiScope} urn:matrix:client:device:A urn:matrix:client:device:B`;
       assert.deepEqual(await answer({ scope: two }), [500, 'M_UNKNOWN']);
@@ -123,12 +93,71 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await answer({ device_id: 'PHONE' }), [`@${localpart}:test`, 'PHONE']);
     });
 
+    it('still introspects tokens of other users after tokens that the authentication service refuses with 400', async () => {
+      service.status = 400;
+      for (let i = 0; i < 6; i++) assert.deepEqual(await whoami(`strange${i}`), [503, 'M_UNKNOWN']);
+      service.status = 200;
+      const { token, userId } = await newUser();
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+    });
+
     it('answers 503 while the authentication service fails, and does not cache the failure', async () => {
       const { token, userId } = await newUser();
       service.status = 500;
       assert.deepEqual(await whoami(token), [503, 'M_UNKNOWN']);
       service.status = 200;
       assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+      service.status = 500;
+      await clock.advance(119_000);
+      assert.deepEqual(await whoami(token), [userId, 'PHONE'], 'from the cache');
+      await clock.advance(1_000);
+      assert.deepEqual(await whoami(token), [503, 'M_UNKNOWN'], 'and never 401, by which clients log out');
+      service.status = 200;
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+    });
+
+    it('logs neither tokens nor the secret of the authentication service, also when an introspection fails', async () => {
+      const { token } = await newUser();
+      hearth.lines.length = 0;
+      for (const status of [200, 400, 500]) {
+        service.status = status;
+        await whoami(`${token}${status}`);
+      }
+      service.status = 200;
+      await whoami(token);
+      const all = hearth.lines.join('');
+      assert.match(all, /The authentication service does not answer/);
+      assert.ok(!all.includes(token) && !all.includes(secret));
+    });
+
+    it('pauses requests to an authentication service that has failed three times, for up to 30 seconds', async () => {
+      const { token, userId } = await newUser();
+      service.status = 500;
+      for (let i = 0; i < 6; i++) assert.deepEqual(await whoami(`${token}${i}`), [503, 'M_UNKNOWN']);
+      assert.equal(service.introspections.length, 3);
+      await clock.advance(1_000);
+      for (let i = 0; i < 2; i++) assert.deepEqual(await whoami(token), [503, 'M_UNKNOWN']);
+      assert.equal(service.introspections.length, 4);
+      await clock.advance(1_000);
+      assert.deepEqual(await whoami(token), [503, 'M_UNKNOWN']);
+      assert.equal(service.introspections.length, 4, 'the second pause is longer');
+      service.status = 200;
+      await clock.advance(1_000);
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+    });
+
+    it('limits the introspections of invalid tokens of a client, and not the use of its cached valid tokens', async () => {
+      const { token, userId } = await newUser();
+      await whoami(token);
+      await clock.advance(60_000);
+      service.introspections.length = 0;
+      const answers = [];
+      for (let i = 0; i < 60; i++) answers.push((await whoami(`guess${count++}`))[1]);
+      assert.equal(service.introspections.length, 50);
+      assert.deepEqual([answers[49], answers[50]], ['M_UNKNOWN_TOKEN', 'M_LIMIT_EXCEEDED']);
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+      await clock.advance(60_000);
+      assert.deepEqual(await whoami('guess'), [401, 'M_UNKNOWN_TOKEN']);
     });
 
     it('grants the rights of an administrator to tokens with the scope of administrators', async () => {
@@ -173,6 +202,12 @@ forServerDatabases(import.meta.url, (open) => {
         ['POST', '/_matrix/client/v3/delete_devices'],
         ['GET', '/_synapse/client/register'],
         ['GET', '/_synapse/client/oauth2/authorize'],
+        ['GET', '/_synapse/client/oidc/callback'],
+        ['POST', '/_synapse/client/oidc/backchannel_logout'],
+        ['GET', '/_synapse/client/saml2/metadata.xml'],
+        ['POST', '/_synapse/client/saml2/authn_response'],
+        ['GET', '/_synapse/client/sso/confirm/saml'],
+        ['GET', '/_matrix/client/r0/login/cas/ticket'],
         ['GET', '/_synapse/admin/v1/register'],
         ['GET', '/_synapse/admin/v1/registration_tokens'],
         ['POST', '/_synapse/admin/v1/reset_password/@user:test'],
@@ -188,7 +223,35 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('lets clients replace cross-signing keys once after the service has allowed it', async () => {
+    it('lets application services register users without a session, and use them and their devices, without asking the authentication service', async () => {
+      const v3 = '/_matrix/client/v3';
+      const register = (more: object, token = hearth.bridge.token) => {
+        const body = { type: 'm.login.application_service', username: 'irc_anna', ...more };
+        return server.api('POST', `${v3}/register`, { token, body });
+      };
+      const refused = await register({});
+      assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
+      const stranger = await register({ inhibit_login: true }, (await newUser()).token);
+      assert.deepEqual([stranger.status, stranger.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      service.introspections.length = 0;
+      const registered = await register({ inhibit_login: true });
+      assert.deepEqual(registered.body, { user_id: '@irc_anna:test', home_server: 'test' });
+      const asAnna = { token: hearth.bridge.token, query: { user_id: '@irc_anna:test' } };
+      const made = await server.api('PUT', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
+      assert.equal(made.status, 201, made.raw);
+      for (let i = 0; i < 2; i++) {
+        const body = new ClientIdentity('@irc_anna:test').keys();
+        const keys = await server.api('POST', `${v3}/keys/device_signing/upload`, { ...asAnna, body });
+        assert.equal(keys.status, 200, keys.raw);
+      }
+      const gone = await server.api('DELETE', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
+      assert.equal(gone.status, 200, gone.raw);
+      assert.equal(service.introspections.length, 0);
+      const taken = await provision('GET', 'is_localpart_available?localpart=irc_ben');
+      assert.deepEqual([taken.status, taken.body['errcode']], [400, 'M_EXCLUSIVE']);
+    });
+
+    it('lets clients replace cross-signing keys once after the authentication service has allowed it', async () => {
       const { token, userId, localpart } = await newUser();
       const upload = () => {
         const body = new ClientIdentity(userId).keys();
@@ -208,7 +271,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     describe('the endpoints for an authentication service', () => {
-      it('refuses requests of the service without the shared secret with 403 M_FORBIDDEN', async () => {
+      it('refuses requests of the authentication service without the shared secret with 403 M_FORBIDDEN', async () => {
         const { token, localpart } = await newUser('urn:synapse:admin:*');
         for (const wrong of [token, '', 'the-shared-secre']) {
           const answer = await provision('GET', `query_user?localpart=${localpart}`, undefined, wrong);
@@ -217,7 +280,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual(await whoami(secret), [401, 'M_UNKNOWN_TOKEN']);
       });
 
-      it('creates, changes and describes users for the service', async () => {
+      it('creates, changes and describes users for the authentication service', async () => {
         const localpart = 'provisioned';
         const free = () => provision('GET', `is_localpart_available?localpart=${localpart}`);
         assert.equal((await free()).status, 200);
@@ -259,7 +322,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
       });
 
-      it('replaces the mail addresses of a user for the service', async () => {
+      it('replaces the mail addresses of a user for the authentication service', async () => {
         const { localpart, token } = await newUser();
         const addresses = async () => {
           const { body } = await server.api('GET', '/_matrix/client/v3/account/3pid', { token });
@@ -276,7 +339,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual(await addresses(), []);
       });
 
-      it('creates, renames, deletes and synchronizes devices for the service', async () => {
+      it('creates, renames, deletes and synchronizes devices for the authentication service', async () => {
         const { localpart, token } = await newUser();
         const devices = async () => {
           const { body } = await server.api('GET', '/_matrix/client/v3/devices', { token });
@@ -321,7 +384,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(body['issuer'], 'https://auth.example/');
       await server.api('GET', '/_matrix/client/v3/account/whoami', { token: 'unknown' });
       assert.deepEqual(
-        service.asked.map(({ httpVersion }) => httpVersion),
+        service.introspections.map(({ httpVersion }) => httpVersion),
         ['2.0'],
       );
       await server.stop();

@@ -5,7 +5,7 @@ import { apiScopes, deviceIdsIn } from '../scopes.ts';
 /** The scope of server administrators, as the Matrix Authentication Service spells it. */
 const adminScope = 'urn:synapse:admin:*';
 
-/** Characters of the name of a user: those of historical user ids (specification, "User identifiers"). */
+/** The localparts of user ids, historical ones included (specification, "User identifiers"). */
 const localpart = /^[\x21-\x39\x3b-\x7e]{1,255}$/;
 
 /**

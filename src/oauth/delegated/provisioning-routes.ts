@@ -28,7 +28,10 @@ export function provisioningRoutes(deps: ProvisioningDeps): Route[] {
   return [...userRoutes(deps), ...profileRoutes(deps), ...deviceRoutes(deps)];
 }
 
-/** @throws MatrixError M_FORBIDDEN */
+/**
+ * Requires that a request presents the shared secret.
+ * @throws MatrixError M_FORBIDDEN
+ */
 function requireService({ service }: ProvisioningDeps, { headers }: Pick<RouteRequest, 'headers'>): void {
   const secret = /^Bearer (.+)$/.exec(String(headers['authorization']))?.[1];
   if (secret === undefined || !service.isOwnSecret(secret)) {
@@ -55,7 +58,10 @@ function change<S extends Record<string, TSchema>>(
 
 const userIdOf = ({ slice }: ProvisioningDeps, localpart: string) => `@${localpart}:${slice.serverName}`;
 
-/** @throws MatrixError M_NOT_FOUND */
+/**
+ * Returns the user with a localpart.
+ * @throws MatrixError M_NOT_FOUND
+ */
 async function userOf(deps: ProvisioningDeps, localpart: string): Promise<User> {
   const user = localpart.includes('\0')
     ? undefined
@@ -99,7 +105,7 @@ function userRoutes(deps: ProvisioningDeps): Route[] {
     ),
     provisionRoute(deps),
     change(deps, 'delete_user', { erase: Type.Boolean() }, async ({ userId }, { erase }) => {
-      await accounts.deactivate(userId, erase);
+      await accounts.deactivate(userId, { erase, byAdmin: true });
       return {};
     }),
     change(deps, 'reactivate_user', {}, async ({ userId }) => {

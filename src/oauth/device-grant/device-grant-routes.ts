@@ -5,10 +5,10 @@ import type { Pages } from '../../kernel/pages/index.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/browser-sessions.ts';
 import { requireFormToken } from '../browser/own-pages.ts';
 import { askToSignIn } from '../browser/sign-in-routes.ts';
-import type { Clients } from '../clients/clients.ts';
+import { type Clients, requireGrantType } from '../clients/clients.ts';
 import { clientPaths, type Endpoints, pagePaths } from '../endpoints.ts';
 import { deviceCodeGrant } from '../metadata.ts';
-import { answerClient, notCached, OAuthError } from '../oauth-error.ts';
+import { answerClient, notCached } from '../oauth-error.ts';
 import { grantScope } from '../scopes.ts';
 import { codeLifetime, type DeviceGrants, pollInterval } from './device-grants.ts';
 
@@ -44,13 +44,11 @@ export function deviceAuthorizationRoute({
     },
     ({ body, ip }) =>
       answerClient(async () => {
-        const { clientId, metadata } = await clients.get(body.client_id);
-        if (!metadata.grant_types.includes(deviceCodeGrant)) {
-          throw new OAuthError('invalid_client', 'The client has not registered this grant type');
-        }
+        const client = await clients.get(body.client_id);
+        requireGrantType(client, deviceCodeGrant);
         const scope = grantScope(body.scope);
         beginLimiter.take(ip);
-        const { deviceCode, userCode } = await grants.begin(clientId, scope);
+        const { deviceCode, userCode } = await grants.begin(client.clientId, scope);
         const uri = endpoints.url(pagePaths.link);
         return new Reply(
           200,

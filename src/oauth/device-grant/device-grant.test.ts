@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { elementX, fieldsOf, locationOf, OAuthClient, postJson, TestBrowser } from '../test/oauth-client.ts';
 
 const grantType = 'urn:ietf:params:oauth:grant-type:device_code';
 const link = '/_synapse/client/oauth2/link';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('the device authorization grant', () => {
     let server: TestServer;
     let clock: ManualClock;
@@ -57,7 +57,79 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await poll(code)).json['error'], 'invalid_grant');
     });
 
-    it('answers polls with access_denied, expired_token and slow_down', async () => {
+    it('logs Element X in by a QR code, with the requests that its two devices send', async () => {
+      const old = await server.register('bob');
+      const send = async (
+        method: string,
+        url: string,
+        headers: Record<string, string> = {},
+        body?: string,
+      ) => {
+        const path = new URL(url, 'https://test/').pathname;
+        const response = await fetch(server.baseUrl + path, {
+          method,
+          headers: { ...(body !== undefined && { 'content-type': 'text/plain' }), ...headers },
+          ...(body !== undefined && { body }),
+        });
+        const names = ['etag', 'expires', 'last-modified'];
+        assert.ok(
+          names.every((name) => response.headers.get(name)),
+          `${method} ${response.status}`,
+        );
+        const etag = response.headers.get('etag')!;
+        const type = response.headers.get('content-type');
+        return { status: response.status, etag, type, text: await response.text() };
+      };
+      const create = '/_matrix/client/unstable/org.matrix.msc4108/rendezvous';
+      const created = await send('POST', create, {}, '');
+      assert.equal(created.status, 201);
+      const { url } = JSON.parse(created.text) as { url: string };
+      const scanned = await send('GET', url);
+      assert.deepEqual([scanned.status, scanned.text, scanned.etag], [200, '', created.etag]);
+      const unchanged = await send('GET', url, { 'if-none-match': created.etag });
+      assert.deepEqual([unchanged.status, unchanged.etag], [304, created.etag]);
+      const sent = await send('PUT', url, { 'if-match': scanned.etag }, 'MATRIX_QR_CODE_LOGIN_INITIATE');
+      assert.equal(sent.status, 202);
+      const received = await send('GET', url, { 'if-none-match': created.etag });
+      assert.deepEqual(
+        [received.status, received.type, received.text, received.etag],
+        [200, 'text/plain', 'MATRIX_QR_CODE_LOGIN_INITIATE', sent.etag],
+      );
+
+      const { redirect_uris: _, response_types: __, ...metadata } = elementX;
+      const grant_types = ['refresh_token', grantType];
+      const path = '/_synapse/client/oauth2/registration';
+      const { json: registered } = await postJson(server, path, { ...metadata, grant_types });
+      const client_id = String(registered['client_id']);
+      const prefix = 'urn:matrix:org.matrix.msc2967.client';
+      const scope = `${prefix}:api:* ${prefix}:device:NEWPHONE`;
+      const newDevice = new TestBrowser(server);
+      const begun = await newDevice.post(client.metadata['device_authorization_endpoint']!, {
+        client_id,
+        scope,
+      });
+      const { device_code, verification_uri_complete: shown } = begun.json as Record<string, string>;
+      const exists = async () =>
+        (await server.api('GET', '/_matrix/client/v3/devices/NEWPHONE', { token: old.token })).status;
+      assert.equal(await exists(), 404);
+      const browser = new TestBrowser(server);
+      const asked = await browser.open(shown!);
+      const page = await browser.open(locationOf(await browser.signIn(asked, 'bob')));
+      await browser.post(link, { ...fieldsOf(page.text), decision: 'allow' });
+      const fields = { grant_type: grantType, device_code: device_code!, client_id };
+      const { json: tokens } = await newDevice.post(client.metadata['token_endpoint']!, fields);
+      assert.equal(tokens['scope'], scope);
+      assert.deepEqual(await client.whoami(tokens['access_token']), ['@bob:test', 'NEWPHONE']);
+      assert.equal(await exists(), 200);
+      const refresh = {
+        grant_type: 'refresh_token',
+        refresh_token: String(tokens['refresh_token']),
+        client_id,
+      };
+      assert.equal((await newDevice.post(client.metadata['token_endpoint']!, refresh)).status, 200);
+    });
+
+    it('answers polls for a device login with access_denied, expired_token and slow_down', async () => {
       const denied = await begin('DENIED');
       const { browser, page } = await signIn(denied['verification_uri_complete']!);
       await browser.post(link, { ...fieldsOf(page.text), decision: 'deny' });
@@ -73,7 +145,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await poll(slow['device_code'])).json['error'], 'expired_token', 'after another login');
     });
 
-    it('issues tokens only to the client that began the login', async () => {
+    it('issues tokens only to the client that began the device login', async () => {
       const begun = await begin('OWN');
       const { browser, page } = await signIn(begun['verification_uri_complete']!);
       await browser.post(link, { ...fieldsOf(page.text), decision: 'allow' });
@@ -81,10 +153,10 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await poll(begun['device_code'], other)).json['error'], 'invalid_grant');
       const without = { ...elementX, grant_types: ['authorization_code', 'refresh_token'] };
       const refused = await (await OAuthClient.register(server, without)).beginOnDevice('D');
-      assert.equal(refused.json['error'], 'invalid_client');
+      assert.equal(refused.json['error'], 'unauthorized_client');
     });
 
-    it('limits the codes that a user can enter, so that codes cannot be guessed', async () => {
+    it('limits the rate at which a user enters device codes, so that codes cannot be guessed', async () => {
       const { browser } = await signIn(link);
       await clock.advance(600_000);
       for (let attempt = 0; attempt < 12; attempt++) {
@@ -114,7 +186,7 @@ forServerDatabases(import.meta.url, (open) => {
         ...(body !== undefined && { body }),
       });
 
-    it('carries text between two devices, as MSC4108 defines it', async () => {
+    it('carries text between two devices in a rendezvous session of MSC4108', async () => {
       const features = (await server.api('GET', '/_matrix/client/versions')).body['unstable_features'];
       assert.equal((features as Record<string, boolean>)['org.matrix.msc4108'], true);
       const create = '/_matrix/client/unstable/org.matrix.msc4108/rendezvous';
@@ -150,7 +222,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(preflight.headers.get('access-control-allow-headers')!, /If-Match, If-None-Match/);
     });
 
-    it('carries JSON between two devices, as MSC4388 defines it', async () => {
+    it('carries JSON between two devices in a rendezvous session of MSC4388', async () => {
       const create = '/_matrix/client/unstable/io.element.msc4388/rendezvous';
       assert.deepEqual((await server.api('GET', create)).body, { create_available: true });
       const created = (await postJson(server, create, { data: 'first' })).json;

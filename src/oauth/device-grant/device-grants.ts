@@ -17,7 +17,7 @@ export interface DeviceGrantsDeps {
 /** The codes that a client without a browser receives. Source: RFC 8628, section 3.2. */
 export interface DeviceCodes {
   readonly deviceCode: string;
-  /** With a hyphen in its middle. */
+  /** The code for the user, with a hyphen in its middle. */
   readonly userCode: string;
 }
 
@@ -47,7 +47,7 @@ const [userAlphabet, userCodeLength] = ['BCDFGHJKLMNPQRSTVWXZ', 8];
 /** Characters of a device code after its prefix: about 238 bits of entropy. */
 const deviceCodeLength = 40;
 
-/** Maximum number of stored logins; the ones that expire first are deleted. */
+/** Maximum number of stored logins. Above it, the logins that expire first are deleted. */
 const maxGrants = 10_000;
 
 const hashOf = (code: string) => hash('sha256', code, 'base64url');

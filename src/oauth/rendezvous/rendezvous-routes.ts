@@ -129,13 +129,19 @@ function msc4388Routes({ msc4388, limiter, clock }: RendezvousDeps): Route[] {
 
 const unknownSession = () => notFound('Unknown or expired rendezvous session');
 
-/** @throws MatrixError M_NOT_FOUND */
+/**
+ * Returns the data of an existing session.
+ * @throws MatrixError M_NOT_FOUND
+ */
 function existing(session: RendezvousData | undefined): RendezvousData {
   if (session === undefined) throw unknownSession();
   return session;
 }
 
-/** @throws MatrixError M_INVALID_PARAM for anything but `text/plain`, M_TOO_LARGE */
+/**
+ * Reads the text of a request.
+ * @throws MatrixError M_INVALID_PARAM for another type than `text/plain`, M_TOO_LARGE
+ */
 async function textOf({ headers, stream }: Pick<RouteRequest, 'headers' | 'stream'>): Promise<string> {
   if (!/^text\/plain\s*(;|$)/i.test(String(headers['content-type'])))
     throw invalidParam('Content-Type must be text/plain');
@@ -149,14 +155,17 @@ async function textOf({ headers, stream }: Pick<RouteRequest, 'headers' | 'strea
   return Buffer.concat(chunks).toString();
 }
 
-/** @throws MatrixError M_TOO_LARGE */
+/**
+ * Requires that data fit into a session.
+ * @throws MatrixError M_TOO_LARGE
+ */
 function checkBytes(data: string): void {
   if (Buffer.byteLength(data) > maxDataBytes) throw tooLarge('The data is too large');
 }
 
 /**
- * Rejects requests by which a browser shows the response to a user, whom an attacker could ask to read it
- * out.
+ * Rejects requests by which a browser shows the response to its user: an attacker could ask the user to read
+ * it out.
  * Source: MSC4388, "Security considerations".
  * @throws MatrixError M_FORBIDDEN
  */

@@ -10,8 +10,8 @@ export interface WebAnswer {
   readonly json: Record<string, unknown>;
 }
 
-/** The public URL of the server under test, which tests replace by its address. */
-const publicUrl = 'https://test/';
+/** Returns the path of a public URL of the server under test, which its address replaces; a path stays as it is. */
+const pathOf = (url: string) => url.replace(/^https:\/\/(test|sso\.example)(?=\/)/, '');
 
 /** A browser without scripts: it stores cookies, fills in forms and shows redirects. */
 export class TestBrowser {
@@ -49,7 +49,7 @@ export class TestBrowser {
   }
 
   async #ask(url: string, init: RequestInit & { headers: Record<string, string> }): Promise<WebAnswer> {
-    const path = url.startsWith(publicUrl) ? `/${url.slice(publicUrl.length)}` : url;
+    const path = pathOf(url);
     assert.ok(path.startsWith('/'), `${url} is not on this server`);
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await fetch(this.#server.baseUrl + path, {
@@ -201,6 +201,8 @@ export class OAuthClient {
   revoke(token: unknown): Promise<WebAnswer> {
     return new TestBrowser(this.#server).post(this.metadata['revocation_endpoint']!, {
       token: String(token),
+      token_type_hint: 'access_token',
+      client_id: this.clientId,
     });
   }
 
@@ -241,8 +243,7 @@ export function answerIn(location: string, redirectUri: string): URLSearchParams
 
 /** Sends JSON to an endpoint. @param url public URL, or path */
 export async function postJson(server: TestServer, url: string, body: unknown): Promise<WebAnswer> {
-  const path = url.startsWith(publicUrl) ? `/${url.slice(publicUrl.length)}` : url;
-  const response = await fetch(server.baseUrl + path, {
+  const response = await fetch(server.baseUrl + pathOf(url), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import type { Login, OpenedSession, Sessions } from '../../accounts/index.ts';
+import type { AuthenticatedLogin, Login, OpenedSession, Sessions } from '../../accounts/index.ts';
 import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { ProviderSession, ProviderSessions } from '../../sso/index.ts';
-import type { Client, Clients } from '../clients/clients.ts';
+import { type Client, type Clients, requireGrantType } from '../clients/clients.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { OAuthTables } from '../tables.ts';
 
@@ -14,9 +14,9 @@ export interface OAuthSessionsDeps {
   readonly clock: Clock;
   readonly devices: Pick<Devices, 'remove'>;
   readonly sessions: Pick<Sessions, 'refresh' | 'ownerOf' | 'close'>;
-  readonly login: Pick<Login, 'open'>;
+  readonly login: Pick<Login, 'check' | 'open'>;
   readonly clients: Pick<Clients, 'markUsedIn'>;
-  /** Absent without identity providers. */
+  /** Absent where no identity provider is configured. */
   readonly providerSessions: Pick<ProviderSessions, 'recordIn'> | undefined;
 }
 
@@ -40,6 +40,9 @@ const maxExchanged = 20;
 /** Maximum characters of a token; longer ones are refused without hashing. */
 const maxTokenLength = 255;
 
+/** The login type of these sessions for modules. */
+const loginType = 'm.login.oauth';
+
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
 
 const invalidToken = () => new OAuthError('invalid_grant', 'The refresh token is invalid, used or expired');
@@ -56,31 +59,32 @@ export class OAuthSessions {
   }
 
   /**
-   * Opens a session for a client.
+   * Opens a session for a client; without a refresh token for a client that has not registered the grant
+   * type.
+   * @param ip address of the client
    * @param redeem marks the grant as used in the same transaction, and throws when it was used before
+   * @throws OAuthError access_denied where modules or the limit of monthly active users refuse the login
    */
   async open(
     client: Client,
     { userId, deviceId, scope, providerSession }: GrantedSession,
+    ip: string,
     redeem: (writer: AnyWriter) => Promise<void>,
   ): Promise<GrantedTokens> {
     const row = { user_id: userId, device_id: deviceId, client_id: client.clientId, scope };
     const displayName = client.metadata.client_name ?? new URL(client.metadata.client_uri).host.slice(0, 100);
+    await this.#check({ userId, type: loginType, deviceId, deviceName: displayName, ip });
     const session = await this.#deps.login.open(
-      userId,
-      { deviceId, displayName, refreshable: true },
+      { userId, type: loginType },
+      { deviceId, displayName, refreshable: client.metadata.grant_types.includes('refresh_token') },
       async (writer) => {
         await redeem(writer);
         await this.#deps.clients.markUsedIn(writer, client);
+      },
+      async (writer) => {
+        await writerFor<OAuthTables>(writer).insertInto('oauth_sessions').values(row).execute();
         if (providerSession !== undefined)
           await this.#deps.providerSessions?.recordIn(writer, { userId, deviceId }, providerSession);
-        await writerFor<OAuthTables>(writer)
-          .insertInto('oauth_sessions')
-          .values(row)
-          .onConflict((conflict) =>
-            conflict.columns(['user_id', 'device_id']).doUpdateSet({ client_id: client.clientId, scope }),
-          )
-          .execute();
       },
     );
     return { ...session, scope };
@@ -88,9 +92,10 @@ export class OAuthSessions {
 
   /**
    * Exchanges a refresh token. When a token is sent again after its successor was used, the client or a thief
-   * has an outdated copy, so the session ends.
+   * has an outdated copy, so the session ends. A client that has not registered the grant type may refresh sessions that
+   * have a refresh token nevertheless: earlier versions gave one to every client.
    * @param ip address of the client
-   * @throws OAuthError invalid_grant; MatrixError M_LIMIT_EXCEEDED
+   * @throws OAuthError invalid_grant, unauthorized_client; MatrixError M_LIMIT_EXCEEDED
    */
   async refresh(client: Client, token: string, ip: string): Promise<GrantedTokens> {
     if (token.length > maxTokenLength) throw invalidToken();
@@ -111,6 +116,7 @@ export class OAuthSessions {
     } catch (error) {
       if (!(error instanceof MatrixError) || error.errcode === 'M_LIMIT_EXCEEDED') throw error;
       await this.#endStolen(token);
+      requireGrantType(client, 'refresh_token');
       throw invalidToken();
     }
   }
@@ -137,6 +143,14 @@ export class OAuthSessions {
       .where('user_id', '=', userId)
       .execute();
     return new Map(rows.map((row) => [row.device_id, row.client_id]));
+  }
+
+  async #check(login: AuthenticatedLogin): Promise<void> {
+    try {
+      await this.#deps.login.check(login);
+    } catch (error) {
+      throw error instanceof MatrixError ? new OAuthError('access_denied', error.message) : error;
+    }
   }
 
   #find(

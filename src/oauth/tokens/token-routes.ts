@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Accounts } from '../../accounts/index.ts';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { AuthorizationCodes } from '../authorization/authorization-codes.ts';
-import type { Clients } from '../clients/clients.ts';
+import { type Client, type Clients, requireGrantType } from '../clients/clients.ts';
 import type { DeviceGrants } from '../device-grant/device-grants.ts';
 import { clientPaths } from '../endpoints.ts';
 import { deviceCodeGrant } from '../metadata.ts';
@@ -55,31 +55,38 @@ export function tokenRoutes(deps: TokenRoutesDeps): Route[] {
   ];
 }
 
+/** The grant types, with the parameter that each of them requires. */
+const requiredParameter: Readonly<Record<string, keyof TokenParameters>> = {
+  authorization_code: 'code',
+  refresh_token: 'refresh_token',
+  [deviceCodeGrant]: 'device_code',
+};
+
+/**
+ * Exchanges a code or refresh token for tokens.
+ * @throws OAuthError
+ */
 async function exchange(deps: TokenRoutesDeps, body: TokenParameters, ip: string): Promise<GrantedTokens> {
-  const { clients, codes, deviceGrants, sessions } = deps;
+  const { clients, sessions } = deps;
   const client = await clients.get(body.client_id);
-  switch (body.grant_type) {
-    case 'authorization_code': {
-      const { code, redirect_uri: redirectUri, code_verifier: codeVerifier } = body;
-      const { redeem, ...granted } = await codes.check({
-        code,
-        clientId: client.clientId,
-        redirectUri,
-        codeVerifier,
-      });
-      await requireActive(deps, granted.userId);
-      return sessions.open(client, granted, redeem);
-    }
-    case 'refresh_token':
-      return sessions.refresh(client, body.refresh_token, ip);
-    case deviceCodeGrant: {
-      const { redeem, ...granted } = await deviceGrants.check(body.device_code, client.clientId);
-      await requireActive(deps, granted.userId);
-      return sessions.open(client, granted, redeem);
-    }
-    default:
-      throw new OAuthError('unsupported_grant_type', 'This server does not support the grant_type');
+  const { grant_type: type } = body;
+  const required = Object.hasOwn(requiredParameter, type) ? requiredParameter[type] : undefined;
+  if (required === undefined) {
+    throw new OAuthError('unsupported_grant_type', 'This server does not support the grant_type');
   }
+  if (type !== 'refresh_token') requireGrantType(client, type);
+  if (body[required] === '') throw new OAuthError('invalid_request', `${required} is missing`);
+  if (type === 'refresh_token') return sessions.refresh(client, body.refresh_token, ip);
+  const { redeem, ...granted } = await checkCode(deps, client, body);
+  await requireActive(deps, granted.userId);
+  return sessions.open(client, granted, ip, redeem);
+}
+
+/** Returns the login for which a code was issued. @throws OAuthError */
+function checkCode({ codes, deviceGrants }: TokenRoutesDeps, { clientId }: Client, body: TokenParameters) {
+  if (body.grant_type === deviceCodeGrant) return deviceGrants.check(body.device_code, clientId);
+  const { code, redirect_uri: redirectUri, code_verifier: codeVerifier } = body;
+  return codes.check({ code, clientId, redirectUri, codeVerifier });
 }
 
 /** Refuses grants of accounts that were locked or deactivated in the meantime. @throws OAuthError invalid_grant */

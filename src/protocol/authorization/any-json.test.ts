@@ -11,7 +11,9 @@ import { createId, type EventFields, testEvent } from './test/test-events.ts';
 
 const users = ['@ann:a.example', '@bob:b.example', 'nobody', ''];
 
-/** Values that the rules look at, so that the first check does not stop every event. */
+/**
+ * Values that the rules read. With arbitrary values alone, the first check would reject nearly every event.
+ */
 const likely = fc.oneof(
   fc.constantFrom('join', 'leave', 'invite', 'ban', 'knock', 'public', 'restricted', 'knock_restricted'),
   fc.constantFrom(...users),
@@ -50,7 +52,7 @@ const anyEvent: fc.Arbitrary<EventFields> = fc.record({
 
 const anyVersion = fc.constantFrom(...roomVersions.values());
 
-test('authorize decides on any event in any state, and asks only for auth events and the create event', () => {
+test('authorize returns a verdict for any event in any state, and looks up only auth events and the create event', () => {
   let allowed = 0;
   fc.assert(
     fc.property(anyVersion, anyEvent, fc.array(anyEvent), fc.boolean(), (version, fields, others, usual) => {
@@ -82,7 +84,7 @@ test('authorize decides on any event in any state, and asks only for auth events
   assert(allowed > 500, `only ${allowed} were allowed`);
 });
 
-test('checkAuthEvents decides on any list of auth events', () => {
+test('checkAuthEvents returns a verdict for any list of auth events', () => {
   fc.assert(
     fc.property(anyVersion, anyEvent, fc.array(anyEvent), (version, fields, others) => {
       const events = new Map(

@@ -205,7 +205,7 @@ describe('authorize, rule 8: the required power level', () => {
     },
     {
       rule: '8',
-      description: 'state by the creator without power levels event',
+      description: 'state by the creator in a room without a power levels event',
       versions: all,
       allowed: true,
       event: topic(creator),
@@ -213,7 +213,7 @@ describe('authorize, rule 8: the required power level', () => {
     },
     {
       rule: '8',
-      description: 'state by a moderator without power levels event',
+      description: 'state by a moderator in a room without a power levels event',
       versions: all,
       allowed: false,
       event: topic(moderator),
@@ -246,7 +246,7 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description:
-        'state by content.creator, who did not create the room, without power levels event up to v10',
+        'state by content.creator, who did not create the room, without a power levels event up to v10',
       versions: versions(1, 10),
       allowed: true,
       event: topic(member),
@@ -256,7 +256,7 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description:
-        'state by content.creator, who did not create the room, without power levels event since v11',
+        'state by content.creator, who did not create the room, without a power levels event since v11',
       versions: versions(11),
       allowed: false,
       event: topic(member),

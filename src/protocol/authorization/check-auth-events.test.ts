@@ -176,7 +176,7 @@ describe('checkAuthEvents', () => {
     }
   });
 
-  test('rejects a room id that names another event than a create event (rule 2)', () => {
+  test('rejects an event whose room id names an event that is not a create event (rule 2)', () => {
     const [version] = versions(12);
     const notCreate = testEvent(version!, { ...power, eventId: `$${roomIdOf(version!).slice(1)}` });
     const verdict = checkAuthEvents(testEvent(version!, message(member)), {

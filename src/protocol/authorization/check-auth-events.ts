@@ -51,7 +51,7 @@ function hasAcceptedCreate(event: RoomEvent, source: AuthEventSource): boolean {
   return create?.type === 'm.room.create' && !source.isRejected(create.eventId);
 }
 
-/** Returns the id of the create event of a room, since v12. */
+/** Returns the id of the create event that a room id names, since v12. */
 export function createEventIdOf(roomId: string): string {
   return `$${roomId.slice(1)}`;
 }

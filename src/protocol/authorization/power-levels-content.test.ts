@@ -18,8 +18,10 @@ const all = versions(1);
 /** The first power levels of a room, sent by the creator. */
 const first = (content: JsonObject) => ({ event: levels(content), without: [powerLevelsKey] });
 
-const notEvenStrings = [null, true, [], {}, '', 'ten', '1.5', '0x10', '1e2', '1 2', '--1', '\u0661'];
-const strings = ['50', ' 50 ', '\t0050\n', '+50', '-50'];
+/** Values that no room version reads as integers. */
+const nonIntegers = [null, true, [], {}, '', 'ten', '1.5', '0x10', '1e2', '1 2', '--1', '\u0661'];
+/** Strings that room versions up to v9 read as integers. */
+const integerStrings = ['50', ' 50 ', '\t0050\n', '+50', '-50'];
 
 describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
   testRules([
@@ -43,14 +45,14 @@ describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
       }),
     },
     ...namedLevels.flatMap((name) => [
-      ...[...strings, ...notEvenStrings].map((value) => ({
+      ...[...integerStrings, ...nonIntegers].map((value) => ({
         rule: '10.1',
         description: `${name} ${JSON.stringify(value)} since v10`,
         versions: versions(10),
         allowed: false,
         ...first({ [name]: value }),
       })),
-      ...[...strings, ...notEvenStrings].map((value) => ({
+      ...[...integerStrings, ...nonIntegers].map((value) => ({
         rule: '10.1',
         description: `${name} ${JSON.stringify(value)} up to v9`,
         versions: versions(1, 9),
@@ -59,7 +61,7 @@ describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
       })),
     ]),
     ...['events', 'notifications'].flatMap((name) =>
-      [...notEvenStrings.filter((value) => JSON.stringify(value) !== '{}'), { x: '1' }, { x: null }].map(
+      [...nonIntegers.filter((value) => JSON.stringify(value) !== '{}'), { x: '1' }, { x: null }].map(
         (value) => ({
           rule: '10.2',
           description: `${name} ${JSON.stringify(value)} since v10`,
@@ -76,14 +78,14 @@ describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
       allowed: false,
       ...first({ users }),
     })),
-    ...notEvenStrings.map((level) => ({
+    ...nonIntegers.map((level) => ({
       rule: '10.3',
       description: `the level ${JSON.stringify(level)} of a user`,
       versions: all,
       allowed: false,
       ...first({ users: { [moderator]: level } }),
     })),
-    ...strings.flatMap((level) => [
+    ...integerStrings.flatMap((level) => [
       {
         rule: '10.3',
         description: `the level ${JSON.stringify(level)} of a user up to v9`,

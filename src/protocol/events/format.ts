@@ -9,9 +9,9 @@ import type { RoomVersion } from '../room-versions.ts';
 import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
 
 /**
- * How many auth and previous events an event may reference. Old events may reference more than the limits of
- * today, and responses to `/backfill` must not be refused for that. Source: server-server API, `GET
- * /backfill/{roomId}`.
+ * Whether the number of auth and previous events of an event is limited. Old events may reference more events
+ * than today's limits allow, and responses to `/backfill` must not be refused for that. Source: server-server
+ * API, `GET /backfill/{roomId}`.
  */
 export type ReferenceLimits = 'limited' | 'unlimited';
 

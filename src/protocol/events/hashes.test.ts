@@ -84,7 +84,7 @@ test('content and reference hash ignore signatures and unsigned, and the content
   }
 });
 
-test('hasContentHash compares bytes', () => {
+test('hasContentHash compares decoded hashes, whatever their padding and base64 alphabet', () => {
   const expected = '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU';
   for (const written of [expected, `${expected}=`, expected.replaceAll('+', '-').replaceAll('/', '_')]) {
     assert.ok(hasContentHash({ hashes: { sha256: written } }, expected));

@@ -19,8 +19,8 @@ export type Integrity =
   | { readonly outcome: 'reject'; readonly reason: string };
 
 /**
- * Checks a received event, in the order of the specification: the signatures, without which it is rejected;
- * then the content hash, without which it is redacted. Never throws.
+ * Checks a received event, in the order of the specification: rejects it if a required signature is missing
+ * or wrong, then redacts it if its content hash does not match. Never throws.
  * Source: server-server API, "Validating hashes and signatures on received events".
  * @param keyOf the servers' keys; fetch those of `requiredSigners(received.event)` first
  * @param now milliseconds since the epoch

@@ -22,7 +22,7 @@ function pduOf(version: RoomVersion): JsonObject {
   return buildEvent(draftFor(version), version, signer).event.pdu;
 }
 
-/** Parses numbers as they arrive in events. */
+/** Parses JSON text and keeps the notation of its numbers, as events require. */
 function written(text: string): JsonValue {
   return parseJson(text, { numbers: 'as written' });
 }
@@ -187,7 +187,7 @@ suite('receivePdu: hostile events', () => {
     );
   });
 
-  test('computes the same id in claimedEventId, or none', () => {
+  test('claimedEventId returns the event id that receivePdu computes, or undefined if there is none', () => {
     fc.assert(
       fc.property(mutated, ({ version, json }) => {
         const claimed = claimedEventId(json, version);

@@ -17,7 +17,7 @@ const built = anyRoomVersion.chain((version) =>
 );
 
 suite('redactPdu, in every room version', () => {
-  test('is idempotent', () => {
+  test('redactPdu leaves a redacted event unchanged', () => {
     fc.assert(
       fc.property(built, ({ version, event }) => {
         const once = redactPdu(event.pdu, version);

@@ -9,7 +9,7 @@ interface KeptMembers {
 
 interface Rules {
   readonly event: ReadonlySet<string>;
-  /** What is kept of `content`, by event type; nothing is kept for other types. */
+  /** The members of `content` that a redaction keeps, by event type; none for other types. */
   readonly content: Readonly<Record<string, true | KeptMembers>>;
 }
 

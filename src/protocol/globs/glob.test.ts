@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { codePoint } from '../../../test/support/inputs/code-point.ts';
 import { foldCase } from './fold-case.ts';
 import { compileGlob, compileWordGlob, compileWordLiteral, MAX_GLOB_LENGTH } from './glob.ts';
 import { compileProgram, matchesWhole } from './glob-program.ts';
 import { matchesGreedily } from './greedy-match.ts';
 
-/** The definition of globs, with exponential backtracking. */
+/** Matches a glob by its definition, with exponential backtracking. */
 function naive(pattern: readonly string[], text: readonly string[]): boolean {
   const [symbol, ...rest] = pattern;
   if (symbol === undefined) return text.length === 0;
@@ -61,7 +62,7 @@ describe('compileGlob', () => {
     });
   }
 
-  it('agrees with the naive definition', () => {
+  it('compileGlob agrees with a naive implementation', () => {
     fc.assert(
       fc.property(smallPattern, smallText, (pattern, text) => {
         assert.equal(compileGlob(pattern)(text), naive([...pattern], [...text]));
@@ -70,7 +71,7 @@ describe('compileGlob', () => {
     );
   });
 
-  it('agrees with the naive definition in both matching algorithms', () => {
+  it('agrees with a naive implementation, both compiled and with the greedy search', () => {
     fc.assert(
       fc.property(smallPattern, smallText, (pattern, text) => {
         const expected = naive([...pattern], [...text]);
@@ -81,7 +82,7 @@ describe('compileGlob', () => {
     );
   });
 
-  it('matches the texts that patterns longer than 32 symbols describe', () => {
+  it('matches patterns of more than 32 symbols, whose states need several 32-bit words', () => {
     const part = fc.constantFrom('a', 'b', 'ab', '?', '*');
     fc.assert(
       fc.property(fc.array(part, { minLength: 30, maxLength: 200 }), (parts) => {
@@ -124,7 +125,7 @@ describe('compileWordGlob', () => {
     });
   }
 
-  it('agrees with the naive definition', () => {
+  it('compileWordGlob agrees with a naive implementation', () => {
     fc.assert(
       fc.property(smallPattern, smallText, (pattern, text) => {
         assert.equal(compileWordGlob(pattern)(text), naiveWords(pattern, text));
@@ -177,7 +178,7 @@ describe('foldCase', () => {
 
   it('is idempotent', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(fc.string({ unit: codePoint }), (text) => {
         assert.equal(foldCase(foldCase(text)), foldCase(text));
       }),
     );

@@ -13,8 +13,8 @@ export type GlobMatcher = (text: string) => boolean;
 export const MAX_GLOB_LENGTH = 1024;
 
 /**
- * Maximum length for a search that is quadratic at worst but faster than the automaton, and needs no memory:
- * server ACLs can have thousands of patterns.
+ * Maximum length of a pattern for the greedy search, which is quadratic at worst but faster than the
+ * automaton, and needs no memory: server ACLs can have thousands of patterns.
  */
 export const SHORT_GLOB_LENGTH = 64;
 const WILDCARD = /[*?]/;

@@ -27,8 +27,8 @@ const visibilityChange = (history_visibility: string, stateKey = ''): Visibility
 });
 
 /**
- * By visibility: whether a message is visible with the memberships join, invite, knock, leave, ban. `y` yes,
- * `n` no, `l` if the user joined later.
+ * Whether a message is visible, by history visibility: one letter for each of `MEMBERSHIPS`. `y`: yes, `n`: no, `l`: only
+ * if the user joined later.
  */
 const MESSAGE_TABLE: Record<HistoryVisibility, string> = {
   world_readable: 'yyyyy',
@@ -209,13 +209,13 @@ describe('historyVisibilityOf and membershipOf', () => {
     { history_visibility: 'default' },
   ];
   for (const content of odd) {
-    it(`return shared and leave for ${JSON.stringify(content)}`, () => {
+    it(`historyVisibilityOf returns shared and membershipOf returns leave for ${JSON.stringify(content)}`, () => {
       assert.equal(historyVisibilityOf(content), 'shared');
       assert.equal(membershipOf(content), 'leave');
     });
   }
 
-  it('return every valid value', () => {
+  it('historyVisibilityOf and membershipOf return every valid value', () => {
     for (const value of VISIBILITIES) assert.equal(historyVisibilityOf({ history_visibility: value }), value);
     for (const value of MEMBERSHIPS) assert.equal(membershipOf({ membership: value }), value);
   });

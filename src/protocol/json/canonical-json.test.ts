@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { canonicalValue } from '../../../test/protocol/arbitrary.ts';
+import { codePoint } from '../../../test/support/inputs/code-point.ts';
 import { MatrixError } from '../errors.ts';
 import type { JsonValue } from '../json.ts';
 import { canonicalJson, compareCodePoints, MAX_JSON_DEPTH } from './canonical-json.ts';
@@ -65,7 +66,7 @@ suite('canonicalJson: numbers', () => {
     }
   });
 
-  test('refuses floats, exponents and negative zero in strict mode', () => {
+  test('refuses numbers that were written as floats, with exponents or as -0 in strict mode', () => {
     for (const source of ['1.0', '1e3', '-0', '-0.0', '12345678901234567890', '9007199254740993']) {
       const value = parseJson(`[${source}]`, { numbers: 'as written' });
       assert.throws(() => canonicalJson(value), badJson, source);
@@ -122,7 +123,7 @@ test('canonicalJsonPieces writes long values in pieces, and refuses what canonic
 });
 
 suite('canonicalJson: properties', () => {
-  test('gives the parsed value back and is a fixed point', () => {
+  test('parses back to the same value, which serialises to the same text again', () => {
     fc.assert(
       fc.property(canonicalValue, (value) => {
         const text = canonicalJson(value);
@@ -147,7 +148,7 @@ suite('canonicalJson: properties', () => {
 
   test('sorts keys in the order of their UTF-8 bytes', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(fc.string({ unit: 'binary' })), (keys) => {
+      fc.property(fc.uniqueArray(fc.string({ unit: codePoint })), (keys) => {
         const written = canonicalJson(Object.fromEntries(keys.map((key) => [key, 0])));
         const expected = keys
           .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))

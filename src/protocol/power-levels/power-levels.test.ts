@@ -89,7 +89,7 @@ describe('PowerLevels.ofUser', () => {
 });
 
 describe('required levels of PowerLevels', () => {
-  test('have defaults, with and without the event', () => {
+  test('required levels have their defaults without the event or without the field', () => {
     for (const room of [levels(11, {}), new PowerLevels(create(11), undefined)]) {
       for (const name of namedLevels) assert.equal(room.required(name), defaultLevels[name]);
       assert.equal(room.requiredToSend('m.room.name', true), 50);
@@ -98,7 +98,7 @@ describe('required levels of PowerLevels', () => {
     }
   });
 
-  test('are read from the event', () => {
+  test('required levels are read from the event', () => {
     const room = levels(11, {
       ban: 1,
       kick: 2,
@@ -119,7 +119,7 @@ describe('required levels of PowerLevels', () => {
     assert.equal(room.requiredToNotify('other'), 50);
   });
 
-  test('decide what users may do', () => {
+  test('required levels decide what users may do', () => {
     const room = levels(11, { users: { [bob]: 50 }, kick: 51, events: { x: 50, y: 51 } });
     assert.equal(room.reaches(bob, 'ban'), true);
     assert.equal(room.reaches(bob, 'kick'), false);
@@ -129,7 +129,7 @@ describe('required levels of PowerLevels', () => {
     assert.equal(room.canNotify(cat, 'room'), false);
   });
 
-  test('are out of reach if they cannot be read', () => {
+  test('required levels with invalid values are reached by no user', () => {
     const room = levels(9, { users: { [bob]: 100 }, ban: 'x', events: [], notifications: 1, invite: null });
     assert.equal(room.reaches(bob, 'ban'), false);
     assert.equal(room.canSend(bob, 'm.room.message', false), false);
@@ -138,7 +138,7 @@ describe('required levels of PowerLevels', () => {
     assert.equal(levels(9, { users: [] }).reaches(bob, 'invite'), false);
   });
 
-  test('are not taken from inherited members of objects', () => {
+  test('required levels are not read from inherited members of objects', () => {
     const room = levels(11, { users: {}, events: {} });
     assert.equal(room.ofUser('constructor'), 0);
     assert.equal(room.requiredToSend('__proto__', true), 50);
@@ -148,14 +148,14 @@ describe('required levels of PowerLevels', () => {
 });
 
 describe('creatorOf and creatorsOf', () => {
-  test('return content.creator up to v10', () => {
+  test('creatorOf and creatorsOf return content.creator up to v10', () => {
     assert.equal(creatorOf(create(10, { creator: bob })), bob);
     assert.equal(creatorOf(create(10, { creator: 1 })), undefined);
     assert.deepEqual([...creatorsOf(create(10, { creator: bob, additional_creators: [cat] }))], [bob]);
     assert.deepEqual([...creatorsOf(create(10))], []);
   });
 
-  test('return the sender since v11, and additional creators since v12', () => {
+  test('creatorOf returns the sender since v11, and creatorsOf also the additional creators since v12', () => {
     assert.equal(creatorOf(create(11, { creator: bob })), ann);
     assert.deepEqual([...creatorsOf(create(11, { additional_creators: [cat] }))], [ann]);
     assert.deepEqual([...creatorsOf(create(12, { additional_creators: [cat] }))], [ann, cat]);

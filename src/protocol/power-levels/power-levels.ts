@@ -46,7 +46,7 @@ export class PowerLevels {
     return this.#content?.named.get(name) ?? defaultLevels[name];
   }
 
-  /** Returns the level required to send such an event. For membership events `required` applies instead. */
+  /** Returns the level required to send an event of this type. For membership events `required` applies instead. */
   requiredToSend(type: string, isState: boolean): number {
     const level = this.#content && lookUp(this.#content.events, type);
     return level ?? this.required(isState ? 'state_default' : 'events_default');
@@ -63,7 +63,7 @@ export class PowerLevels {
     return this.ofUser(userId) >= this.required(name);
   }
 
-  /** Whether the user's level permits sending such an event. */
+  /** Whether the user's level permits sending an event of this type. */
   canSend(userId: string, type: string, isState: boolean): boolean {
     return this.ofUser(userId) >= this.requiredToSend(type, isState);
   }

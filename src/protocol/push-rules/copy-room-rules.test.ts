@@ -47,7 +47,14 @@ describe('copyRoomRules', () => {
     assert.deepEqual(original, rules.rules.override[0]);
   });
 
-  it('copies no disabled rules and replaces none', () => {
+  it('copies rules to a room whose id contains the patterns of a replacement in JavaScript', () => {
+    const special = "!$&$'$`$$:example.org";
+    const rules = put(NO_USER_RULES, 'override', `quiet ${from}`, { conditions: [isRoom(from)] });
+    const [copy] = copyRoomRules(rules, from, special).rules.override;
+    assert.deepEqual([copy?.rule_id, copy?.conditions], [`quiet ${special}`, [isRoom(special)]]);
+  });
+
+  it('copies no disabled rule and replaces no existing rule', () => {
     const disabled = setRuleEnabled(put(NO_USER_RULES, 'room', from), 'room', from, false);
     assert.equal(copyRoomRules(disabled, from, to), disabled);
     const both = put(put(NO_USER_RULES, 'room', from), 'room', to, { actions: ['notify'] });

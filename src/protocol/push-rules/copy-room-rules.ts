@@ -11,16 +11,17 @@ const isAbout = ({ rule_id: ruleId, conditions = [] }: UserPushRule, roomId: str
   ruleId === roomId || conditions.some(({ key, pattern }) => key === 'room_id' && pattern === roomId);
 
 /**
- * Returns the rules with a copy of each enabled rule about the room `from`, about the room `to`. The order stays, and
- * a rule that exists already is not replaced. A copy has the id of its original, with the room `to` instead of `from` or
- * added to it.
+ * Returns the rules, with a copy about the room `to` of each enabled rule about the room `from`. The order
+ * stays, and a rule that exists already is not replaced. A copy has the id of its original, with the room
+ * `to` instead of `from` or added to it.
+ * @throws MatrixError M_TOO_LARGE when there are too many rules, M_INVALID_PARAM when `to` cannot be part of an id of a rule
  */
 export function copyRoomRules(stored: UserPushRules, from: string, to: string): UserPushRules {
   let copied = stored;
   for (const kind of kinds) {
     for (const rule of userRulesOf(stored, kind).toReversed()) {
       const ruleId = rule.rule_id.includes(from)
-        ? rule.rule_id.replaceAll(from, to)
+        ? rule.rule_id.replaceAll(from, () => to)
         : `${rule.rule_id} ${to}`;
       if (!rule.enabled || !isAbout(rule, from)) continue;
       if (userRulesOf(copied, kind).some((present) => present.rule_id === ruleId)) continue;
@@ -29,7 +30,7 @@ export function copyRoomRules(stored: UserPushRules, from: string, to: string): 
         copied,
         kind,
         ruleId,
-        JSON.parse(body.replaceAll(JSON.stringify(from), JSON.stringify(to))) as JsonObject,
+        JSON.parse(body.replaceAll(JSON.stringify(from), () => JSON.stringify(to))) as JsonObject,
       );
     }
   }

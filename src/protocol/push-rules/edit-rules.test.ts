@@ -182,7 +182,7 @@ describe('changes of push rules', () => {
     assert.throws(() => setRuleEnabled(NO_USER_RULES, 'room', '__proto__', true), notFound);
   });
 
-  it('parses rule kinds', () => {
+  it('parses known kinds of rules and refuses others with M_INVALID_PARAM', () => {
     assert.equal(parseRuleKind('underride'), 'underride');
     assert.throws(() => parseRuleKind('global'), fails('M_INVALID_PARAM'));
     assert.throws(() => parseRuleKind('constructor'), fails('M_INVALID_PARAM'));
@@ -204,7 +204,7 @@ describe('random sequences of edits', () => {
     id.map((each) => (stored: UserPushRules) => deleteRule(stored, 'room', each)),
   );
 
-  it('keep ids unique and throw only MatrixErrors', () => {
+  it('random edits keep rule ids unique and throw only MatrixErrors', () => {
     fc.assert(
       fc.property(fc.array(edit, { maxLength: 30 }), (edits) => {
         let stored = NO_USER_RULES;

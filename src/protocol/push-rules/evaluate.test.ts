@@ -220,7 +220,7 @@ describe('push rule outcome', () => {
     ]);
   });
 
-  it('is empty for the sender of the event', () => {
+  it('returns no outcome for the sender of the event', () => {
     const rules = compileRuleset({ override: [{ rule_id: 'r', enabled: true, actions: ['notify'] }] });
     assert.equal(evaluateRules(rules, pushEvent({ sender: ALICE.userId }), ALICE), NO_OUTCOME);
   });

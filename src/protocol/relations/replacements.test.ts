@@ -95,7 +95,7 @@ describe('latestReplacement', () => {
     assert.equal(latestReplacement(event(), false, edits)?.eventId, '$a');
   });
 
-  it('is undefined if the original is redacted or has no replacements', () => {
+  it('returns undefined if the original is redacted or has no replacements', () => {
     assert.equal(latestReplacement(event(), true, [at(1, '$a')]), undefined);
     assert.equal(latestReplacement(event(), false, []), undefined);
   });

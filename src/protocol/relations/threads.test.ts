@@ -37,13 +37,13 @@ describe('summariseThread', () => {
     });
   });
 
-  it('tells whether the user sent the root or a reply', () => {
+  it('sets currentUserParticipated if the user sent the root or a reply', () => {
     const participated = (userId: string) =>
       summariseThread(by('@a:x'), [by('@b:x'), by('@c:x')], userId)?.currentUserParticipated;
     assert.deepEqual(['@a:x', '@b:x', '@d:x'].map(participated), [true, true, false]);
   });
 
-  it('is undefined without replies', () => {
+  it('returns undefined for a thread without replies', () => {
     assert.equal(summariseThread(by('@a:x'), [], '@a:x'), undefined);
   });
 });
@@ -52,7 +52,7 @@ describe('bundleRelations', () => {
   const message = { stateKey: undefined };
   const thread = { latestEvent: { event_id: '$l' }, count: 7, currentUserParticipated: true };
 
-  it('has the format of the specification', () => {
+  it('returns m.relations in the format of the specification', () => {
     const replacement = { event_id: '$edit' };
     assert.deepEqual(bundleRelations(message, { replacement, thread, references: ['$one', '$two'] }), {
       'm.replace': { event_id: '$edit' },
@@ -62,7 +62,7 @@ describe('bundleRelations', () => {
     assert.deepEqual(Object.keys(bundleRelations(message, { thread }) ?? {}), ['m.thread']);
   });
 
-  it('is undefined without children, and for state events', () => {
+  it('returns undefined for an event without children and for state events', () => {
     assert.equal(bundleRelations(message, {}), undefined);
     assert.equal(bundleRelations(message, { references: [] }), undefined);
     assert.equal(bundleRelations({ stateKey: '' }, { thread }), undefined);

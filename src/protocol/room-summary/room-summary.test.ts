@@ -115,7 +115,7 @@ describe('roomFactsOf', () => {
     roomVersion: '1',
   };
 
-  it('has the defaults of the specification for an empty state', () => {
+  it('returns the defaults of the specification for an empty state', () => {
     assert.deepEqual(roomFactsOf(state({})), nothing);
   });
 
@@ -149,7 +149,7 @@ describe('roomFactsOf', () => {
     ]);
   });
 
-  it('never throws', () => {
+  it('reads arbitrary JSON as content without throwing', () => {
     const properties = [
       'name',
       'alias',

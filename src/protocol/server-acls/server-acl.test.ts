@@ -74,7 +74,7 @@ describe('server ACL', () => {
     );
   });
 
-  it('compiles from any JSON', () => {
+  it('accepts any JSON as the content of a server ACL', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),

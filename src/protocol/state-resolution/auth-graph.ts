@@ -36,8 +36,8 @@ export class AuthGraph {
   }
 
   /**
-   * Calls `visit` for each auth event of that event. Where `visit` returns true, because it sees the event
-   * for the first time, continues with the auth events of that one.
+   * Calls `visit` for each auth event of the event `from`. Where `visit` returns true, because it sees that
+   * event for the first time, continues with the auth events of that one.
    */
   walk(from: number, visit: (number: number) => boolean): void {
     const pending = [from];
@@ -49,7 +49,10 @@ export class AuthGraph {
     }
   }
 
-  /** Finds the events that lead to one of the targets, targets included: 1 at the number of each. */
+  /**
+   * Finds the targets and the events whose auth chains contain a target. @returns an array with 1 at their
+   * numbers
+   */
   leadingTo(targets: Iterable<number>): Uint8Array {
     const { first, sources } = this.#reversed();
     const found = new Uint8Array(this.size);

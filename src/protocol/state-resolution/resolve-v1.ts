@@ -78,10 +78,10 @@ function* resolveConflictsOfType(
   source: StateResolutionSource,
 ): Generator<void> {
   const isAllowed: AllowedIn = (event, key, replaced) =>
-    authorize(event, (wantedType, stateKey) => {
-      const wanted = stateMapKey(wantedType, stateKey);
-      if (wanted === key && replaced !== undefined) return replaced;
-      const id = state.get(wanted);
+    authorize(event, (requestedType, stateKey) => {
+      const requestedKey = stateMapKey(requestedType, stateKey);
+      if (requestedKey === key && replaced !== undefined) return replaced;
+      const id = state.get(requestedKey);
       return id === undefined ? undefined : source.event(id);
     }).allowed;
   const resolved = new Map<string, string>();
@@ -96,8 +96,9 @@ function* resolveConflictsOfType(
 }
 
 /**
- * Takes the first event as allowed, and each next one that is allowed after the one before it; stops at the
- * first that is not.
+ * Walks through the events from the first, which counts as allowed, as long as each is allowed after the one
+ * before it.
+ * @returns the last of these events
  */
 const lastAllowedInSequence: ChooseEvent = (events, isAllowed, key) => {
   let chosen = events[0]!;

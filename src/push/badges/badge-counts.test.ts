@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob } from '../../../test/support/rooms/rooms.ts';
 import { openUnread, unreadOver } from '../test/unread-under-test.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('BadgeCounts', () => {
-    it('counts rooms with unread notifications, or the notifications, and invites [option: push.group_unread_count_by_room]', async () => {
+    it('counts invites and either rooms with unread notifications or single notifications [option: push.group_unread_count_by_room]', async () => {
       const { under, roomId, badge, read, receipts } = await openUnread(open);
       const messages = unreadOver(under, { group_unread_count_by_room: false, receipts });
       const both = async () => [await badge(bob), await messages.badge(bob)];
@@ -25,6 +25,49 @@ forEachDatabase((open) => {
       await under.leave(bob, other);
       await under.leave(bob, invited);
       assert.deepEqual(await both(), [0, 0]);
+    });
+
+    it('reads each invite event once, and checks once for each sender whether the user allows invites', async () => {
+      let decisions = 0;
+      const invitePolicy = {
+        decide: async () => {
+          decisions += 1;
+          return 'allow' as const;
+        },
+      };
+      const { under, badge } = await openUnread(open, { invitePolicy });
+      const read: number[] = [];
+      const { getMany } = under.engine.events;
+      under.engine.events.getMany = (nids) => {
+        read.push(...nids);
+        return getMany.call(under.engine.events, nids);
+      };
+      for (let count = 0; count < 5; count++) await under.rooms.creation.create(alice, { invite: [bob] });
+      decisions = 0;
+      read.length = 0;
+      assert.equal(await badge(bob), 5);
+      assert.deepEqual([decisions, new Set(read).size], [1, 5]);
+      read.length = 0;
+      assert.equal(await badge(bob), 5);
+      assert.deepEqual(read, []);
+    });
+
+    it('includes a room that the user joins during a count in the next count', async () => {
+      const { under, badge } = await openUnread(open);
+      const { userRooms } = under.engine;
+      const of = userRooms.of.bind(userRooms);
+      let isFirst = true;
+      userRooms.of = async (userId) => {
+        const rooms = await of(userId);
+        if (!isFirst || userId !== bob) return rooms;
+        isFirst = false;
+        const earlier = new Map(rooms);
+        const joined = await under.room(alice, bob);
+        await under.say(alice, joined, 'unread');
+        return earlier;
+      };
+      assert.equal(await badge(bob), 0);
+      assert.equal(await badge(bob), 1);
     });
 
     it('loads only the rooms with unread events after a restart', async () => {

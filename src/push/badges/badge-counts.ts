@@ -28,11 +28,13 @@ interface Badge {
   upTo: number;
   /** Unread notifications by room id; rooms without any are absent. */
   readonly rooms: Map<string, number>;
+  /** Senders of the user's invites by the nids of the invites. */
+  inviters: ReadonlyMap<number, string>;
   /** Rooms in which the user has given a receipt since the last count. */
   changed: Set<string>;
 }
 
-const newBadge = (): Badge => ({ upTo: -1, rooms: new Map(), changed: new Set() });
+const newBadge = (): Badge => ({ upTo: -1, rooms: new Map(), inviters: new Map(), changed: new Set() });
 
 /** Number of rooms that are counted at the same time. */
 const roomsAtOnce = 8;
@@ -55,7 +57,7 @@ export class BadgeCounts {
     this.#badges = deps.caches.create('badges', {
       size: maxUsers,
       maxBytes: MiB,
-      sizeOf: ({ rooms }) => 200 + 80 * rooms.size,
+      sizeOf: ({ rooms, inviters }) => 200 + 80 * (rooms.size + inviters.size),
     });
     deps.receipts.receiptStream.subscribe(({ userId, roomId }) => {
       this.#badges.peek(userId)?.changed.add(roomId);
@@ -72,12 +74,13 @@ export class BadgeCounts {
 
   async #count(userId: string): Promise<number> {
     const { engine, streams, evaluation } = this.#deps;
+    // Read before the rooms, so that a room that is joined during the count is counted the next time.
+    const upTo = streams.current;
     const rooms = [...(await engine.userRooms.of(userId)).values()];
     const changedAt = await evaluation.members.settingsChangedAt(userId);
     const cached = this.#badges.get(userId);
     const badge = cached && cached.upTo >= changedAt ? cached : newBadge();
     const { changed } = badge;
-    const upTo = streams.current;
     badge.changed = new Set();
     // The cached badge collects the receipts that arrive during the count.
     this.#badges.set(userId, badge);
@@ -88,16 +91,17 @@ export class BadgeCounts {
       throw error;
     }
     badge.upTo = upTo;
+    const invites = rooms.filter(({ membership }) => membership === 'invite');
+    badge.inviters = await this.#inviters(badge, invites);
     this.#badges.remeasure(userId);
-    let total = 0;
+    let total = await this.#shownInvites(userId, badge);
     for (const room of rooms) {
-      if (room.membership === 'invite') total += (await this.#isShown(userId, room)) ? 1 : 0;
       if (room.membership === 'join') total += this.#shareOf(badge.rooms.get(room.roomId) ?? 0);
     }
     return total;
   }
 
-  /** Returns what the unread notifications of a room add to the badge. */
+  /** Returns the number that a room with this many unread notifications adds to the badge. */
   #shareOf(count: number): number {
     return this.#deps.countsRooms ? Math.min(1, count) : count;
   }
@@ -127,11 +131,28 @@ export class BadgeCounts {
     });
   }
 
-  /** Whether an invite is shown to the user, whose permissions for invites may hide it. */
-  async #isShown(userId: string, { eventNid }: UserRoom): Promise<boolean> {
-    const { engine, invitePolicy } = this.#deps;
-    const invite = await engine.events.get(eventNid);
-    return invite !== undefined && (await invitePolicy.decide(userId, invite.event.sender)) === 'allow';
+  /** Returns the senders of invites; the senders of invites since the last count are read with one query. */
+  async #inviters({ inviters }: Badge, invites: readonly UserRoom[]): Promise<ReadonlyMap<number, string>> {
+    const nids = invites.map(({ eventNid }) => eventNid);
+    const unknown = nids.filter((nid) => !inviters.has(nid));
+    const read = await this.#deps.engine.events.getMany(unknown);
+    const senderOf = (nid: number) => inviters.get(nid) ?? read.get(nid)?.event.sender;
+    return new Map(
+      nids.flatMap((nid) => {
+        const sender = senderOf(nid);
+        return sender === undefined ? [] : [[nid, sender]];
+      }),
+    );
+  }
+
+  /** Counts the invites that are shown to the user, whose permissions for invites may hide them by their senders. */
+  async #shownInvites(userId: string, { inviters }: Badge): Promise<number> {
+    let shown = 0;
+    for (const [sender, invites] of Map.groupBy(inviters.values(), (inviter) => inviter)) {
+      const decision = await this.#deps.invitePolicy.decide(userId, sender);
+      if (decision === 'allow') shown += invites.length;
+    }
+    return shown;
   }
 }
 

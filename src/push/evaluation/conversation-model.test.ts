@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { openAccountData } from '../../account-data/index.ts';
 import { deleteRule, putRule, setRuleEnabled } from '../../protocol/index.ts';
 import {
   isReadByReceipt,
+  isUnread,
   type ModelEvent,
   type ModelUser,
   modelCounts,
   newModelUser,
   verdictOf,
 } from '../test/notification-model.ts';
-import { openUnread, unreadOver } from '../test/unread-under-test.ts';
+import { openUnread, unreadFromDisk, unreadOver } from '../test/unread-under-test.ts';
 
+/**
+ * An action of a user. `ask` requests the unread counts; `rules`, `keyword` and `ignore` change the user's push rules and
+ * ignored users; the others send an event or a receipt, or leave and join the room.
+ */
 interface Step {
   readonly what:
     | 'say'
@@ -31,8 +36,9 @@ interface Step {
     | 'keyword'
     | 'ignore';
   readonly who: string;
-  /** Chooses among the events that were sent. */
+  /** Selects the target among the events that were sent. */
   readonly pick: number;
+  /** Whether a text has the keyword, an edit mentions users, or a receipt is for a thread. */
   readonly threaded: boolean;
 }
 
@@ -66,38 +72,38 @@ const script = fc.array(
 const mentioned = [bob, carol];
 
 /** Opens unread counts over real account data, which holds the ignored users. */
-async function openSetting(open: Parameters<typeof openUnread>[0]) {
+async function openServices(open: Parameters<typeof openUnread>[0]) {
   const { under } = await openUnread(open);
   const { database, streams, caches } = under;
   const { accountData, ignoredUsers } = openAccountData({ database, streams, caches }, () => false);
   return { under, accountData, ignoredUsers, ...unreadOver(under, { ignored: ignoredUsers }) };
 }
 
-type Setting = Awaited<ReturnType<typeof openSetting>>;
+type PushServices = Awaited<ReturnType<typeof openServices>>;
 
 /** Performs the steps of a script in a room, on the server and in the model. */
-class Play {
+class ConversationRun {
   readonly events: ModelEvent[] = [];
   readonly users = new Map([alice, bob, carol].map((userId) => [userId, newModelUser(userId)]));
   readonly roomId: string;
-  readonly #setting: Setting;
+  readonly #services: PushServices;
 
-  private constructor(setting: Setting, roomId: string) {
-    this.#setting = setting;
+  private constructor(services: PushServices, roomId: string) {
+    this.#services = services;
     this.roomId = roomId;
   }
 
-  static async begin(setting: Setting): Promise<Play> {
-    const play = new Play(setting, await setting.under.room(alice, bob, carol));
-    for (const user of play.users.values()) {
-      await play.#setRules(user, true, false);
-      await play.#setIgnored(user);
+  static async begin(services: PushServices): Promise<ConversationRun> {
+    const run = new ConversationRun(services, await services.under.room(alice, bob, carol));
+    for (const user of run.users.values()) {
+      await run.#setRules(user, true, false);
+      await run.#setIgnored(user);
     }
-    return play;
+    return run;
   }
 
   async step({ what, who, pick, threaded }: Step): Promise<void> {
-    const { under, counts, read } = this.#setting;
+    const { under, counts, read } = this.#services;
     const { roomId } = this;
     const user = this.users.get(who)!;
     const picked = pick % Math.max(1, this.events.length);
@@ -140,7 +146,7 @@ class Play {
       target.isRedacted = true;
     } else if (what === 'read') {
       const thread = threaded ? target.thread : undefined;
-      if (await read(who, roomId, target.id, thread).then(always, isForbidden)) return;
+      if (await read(who, roomId, target.id, thread).then(notForbidden, isForbidden)) return;
       const key = thread ?? 'room';
       user.read.set(key, Math.max(user.read.get(key) ?? -1, picked));
     }
@@ -152,7 +158,7 @@ class Play {
   }
 
   async #setRules(user: ModelUser, messages: boolean, keyword: boolean): Promise<void> {
-    const { rules } = this.#setting;
+    const { rules } = this.#services;
     user.isNotifiedOfMessages = messages;
     user.hasKeyword = keyword;
     const own = (await rules.rulesetOf(user.userId)).content.some((rule) => rule.rule_id === 'cake');
@@ -167,11 +173,11 @@ class Play {
   async #setIgnored({ userId, ignored }: ModelUser): Promise<void> {
     const key = { userId, roomId: undefined, type: 'm.ignored_user_list' };
     const users = Object.fromEntries([...ignored].map((other) => [other, {}]));
-    await this.#setting.accountData.set(key, { ignored_users: users });
+    await this.#services.accountData.set(key, { ignored_users: users });
   }
 }
 
-const always = () => false;
+const notForbidden = () => false;
 
 /** Whether a receipt was refused because the user may not see the event, from before their join. */
 function isForbidden(error: unknown): boolean {
@@ -179,18 +185,18 @@ function isForbidden(error: unknown): boolean {
   return true;
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('push rules in generated conversations', () => {
-    it('agrees with a model on notified users, unread counts and the list of notifications, whenever clients request them', async () => {
-      const setting = await openSetting(open);
-      const { counts, notified, notifications, badge } = setting;
+    it('agrees with a model on notified users, unread counts, waiting notifications and the list of notifications, whenever clients request them', async () => {
+      const services = await openServices(open);
+      const { counts, notified, notifications, badge } = services;
       await fc.assert(
         fc.asyncProperty(script, async (steps) => {
-          const play = await Play.begin(setting);
-          const { roomId, events, users } = play;
+          const run = await ConversationRun.begin(services);
+          const { roomId, events, users } = run;
           for (const step of steps) {
             const before = events.length;
-            await play.step(step);
+            await run.step(step);
             if (events.length === before) continue;
             const event = events.at(-1)!;
             const expected = [...users.values()]
@@ -198,12 +204,29 @@ forEachDatabase((open) => {
               .map((user) => `${user.userId}${verdictOf(event, user) === 'highlight' ? '!' : ''}`);
             assert.deepEqual(await notified(event.id, ...users.keys()), expected.sort(), 'notified');
           }
-          const fresh = unreadOver(setting.under, { ignored: setting.ignoredUsers });
+          const fresh = unreadOver(services.under, { ignored: services.ignoredUsers });
+          const fromDisk = unreadFromDisk(services.under, { ignored: services.ignoredUsers });
           for (const user of users.values()) {
             const expected = modelCounts(events, user);
             assert.equal(await counts(user.userId, roomId), expected, `counts of ${user.userId}`);
-            assert.equal(await fresh.counts(user.userId, roomId), expected, 'counts after a restart');
+            assert.equal(
+              await fresh.counts(user.userId, roomId),
+              expected,
+              'counts from the events in memory',
+            );
+            assert.equal(await fromDisk.counts(user.userId, roomId), expected, 'counts after a restart');
             assert.equal(await badge(user.userId), await fresh.badge(user.userId), 'badges');
+            const waiting: string[] = [];
+            for (const { id } of events) {
+              const stored = await services.under.engine.events.getById(id);
+              if (await services.eventNotifications.ofPending(stored!, user.userId)) waiting.push(id);
+            }
+            const unread = events.filter((_, index) => isUnread(events, index, user));
+            assert.deepEqual(
+              waiting,
+              unread.map(({ id }) => id),
+              `waiting notifications of ${user.userId}`,
+            );
             for (const onlyHighlights of [false, true]) {
               const viewer = { userId: user.userId, deviceId: 'DEVICE' };
               const page = await notifications.page(viewer, { from: undefined, limit: 100, onlyHighlights });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { putRule, setRuleEnabled } from '../../protocol/index.ts';
 import { ignoring, openUnread, unreadOver } from '../test/unread-under-test.ts';
@@ -10,7 +10,7 @@ import type { PushEvaluation } from './push-evaluation.ts';
 const dave = '@dave:test';
 const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('EventNotifications', () => {
     it('returns the users whom a message notifies, with the actions of the rule that matched', async () => {
       const { under, roomId, notified, rules, unread } = await openUnread(open);
@@ -24,7 +24,7 @@ forEachDatabase((open) => {
       assert.equal((await unread.counts(bob, roomId, under.streams.current)).highlight_count, 1);
     });
 
-    it('leaves out redacted events, events of ignored users, read events and dummy events', async () => {
+    it('notifies no user of redacted events, events of ignored users, read events and dummy events', async () => {
       const { under, roomId, notified, read, rules } = await openUnread(open, { ignored: ignoring(carol) });
       const all = { actions: ['notify'] };
       await rules.change(bob, (stored) => putRule(stored, 'override', 'all', all));
@@ -44,7 +44,27 @@ forEachDatabase((open) => {
       assert.deepEqual(await notified(reply, bob), []);
     });
 
-    it('leaves out users who joined after the event or have left since', async () => {
+    it('notifies no user of waiting events that the user has answered since, in their thread', async () => {
+      const { under, roomId, eventNotifications } = await openUnread(open);
+      const pending = async (eventId: string) => {
+        const stored = await under.engine.events.getById(eventId);
+        return (await eventNotifications.ofPending(stored!, bob)) !== undefined;
+      };
+      const own = await under.say(bob, roomId, 'own');
+      const first = await under.say(alice, roomId, 'first');
+      const reply = await under.reply(alice, roomId, first);
+      assert.deepEqual([await pending(first), await pending(reply)], [true, true]);
+      await under.say(carol, roomId, 'of another user');
+      await under.redact(bob, roomId, own);
+      assert.deepEqual([await pending(first), await pending(reply)], [true, true]);
+      await under.reply(bob, roomId, first);
+      assert.deepEqual([await pending(first), await pending(reply)], [true, false]);
+      await under.say(bob, roomId, 'an answer');
+      const later = await under.say(alice, roomId, 'later');
+      assert.deepEqual([await pending(first), await pending(later)], [false, true]);
+    });
+
+    it('notifies no users who joined after the event or have left since', async () => {
       const { under, roomId, notified } = await openUnread(open);
       const before = await under.say(alice, roomId, 'before');
       await under.join(dave, roomId);
@@ -90,7 +110,7 @@ forEachDatabase((open) => {
       await assert.rejects(new EventNotifications(deps).of(stored, [bob, carol]), /The database is down/);
     });
 
-    it('returns nothing when push is off [option: push.enabled]', async () => {
+    it('notifies no user when push is off [option: push.enabled]', async () => {
       const { under, roomId, notified, badge } = await openUnread(open, { enabled: false });
       assert.deepEqual(await notified(await under.say(alice, roomId, 'hello'), bob), []);
       assert.equal(await badge(bob), 0);

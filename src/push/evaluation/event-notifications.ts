@@ -4,6 +4,7 @@ import { whenReady } from '../../kernel/when-ready.ts';
 import type { PushOutcome } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { InvitePolicy } from '../../rooms/index.ts';
+import { AnsweredEvents } from './answers.ts';
 import { isReadOnMainTimeline, type NotifiedMember } from './member.ts';
 import { outcomeFor } from './outcome.ts';
 import type { PushEvaluation } from './push-evaluation.ts';
@@ -32,9 +33,11 @@ const loadedAtOnce = 32;
 export class EventNotifications {
   readonly #deps: EventNotificationsDeps;
   readonly #slices: TimeSlices;
+  readonly #answeredEvents: AnsweredEvents;
 
   constructor(deps: EventNotificationsDeps) {
     this.#deps = deps;
+    this.#answeredEvents = new AnsweredEvents(deps.engine, deps.evaluation.events);
     this.#slices = new TimeSlices(deps.clock);
   }
 
@@ -72,6 +75,16 @@ export class EventNotifications {
     }
     await Promise.all(loading);
     return notifications;
+  }
+
+  /**
+   * Returns the notification of an event that has waited, for one user; `undefined` also when the user has answered the
+   * event since, and so has read it.
+   */
+  async ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined> {
+    const notification = (await this.of(stored, [userId])).get(userId);
+    if (!notification || (await this.#answeredEvents.has(userId, stored))) return undefined;
+    return notification;
   }
 
   #evaluate(

@@ -1,19 +1,26 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
+import type { LoadTogether } from '../../kernel/load-together.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import { type CompiledRuleset, type PushMember, relationOf } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
 import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { DatedRules, PushRules } from '../rules/push-rules.ts';
 
-/** The threads that users follow, by the events with which they begin; declared here, supplied at composition. */
+/** The threads that users follow; declared here, supplied at composition. */
 export interface FollowedThreads {
-  /** Returns at once when they are in memory. */
+  /**
+   * Returns the events with which the threads of the user in a room begin; without a promise when they are in
+   * memory.
+   */
   in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
 }
 
 /** The ignored users of each user, and when the list changed last; supplied at composition. */
 export interface DatedIgnoredUsers extends IgnoredUserLists {
-  /** Returns a position on the stream, 0 if the list was never changed; at once when it is in memory. */
+  /**
+   * Returns the stream position of the last change, 0 if the list was never changed; without a promise when
+   * it is in memory.
+   */
   changedAt(userId: string): number | Promise<number>;
 }
 
@@ -27,6 +34,8 @@ export interface NotifiedMember {
   readonly ignored: ReadonlySet<string>;
   /** The position at which the user's push rules or ignored users changed last; 0 if never. */
   readonly settingsChangedAt: number;
+  /** Time before which messages of the room have expired, in milliseconds since the epoch. */
+  readonly expiredBefore: number;
 }
 
 export interface NotifiedMembersDeps {
@@ -43,35 +52,58 @@ type Ids = ReadonlySet<string>;
 /** Collects the data of users in rooms that decide which events notify them. */
 export class NotifiedMembers {
   readonly #deps: NotifiedMembersDeps;
+  readonly #stateEvents: LoadTogether<number, StoredEvent>;
   /** By the nid of the membership event; empty for members without a name. */
   readonly #displayNames: Cache<number, string>;
 
-  constructor(deps: NotifiedMembersDeps) {
+  /** @param stateEvents reads membership events by nid */
+  constructor(deps: NotifiedMembersDeps, stateEvents: LoadTogether<number, StoredEvent>) {
     this.#deps = deps;
+    this.#stateEvents = stateEvents;
     this.#displayNames = deps.caches.create('display_names_of_members', {
       maxBytes: 3 * MiB,
       sizeOf: (name) => 2 * name.length,
     });
   }
 
-  /** Returns at once when the data are in memory, as for users and rooms that are in use. */
+  /**
+   * Returns a user in a room; without a promise when the data are in memory, as for users and rooms that are
+   * in use.
+   */
   of(head: RoomHead, userId: string): NotifiedMember | Promise<NotifiedMember> {
-    const { receipts, rules, ignored, threads } = this.#deps;
+    const { receipts, rules, ignored, threads, engine } = this.#deps;
     const { roomId } = head;
-    const inputs = allReady<[DatedRules, ReadUpTo, Ids, number, string | undefined, Ids]>([
+    const inputs = allReady<[DatedRules, ReadUpTo, Ids, number, string | undefined, Ids, number]>([
       rules.compiled(userId),
       receipts.readUpTo(userId, roomId),
       ignored.of(userId),
       ignored.changedAt(userId),
       this.#displayName(head, userId),
       threads.in(userId, roomId),
+      engine.retention.expiredBefore(head),
     ]);
     return whenReady(
       inputs,
-      ([{ compiled, position }, read, ignoredUsers, ignoredAt, displayName, followedThreads]) => {
+      ([
+        { compiled, position },
+        read,
+        ignoredUsers,
+        ignoredAt,
+        displayName,
+        followedThreads,
+        expiredBefore,
+      ]) => {
         const member = { userId, displayName, followedThreads };
         const settingsChangedAt = Math.max(position, ignoredAt);
-        return { head, member, rules: compiled, read, ignored: ignoredUsers, settingsChangedAt };
+        return {
+          head,
+          member,
+          rules: compiled,
+          read,
+          ignored: ignoredUsers,
+          settingsChangedAt,
+          expiredBefore,
+        };
       },
     );
   }
@@ -92,7 +124,7 @@ export class NotifiedMembers {
     if (!entry) return undefined;
     const known = this.#displayNames.get(entry.nid);
     if (known !== undefined) return known;
-    const own = events.peek(entry.nid) ?? events.get(entry.nid);
+    const own = events.peek(entry.nid) ?? this.#stateEvents.get(entry.nid);
     return whenReady(own, (stored) => {
       const name = stored ? displayNameIn(stored) : '';
       this.#displayNames.set(entry.nid, name);

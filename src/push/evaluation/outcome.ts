@@ -1,21 +1,21 @@
 import { evaluateRules, isDummyEvent, NO_OUTCOME, type PushOutcome } from '../../protocol/index.ts';
-import { isHidden, type StoredEvent } from '../../room-engine/index.ts';
+import { isExpired, isHidden, type StoredEvent } from '../../room-engine/index.ts';
 import type { NotifiedMember } from './member.ts';
 import type { PreparedEvent } from './push-events.ts';
 
 /**
  * Returns whether and how an event notifies a member of its room: the one answer for unread counts, the list of
- * notifications and pushers. Events that the member sent, that are redacted or that clients do not see notify no user,
- * and those of ignored users do not notify the user who ignores them, state events included. Does not look at
- * receipts, nor at when the user joined.
+ * notifications and pushers. Events that the member sent, that are redacted or expired, or that clients do not see, notify
+ * no user, and those of ignored users do not notify the user who ignores them, state events included. Receipts and the time
+ * at which the user joined are not considered.
  * Source: client-server API, "Push Rules" and "Ignoring Users".
  */
 export function outcomeFor(
-  { rules, member, ignored }: NotifiedMember,
+  { rules, member, ignored, expiredBefore }: NotifiedMember,
   stored: StoredEvent,
   { event }: PreparedEvent,
 ): PushOutcome {
   if (stored.redactedBy !== undefined || isHidden(stored) || isDummyEvent(stored.event)) return NO_OUTCOME;
-  if (ignored.has(stored.event.sender)) return NO_OUTCOME;
+  if (ignored.has(stored.event.sender) || isExpired(stored, expiredBefore)) return NO_OUTCOME;
   return evaluateRules(rules, event, member);
 }

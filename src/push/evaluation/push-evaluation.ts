@@ -1,3 +1,5 @@
+import { LoadTogether } from '../../kernel/load-together.ts';
+import type { StoredEvent } from '../../room-engine/index.ts';
 import { NotifiedMembers, type NotifiedMembersDeps } from './member.ts';
 import { PushEvents } from './push-events.ts';
 
@@ -7,7 +9,9 @@ export class PushEvaluation {
   readonly members: NotifiedMembers;
 
   constructor(deps: NotifiedMembersDeps) {
-    this.events = new PushEvents(deps.engine, deps.caches);
-    this.members = new NotifiedMembers(deps);
+    const { engine, caches } = deps;
+    const stateEvents = new LoadTogether<number, StoredEvent>((nids) => engine.events.getMany(nids));
+    this.events = new PushEvents({ engine, caches, stateEvents });
+    this.members = new NotifiedMembers(deps, stateEvents);
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
 import { type SeenEvent, TestRoom } from '../../../test/support/users/test-room.ts';
 
@@ -14,7 +14,7 @@ interface Page {
   readonly next_token?: string;
 }
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('notifications', () => {
     let server: TestServer;
     let [alice, bob]: TestUser[] = [];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
@@ -17,7 +17,7 @@ interface Rule {
   enabled: boolean;
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('push rules', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
     const ids = async (userId: string, kind: 'override' | 'content' | 'room') =>
       (await rules.rulesetOf(userId))[kind].map((rule) => rule.rule_id).filter((id) => !id.startsWith('.'));
 
-    it('are the default rules of the specification for a user without changes', async () => {
+    it('returns the default push rules of the specification for a user without changes', async () => {
       const { body } = await call(carol, 'GET', '');
       const global = (await call(carol, 'GET', 'global/')).body;
       assert.deepEqual(body, { global });
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
       assert.deepEqual(global['room'], []);
     });
 
-    it('are added before and after each other, replaced and removed', async () => {
+    it('adds push rules before and after others, replaces and removes them', async () => {
       const put = (path: string, body: unknown = { actions: ['notify'], pattern: 'x' }) =>
         call(alice, 'PUT', `global/content/${path}`, body);
       assert.deepEqual(await put('one'), { status: 200, body: {} });
@@ -66,7 +66,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await ids(bob, 'content'), []);
     });
 
-    it('are enabled, disabled and given other actions, also default rules', async () => {
+    it('enables and disables push rules and changes their actions, also of default rules', async () => {
       const room = encodeURIComponent('!a:test');
       await call(alice, 'PUT', `global/room/${room}`, { actions: [] });
       for (const path of [`global/room/${room}`, 'global/underride/.m.rule.message']) {
@@ -78,7 +78,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are listed by scope and by kind', async () => {
+    it('lists push rules by scope and by kind', async () => {
       const global = (await call(carol, 'GET', 'global/')).body;
       for (const kind of ['override', 'content', 'room', 'sender', 'underride']) {
         const { status, body } = await call(carol, 'GET', `global/${kind}/`);
@@ -87,7 +87,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await refused(call(carol, 'GET', 'global/strange/')), [400, 'M_INVALID_PARAM']);
     });
 
-    it('answer malformed paths with 400', async () => {
+    it('answers malformed paths of push rules with 400', async () => {
       const paths = ['global', 'device/', 'device/override/x', 'global/override', 'global/override/x/y'];
       for (const path of paths) {
         for (const method of ['GET', 'PUT', 'DELETE']) {
@@ -97,7 +97,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('keep the actions as given, historical ones as well, and refuse unknown ones', async () => {
+    it('stores actions of push rules as they were sent, also historical ones, and rejects unknown ones', async () => {
       const actions = ['dont_notify', 'coalesce', { set_tweak: 'org.example.flash', value: 3 }];
       const put = (path: string, given: unknown) => call(carol, 'PUT', `global/${path}`, { actions: given });
       for (const rule of ['sender/%40x%3Atest', 'underride/.m.rule.message']) {
@@ -115,7 +115,7 @@ forEachDatabase((open) => {
       await put('underride/.m.rule.message/actions', ['notify']);
     });
 
-    it('reject invalid requests with the errors of the specification', async () => {
+    it('rejects invalid push rules with the errors of the specification', async () => {
       const put = (path: string, body: unknown) => refused(call(bob, 'PUT', `global/${path}`, body));
       const body = { actions: [] };
       assert.deepEqual(await put('content/x?before=nothing', { ...body, pattern: 'x' }), [400, 'M_UNKNOWN']);
@@ -133,7 +133,7 @@ forEachDatabase((open) => {
       assert.equal(changes.includes(bob), false);
     });
 
-    it('are bounded in size, with 413 M_TOO_LARGE', async () => {
+    it('rejects push rules above the maximum size with 413 M_TOO_LARGE', async () => {
       const pattern = 'x'.repeat(1000);
       const conditions = new Array(100).fill({ kind: 'event_match', key: 'k', pattern });
       let last: unknown[] = [];
@@ -143,7 +143,7 @@ forEachDatabase((open) => {
       assert.deepEqual(last, [413, 'M_TOO_LARGE']);
     });
 
-    it('announce changes on a stream, and lose none of the changes made at the same time', async () => {
+    it('publishes changes of push rules on a stream, and loses none of the changes made at the same time', async () => {
       const position = under.streams.current;
       const dora = '@dora:test';
       const rooms = ['!a:test', '!b:test', '!c:test', '!d:test'];
@@ -158,7 +158,7 @@ forEachDatabase((open) => {
       assert.equal(await rules.changedIn('@nobody:test', 0, now), false);
     });
 
-    it('survive a restart', async () => {
+    it('returns changed push rules after a restart', async () => {
       const again = rulesOver(under);
       assert.deepEqual(
         await again.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),

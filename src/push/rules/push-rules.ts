@@ -55,7 +55,7 @@ export class PushRules {
     this.#known = deps.caches.create('push_rules_by_user', {
       size: maxCachedUsers,
       maxBytes: 10 * MiB,
-      // The rules, and what is compiled from them.
+      // The rules and their compiled form.
       sizeOf: ({ rules }) => (rules === NO_USER_RULES ? 100 : 4 * sizeOfJson(rules)),
     });
     this.pushRulesStream.subscribe(({ userId }) => this.#known.delete(userId));
@@ -66,7 +66,7 @@ export class PushRules {
     return effectiveRuleset(userId, (await this.#of(userId)).rules);
   }
 
-  /** Returns what a user has changed: their own rules, and their changes to default rules. */
+  /** Returns the changes of a user: their own rules, and their changes to default rules. */
   async userRulesOf(userId: string): Promise<UserPushRules> {
     return (await this.#of(userId)).rules;
   }

@@ -10,7 +10,7 @@ export interface ModelEvent {
   isRedacted: boolean;
 }
 
-/** What the model knows of a user. Positions are indexes of events. */
+/** The state of a user in the model. Positions are indexes of events. */
 export interface ModelUser {
   readonly userId: string;
   /** Events before this one are from before the user's last join. */
@@ -47,20 +47,25 @@ export function verdictOf(event: ModelEvent, user: ModelUser): 'nothing' | 'noti
 export const isReadByReceipt = (index: number, { thread }: ModelEvent, { read }: ModelUser): boolean =>
   index <= Math.max(read.get('room') ?? -1, read.get(thread) ?? -1);
 
+/** Returns whether an event at an index notifies a user who has neither read nor answered it since. */
+export function isUnread(events: readonly ModelEvent[], index: number, user: ModelUser): boolean {
+  const event = events[index]!;
+  if (index < user.joinedAt || isReadByReceipt(index, event, user)) return false;
+  const hasAnswered = events
+    .slice(index)
+    .some(
+      (later) => later.sender === user.userId && later.thread === event.thread && later.kind !== 'redaction',
+    );
+  return !hasAnswered && verdictOf(event, user) !== 'nothing';
+}
+
 /** Returns notification and highlight counts of the room, then of the main timeline, then of threads, as text. */
 export function modelCounts(events: readonly ModelEvent[], user: ModelUser): string {
   const counts = new Map([['main', [0, 0]]]);
   const room = [0, 0];
   for (const [index, event] of events.entries()) {
-    if (index < user.joinedAt || isReadByReceipt(index, event, user)) continue;
-    const hasAnswered = events
-      .slice(index)
-      .some(
-        (later) =>
-          later.sender === user.userId && later.thread === event.thread && later.kind !== 'redaction',
-      );
+    if (!isUnread(events, index, user)) continue;
     const verdict = verdictOf(event, user);
-    if (hasAnswered || verdict === 'nothing') continue;
     const count = counts.get(event.thread) ?? [0, 0];
     counts.set(event.thread, count);
     for (const each of [room, count]) {

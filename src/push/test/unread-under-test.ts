@@ -1,10 +1,15 @@
 import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { alice, bob, carol, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { accountDataMigrations } from '../../account-data/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Receipts, receiptMigrations } from '../../receipts/index.ts';
+import { RoomReader } from '../../room-engine/index.ts';
 import { openUnread as openUnreadSlice, PushRules, pushMigrations, type UnreadSliceDeps } from '../index.ts';
 import { Notifications } from '../notifications/notifications.ts';
+import type { PushTables } from '../tables.ts';
+import { readTallies } from '../unread/store.ts';
+import { Tally } from '../unread/tally.ts';
 
 const nowhere = { find: async () => undefined, set: async () => undefined };
 
@@ -64,16 +69,26 @@ export function unreadOver(
     const notifications = await eventNotifications.of(stored, userIds);
     return [...notifications].map(([userId, { highlight }]) => `${userId}${highlight ? '!' : ''}`).sort();
   };
-  return { unread, notifications, receipts, rules, counts, badge, notified, read };
+  return { unread, notifications, eventNotifications, receipts, rules, counts, badge, notified, read };
+}
+
+/** Returns the tally that was saved last, or one that begins at position 0. */
+export async function savedTally(database: Database, userId: string, roomId: string): Promise<Tally> {
+  const saved = await readTallies(database.reader<PushTables>(), [{ userId, roomId }]);
+  return [...saved.values()][0] ?? new Tally(0, []);
+}
+
+/** Opens unread counts over rooms of which nothing is in memory, as after a restart. */
+export function unreadFromDisk(under: RoomsUnderTest, tuning: Tuning = {}) {
+  const { database, clock, caches } = under;
+  const engine = RoomReader.follow({ database, clock, caches, eventCacheSize: 10_000 });
+  return { engine, ...unreadOver(under, { ...tuning, engine }) };
 }
 
 /** Opens a room of Alice, Bob and Carol, with `Unread` over it. */
-export async function openUnread(open: OpenDatabase, more: Tuning = {}) {
-  const under = await RoomsUnderTest.open(open, [
-    ...receiptMigrations,
-    ...pushMigrations,
-    ...accountDataMigrations,
-  ]);
+export async function openUnread(open: OpenDatabase, more: Tuning = {}, rooms: RoomsTuning = {}) {
+  const migrations = [...receiptMigrations, ...pushMigrations, ...accountDataMigrations];
+  const under = await RoomsUnderTest.open(open, migrations, rooms);
   const roomId = await under.room(alice, bob, carol);
   return { under, roomId, ...unreadOver(under, more) };
 }

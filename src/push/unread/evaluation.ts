@@ -1,5 +1,5 @@
 import { whenReady } from '../../kernel/when-ready.ts';
-import { membershipOf, stateMapKey } from '../../protocol/index.ts';
+import { membershipOf } from '../../protocol/index.ts';
 import { isHidden, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
 import { isReadOnMainTimeline, type NotifiedMember } from '../evaluation/member.ts';
 import { outcomeFor } from '../evaluation/outcome.ts';
@@ -7,7 +7,7 @@ import type { PreparedEvent, PushEvents } from '../evaluation/push-events.ts';
 import { maxMarks, type NewMarks, type UnreadMark } from './tally.ts';
 
 /** Number of events that are evaluated before other requests are processed. */
-const slice = 100;
+const eventsPerTurn = 100;
 
 const noThreads: ReadonlySet<string | undefined> = new Set();
 const noPositions: ReadonlySet<number> = new Set();
@@ -22,18 +22,25 @@ export class Evaluation implements NewMarks {
   // Most evaluations need neither set, so they are made on first use.
   #ownThreads: Set<string | undefined> | undefined;
   #redacted: Set<number> | undefined;
-  startsAnew = false;
+  dropsOlder = false;
   /** Number of evaluated events. */
   count = 0;
+  /** Number of evaluated events that were read from the database. */
+  readCount = 0;
+  /** Whether the events of the page are read from the database: no other user looks at them soon. */
+  #isOld = false;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
   /** The user whose unread events are counted, and the room. */
   readonly #reader: NotifiedMember;
+  readonly #hasOlderMarks: boolean;
 
-  constructor(engine: RoomReader, pushEvents: PushEvents, reader: NotifiedMember) {
+  /** @param hasOlderMarks whether older events were counted, which redactions among the newer ones may concern */
+  constructor(engine: RoomReader, pushEvents: PushEvents, reader: NotifiedMember, hasOlderMarks: boolean) {
     this.#engine = engine;
     this.#pushEvents = pushEvents;
     this.#reader = reader;
+    this.#hasOlderMarks = hasOlderMarks;
   }
 
   get ownThreads(): ReadonlySet<string | undefined> {
@@ -45,22 +52,23 @@ export class Evaluation implements NewMarks {
   }
 
   /**
-   * Evaluates the events in `(after, upTo]`, without stopping other requests for long. Returns at once when everything
-   * that it needs is in memory, as it is for all members of a room but the first one.
+   * Evaluates the events in `(after, upTo]`, without stopping other requests for long. Returns without a
+   * promise when all its data is in memory, as for all members of a room but the first one.
    */
   run(after: number, upTo: number): void | Promise<void> {
-    return whenReady(this.#page(after, upTo + 1), (events) => this.#lookAt(events, after));
+    return whenReady(this.#page(after, upTo + 1), (events) => this.#evaluatePage(events, after));
   }
 
   /** Evaluates a page of events from an index on, and then the older pages. */
-  #lookAt(events: readonly StoredEvent[], after: number, from = 0): void | Promise<void> {
-    for (let index = from; index < events.length && !this.startsAnew; index++) {
-      const waiting = this.#look(events[index]!);
-      if (waiting) return waiting.then(() => this.#lookAt(events, after, index + 1));
+  #evaluatePage(events: readonly StoredEvent[], after: number, from = 0): void | Promise<void> {
+    for (let index = from; index < events.length && !this.dropsOlder; index++) {
+      const waiting = this.#evaluate(events[index]!);
+      if (waiting) return waiting.then(() => this.#evaluatePage(events, after, index + 1));
     }
     this.count += events.length;
-    if (this.startsAnew || events.length < slice) return;
-    if (this.count >= maxMarks) this.startsAnew = true;
+    if (this.#isOld) this.readCount += events.length;
+    if (this.dropsOlder || events.length < eventsPerTurn) return;
+    if (this.count >= maxMarks) this.dropsOlder = true;
     else return this.#nextPage(after, events.at(-1)?.stream ?? after);
   }
 
@@ -72,8 +80,10 @@ export class Evaluation implements NewMarks {
   /** Returns the newest events between two positions, newest first. */
   #page(after: number, before: number): readonly StoredEvent[] | Promise<StoredEvent[]> {
     const { head } = this.#reader;
-    const range = { after, before, limit: slice, direction: 'backward' } as const;
-    return this.#recent(after, before) ?? this.#engine.events.timeline(head.roomNid, range);
+    const range = { after, before, limit: eventsPerTurn, direction: 'backward' } as const;
+    const recent = this.#recent(after, before);
+    this.#isOld = recent === undefined;
+    return recent ?? this.#engine.events.timelineUncached(head.roomNid, range);
   }
 
   /** Returns a page from memory if all events between the two positions are there. */
@@ -84,7 +94,7 @@ export class Evaluation implements NewMarks {
     const isBeginning = first.event.type === 'm.room.create';
     if (first.stream > after && !isBeginning) return undefined;
     const events: StoredEvent[] = [];
-    for (let index = recent.length - 1; index >= 0 && events.length < slice; index--) {
+    for (let index = recent.length - 1; index >= 0 && events.length < eventsPerTurn; index--) {
       const stored = recent[index];
       if (stored?.stream === undefined || stored.stream >= before) continue;
       if (stored.stream <= after) break;
@@ -93,24 +103,27 @@ export class Evaluation implements NewMarks {
     return events;
   }
 
-  #look(stored: StoredEvent): void | Promise<void> {
+  #evaluate(stored: StoredEvent): void | Promise<void> {
     const { type, sender, redacts } = stored.event;
     if (isHidden(stored)) return;
-    if (type === 'm.room.member' && this.#isOwn(sender)) return this.#lookAtOwnMembership(stored);
-    if (type === 'm.room.redaction')
+    if (type === 'm.room.member' && this.#isOwn(sender)) return this.#evaluateOwnMembership(stored);
+    if (type === 'm.room.redaction' && this.#hasOlderMarks)
       return this.#noteRedaction(redacts).then(() => this.#countUnread(stored));
     return this.#countUnread(stored);
   }
 
   #countUnread(stored: StoredEvent): void | Promise<void> {
     if (isReadOnMainTimeline(stored, this.#reader.read)) return;
-    const prepared = this.#pushEvents.get(this.#reader.head, stored);
+    const { head } = this.#reader;
+    const prepared = this.#isOld
+      ? this.#pushEvents.getUncached(head, stored)
+      : this.#pushEvents.get(head, stored);
     return whenReady(prepared, (event) => this.#count(stored, event));
   }
 
-  async #lookAtOwnMembership(stored: StoredEvent): Promise<void> {
+  async #evaluateOwnMembership(stored: StoredEvent): Promise<void> {
     const { sender, stateKey } = stored.event;
-    if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
+    if (stateKey === sender && (await this.#isJoin(stored))) this.dropsOlder = true;
   }
 
   /**
@@ -130,21 +143,17 @@ export class Evaluation implements NewMarks {
     }
     if (this.ownThreads.has(threadId) || stream <= this.#reader.read.thread(threadId)) return;
     const { notify, highlight } = outcomeFor(this.#reader, stored, prepared);
-    if (notify) this.marks.push({ stream, highlight, threadId });
+    if (notify) this.marks.push({ stream, highlight, threadId, sentTs: stored.event.originServerTs });
   }
 
   #isOwn(sender: string): boolean {
     return sender === this.#reader.member.userId;
   }
 
-  async #isJoin({ event, stateBefore }: StoredEvent): Promise<boolean> {
+  /** Whether the user was not joined before this membership event. */
+  async #isJoin({ event, replaces }: StoredEvent): Promise<boolean> {
     if (membershipOf(event.content) !== 'join') return false;
-    const { groups, stateKeys, events } = this.#engine;
-    const key = await stateKeys.find(stateMapKey('m.room.member', event.sender));
-    if (stateBefore === undefined || key === undefined) return true;
-    const states = await groups.entries([stateBefore], [key]);
-    const nid = states.get(stateBefore)?.get(key);
-    const before = nid === undefined ? undefined : await events.get(nid);
+    const before = replaces === undefined ? undefined : await this.#engine.events.get(replaces);
     return membershipOf(before?.event.content) !== 'join';
   }
 

@@ -2,26 +2,43 @@ import type { Database, Reader } from '../../kernel/database/index.ts';
 import type { PushTables } from '../tables.ts';
 import { Tally, type UnreadMark } from './tally.ts';
 
-/** A tally with its user and room. */
-export interface OwnedTally {
+/** The user and the room of a tally. */
+export interface TallyOwner {
   readonly userId: string;
   readonly roomId: string;
+}
+
+/** A tally with its user and room. */
+export interface OwnedTally extends TallyOwner {
   readonly tally: Tally;
 }
 
-/** A mark as it is stored. */
-type Row = [stream: number, highlight: 0 | 1, threadId?: string];
+/** A mark as it is stored. `sentTs` is missing in rows of earlier versions. */
+type Row = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
 
-/** Returns the tally that was saved last, or one that begins at position 0. */
-export async function readTally(reader: Reader<PushTables>, userId: string, roomId: string): Promise<Tally> {
-  const row = await reader
-    .selectFrom('unread_tallies')
-    .select(['up_to', 'marks'])
-    .where('user_id', '=', userId)
-    .where('room_id', '=', roomId)
-    .executeTakeFirst();
-  if (!row) return new Tally(0, []);
-  return new Tally(row.up_to, (JSON.parse(row.marks) as Row[]).map(fromRow));
+/**
+ * Returns the tallies that were saved last, with one query for each user; absent where none was saved.
+ * @param owners each once
+ */
+export async function readTallies(
+  reader: Reader<PushTables>,
+  owners: readonly TallyOwner[],
+): Promise<Map<TallyOwner, Tally>> {
+  const found = new Map<TallyOwner, Tally>();
+  for (const [userId, ofUser] of Map.groupBy(owners, (owner) => owner.userId)) {
+    const byRoom = new Map(ofUser.map((owner) => [owner.roomId, owner]));
+    const rows = await reader
+      .selectFrom('unread_tallies')
+      .select(['room_id', 'up_to', 'marks'])
+      .where('user_id', '=', userId)
+      .where('room_id', 'in', [...byRoom.keys()])
+      .execute();
+    for (const { room_id: roomId, up_to: upTo, marks } of rows) {
+      const owner = byRoom.get(roomId);
+      if (owner) found.set(owner, new Tally(upTo, (JSON.parse(marks) as Row[]).map(fromRow)));
+    }
+  }
+  return found;
 }
 
 /** Saves tallies, unless there is a newer one. */
@@ -40,11 +57,16 @@ export async function saveTallies(database: Database, tallies: readonly OwnedTal
   ]);
 }
 
-const fromRow = ([stream, highlight, threadId]: Row): UnreadMark => ({
+const fromRow = ([stream, highlight, threadId, sentTs]: Row): UnreadMark => ({
   stream,
   highlight: highlight === 1,
-  threadId,
+  threadId: threadId ?? undefined,
+  sentTs: sentTs ?? Number.POSITIVE_INFINITY,
 });
 
-const toRow = ({ stream, highlight, threadId }: UnreadMark): Row =>
-  threadId === undefined ? [stream, highlight ? 1 : 0] : [stream, highlight ? 1 : 0, threadId];
+const toRow = ({ stream, highlight, threadId, sentTs }: UnreadMark): Row => [
+  stream,
+  highlight ? 1 : 0,
+  threadId ?? null,
+  Number.isFinite(sentTs) ? sentTs : null,
+];

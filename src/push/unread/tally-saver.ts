@@ -1,13 +1,20 @@
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
+import type { Evaluation } from './evaluation.ts';
 import { type OwnedTally, saveTallies } from './store.ts';
 
 /**
  * A tally is saved when this number of events was evaluated since it was saved last. After a restart at most this
  * number is evaluated again.
  */
-const worthSaving = 200;
+const eventsBeforeSaving = 200;
+
+/**
+ * A tally is also saved when this number of events was read from the database for it at once, as for each room at the
+ * first sync of a user who was away: reading the tally after a restart is much cheaper than reading the events again.
+ */
+const readEventsBeforeSaving = 30;
 
 /**
  * Milliseconds until a tally is saved after an event was added, and after many events were evaluated at once, which
@@ -39,14 +46,20 @@ export class TallySaver {
   }
 
   /**
-   * Queues a tally that has changed; it may be dropped from memory afterwards. @param evaluated the number of events
-   * that were evaluated for this change
+   * Queues a tally that has changed; it may be dropped from memory afterwards.
+   * @param count the number of events that were evaluated for this change
+   * @param readCount how many of them were read from the database
    */
-  changed(key: string, owned: OwnedTally, evaluated: number): void {
-    if (owned.tally.unsaved < worthSaving) return;
+  changed(
+    key: string,
+    owned: OwnedTally,
+    { count, readCount }: Pick<Evaluation, 'count' | 'readCount'>,
+  ): void {
+    const isCostly = count >= eventsBeforeSaving || readCount >= readEventsBeforeSaving;
+    if (!isCostly && owned.tally.unsaved < eventsBeforeSaving) return;
     this.#waiting.set(key, owned);
-    if (this.#waiting.size >= maxWaiting) this.#begin();
-    else this.#saveWithin(evaluated >= worthSaving ? soon : interval);
+    if (this.#waiting.size >= maxWaiting) this.#startSaving();
+    else this.#saveWithin(isCostly ? soon : interval);
   }
 
   #saveWithin(time: number): void {
@@ -54,16 +67,16 @@ export class TallySaver {
     if (this.#timer && this.#due <= due) return;
     this.#timer?.cancel();
     this.#due = due;
-    this.#timer = this.#clock.setTimer(time, () => this.#begin());
+    this.#timer = this.#clock.setTimer(time, () => this.#startSaving());
   }
 
   /** Saves all waiting tallies. */
   async stop(): Promise<void> {
-    this.#begin();
+    this.#startSaving();
     await this.#saving;
   }
 
-  #begin(): void {
+  #startSaving(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#saving ??= this.#save().finally(() => {

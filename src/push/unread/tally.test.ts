@@ -6,11 +6,16 @@ import { type NewMarks, Tally, type UnreadMark } from './tally.ts';
 
 const unread = new ReadUpTo([]);
 
-const mark = (stream: number, highlight = false): UnreadMark => ({ stream, highlight, threadId: undefined });
+const mark = (stream: number, highlight = false): UnreadMark => ({
+  stream,
+  highlight,
+  threadId: undefined,
+  sentTs: stream,
+});
 
 const found = (marks: readonly UnreadMark[], more: Partial<NewMarks> = {}): NewMarks => ({
   marks,
-  startsAnew: false,
+  dropsOlder: false,
   ownThreads: new Set(),
   redacted: new Set(),
   ...more,
@@ -31,15 +36,15 @@ describe('a tally', () => {
     assert.equal(tally.marks[0]?.stream, 2001);
   });
 
-  it('counts up to a position', () => {
+  it('counts only the marks up to a position', () => {
     const tally = new Tally(5, [mark(1), mark(2, true), mark(5)]);
     assert.equal(tally.counts(4).notification_count, 2);
     assert.equal(tally.counts(1).highlight_count, 0);
   });
 
-  it('starts from zero after a join', () => {
+  it('counts from zero after a join', () => {
     const tally = new Tally(2, [mark(1), mark(2)]);
-    tally.add(found([mark(4)], { startsAnew: true }), 5, unread);
+    tally.add(found([mark(4)], { dropsOlder: true }), 5, unread);
     assert.deepEqual(tally.marks, [mark(4)]);
     assert.equal(tally.upTo, 5);
   });
@@ -54,7 +59,33 @@ describe('a tally', () => {
     assert.deepEqual(tally.marks, [mark(7)]);
   });
 
-  it('has the same counts after many small evaluations as after one of all events', () => {
+  it('drops marks of events that were sent before a time, and reads none of them while all are newer', () => {
+    let reads = 0;
+    const counted = (stream: number): UnreadMark =>
+      Object.defineProperty(mark(stream), 'sentTs', {
+        get() {
+          reads++;
+          return stream;
+        },
+      });
+    const tally = new Tally(0, []);
+    tally.add(found([counted(9), counted(7), counted(8)]), 9, unread);
+    reads = 0;
+    tally.dropExpired(7);
+    assert.equal(reads, 0);
+    tally.dropExpired(8);
+    assert.equal(tally.counts(9).notification_count, 2);
+    reads = 0;
+    tally.dropExpired(8);
+    assert.equal(reads, 0);
+    tally.add(found([counted(6)]), 10, unread);
+    tally.dropExpired(8);
+    assert.equal(tally.counts(10).notification_count, 2);
+    tally.dropExpired(Number.POSITIVE_INFINITY);
+    assert.equal(tally.counts(10).notification_count, 0);
+  });
+
+  it('counts the same after many small evaluations as after one of all events', () => {
     const kind = fc.record({
       highlight: fc.boolean(),
       threadId: fc.option(fc.constantFrom('$a', '$b'), { nil: undefined, freq: 2 }),
@@ -64,18 +95,18 @@ describe('a tally', () => {
         { weight: 5, arbitrary: fc.array(kind, { maxLength: 3 }) },
         fc.array(kind, { minLength: 990, maxLength: 1_100 }),
       ),
-      startsAnew: fc.constantFrom(false, false, false, true),
+      dropsOlder: fc.constantFrom(false, false, false, true),
       ownThreads: fc.constantFrom([], [], [], ['$a'], [undefined]),
       redacted: fc.array(fc.nat(50), { maxLength: 1 }),
-      looks: fc.boolean(),
+      isCounted: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.array(addition, { maxLength: 12 }), (additions) => {
         const tally = new Tally(0, []);
         let stream = 0;
-        for (const { marks, startsAnew, ownThreads, redacted, looks } of additions) {
-          const more = { startsAnew, ownThreads: new Set(ownThreads), redacted: new Set(redacted) };
-          const newestFirst = marks.map((one) => ({ ...one, stream: ++stream })).reverse();
+        for (const { marks, dropsOlder, ownThreads, redacted, isCounted } of additions) {
+          const more = { dropsOlder, ownThreads: new Set(ownThreads), redacted: new Set(redacted) };
+          const newestFirst = marks.map((one) => ({ ...one, stream: ++stream, sentTs: 0 })).reverse();
           tally.add(found(newestFirst, more), stream, unread);
           assert.ok(tally.marks.length <= 1000);
           const streams = tally.marks.map((one) => one.stream);
@@ -84,10 +115,10 @@ describe('a tally', () => {
             [...streams].sort((a, b) => a - b),
           );
           const { threads, ...main } = new Tally(stream, tally.marks).counts(stream);
-          if (!looks) continue;
-          const { threads: goneAlong, ...mainGoneAlong } = tally.counts(stream);
-          assert.deepEqual(mainGoneAlong, main);
-          assert.deepEqual([...goneAlong].sort(), [...threads].sort());
+          if (!isCounted) continue;
+          const { threads: updatedThreads, ...updatedMain } = tally.counts(stream);
+          assert.deepEqual(updatedMain, main);
+          assert.deepEqual([...updatedThreads].sort(), [...threads].sort());
         }
       }),
     );

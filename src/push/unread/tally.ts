@@ -7,6 +7,8 @@ export interface UnreadMark {
   readonly highlight: boolean;
   /** The root of its thread; `undefined` for the main timeline. */
   readonly threadId: string | undefined;
+  /** The time that its sender claimed, in milliseconds since the epoch; `Infinity` where it is not known. */
+  readonly sentTs: number;
 }
 
 export interface UnreadCount {
@@ -26,7 +28,7 @@ export interface NewMarks {
   /** Newest first. */
   readonly marks: readonly UnreadMark[];
   /** Older marks are dropped: the user has joined since, or there were too many events to evaluate. */
-  readonly startsAnew: boolean;
+  readonly dropsOlder: boolean;
   /** Threads (`undefined` for the main timeline) in which the user has sent an event since. */
   readonly ownThreads: ReadonlySet<string | undefined>;
   /** Positions on the stream of events that were redacted. */
@@ -43,17 +45,20 @@ export class Tally {
   #upTo: number;
   /** Oldest first. */
   #marks: UnreadMark[];
-  /** The argument of the last `drop`, so that the same one does nothing again. */
+  /** The argument of the last `drop`: another call with it does nothing. */
   #dropped: ReadUpTo | undefined;
   /** The counts of all marks. */
   #counts: UnreadCounts | undefined;
+  /** No mark has an earlier `sentTs`, so that most syncs do not look at the marks. */
+  #earliestTs: number;
 
   constructor(upTo: number, marks: readonly UnreadMark[]) {
     this.#upTo = upTo;
     this.#marks = [...marks];
+    this.#earliestTs = earliestTs(marks);
   }
 
-  /** Events up to here were evaluated. */
+  /** The stream position up to which events were evaluated. */
   get upTo(): number {
     return this.#upTo;
   }
@@ -64,8 +69,8 @@ export class Tally {
 
   /** Adds the marks of an evaluation of the events after the old `upTo`. @param read the receipts at that evaluation */
   add(found: NewMarks, upTo: number, read: ReadUpTo): void {
-    const { marks, startsAnew, ownThreads, redacted } = found;
-    if (startsAnew) {
+    const { marks, dropsOlder, ownThreads, redacted } = found;
+    if (dropsOlder) {
       this.#marks = [];
       this.#counts = undefined;
     }
@@ -88,6 +93,13 @@ export class Tally {
     this.#dropped = read;
   }
 
+  /** Drops the marks of events that were sent before a time, because they have expired. */
+  dropExpired(before: number): void {
+    if (this.#earliestTs >= before) return;
+    if (this.#marks.some(({ sentTs }) => sentTs < before)) this.#keep(({ sentTs }) => sentTs >= before);
+    this.#earliestTs = earliestTs(this.#marks);
+  }
+
   /** Counts the events up to a position. */
   counts(upTo: number): UnreadCounts {
     if (upTo < this.#upTo) return countsOf(this.#marks.filter(({ stream }) => stream <= upTo));
@@ -98,6 +110,7 @@ export class Tally {
   /** Adds a mark without counting or copying the others again, because users who do not read get one with each event. */
   #push(mark: UnreadMark): void {
     this.#marks.push(mark);
+    this.#earliestTs = Math.min(this.#earliestTs, mark.sentTs);
     this.#counts &&= recounted(this.#counts, mark, 1);
     const [oldest] = this.#marks;
     if (this.#marks.length <= maxMarks || !oldest || oldest.highlight) return;
@@ -110,6 +123,10 @@ export class Tally {
     this.#counts = undefined;
   }
 }
+
+/** Returns `Infinity` without marks. */
+const earliestTs = (marks: readonly UnreadMark[]): number =>
+  marks.reduce((earliest, { sentTs }) => Math.min(earliest, sentTs), Number.POSITIVE_INFINITY);
 
 function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
   if (marks.length === 0) return nothingUnread;

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { setRuleEnabled } from '../../protocol/index.ts';
-import type { PushTables } from '../tables.ts';
-import { ignoring, openUnread, unreadOver } from '../test/unread-under-test.ts';
-import { readTally } from './store.ts';
+import { ignoring, openUnread, savedTally, unreadFromDisk, unreadOver } from '../test/unread-under-test.ts';
+import { saveTallies } from './store.ts';
+import { Tally } from './tally.ts';
 
 const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('unread counts', () => {
-    it('count notifying events and highlights, and are reset by a receipt', async () => {
+    it('counts notifying events and highlights, and resets the counts at a receipt', async () => {
       const { under, roomId, counts, read } = await openUnread(open);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
       await under.say(alice, roomId, 'one');
@@ -28,7 +28,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('are kept for each thread', async () => {
+    it('counts unread events of each thread separately', async () => {
       const { under, roomId, counts, read } = await openUnread(open);
       const root = await under.say(alice, roomId, 'root');
       const other = await under.say(alice, roomId, 'other root');
@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
-    it('are reset when the user sends an event, in its thread only', async () => {
+    it('resets the counts of a thread when the user sends an event in it', async () => {
       const { under, roomId, counts } = await openUnread(open);
       const root = await under.say(alice, roomId, 'root');
       await under.reply(alice, roomId, root);
@@ -56,7 +56,26 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('leave out redacted events, before and after they were counted', async () => {
+    it('excludes messages that have expired since they were counted, by the times that are stored with them', async () => {
+      const policy = { default_policy: { max_lifetime: 60_000 }, allowed_lifetime_min: null };
+      const options = { retention: { ...policy, enabled: true, allowed_lifetime_max: null } };
+      const { under, roomId, counts } = await openUnread(open, {}, { options });
+      await under.say(alice, roomId, 'one', mention(bob));
+      under.clock.advance(40_000);
+      await under.say(alice, roomId, 'two');
+      assert.equal(await counts(bob, roomId), '2/1 2/1');
+      under.clock.advance(30_000);
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+      under.clock.advance(30_001);
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
+      const marks = [{ stream: 1, highlight: true, threadId: '$root', sentTs: 7 }];
+      const tally = new Tally(under.streams.current, marks);
+      await saveTallies(under.database, [{ userId: carol, roomId, tally }]);
+      const stored = await savedTally(under.database, carol, roomId);
+      assert.deepEqual(stored.marks, marks);
+    });
+
+    it('excludes redacted events, before and after they were counted', async () => {
       const { under, roomId, counts } = await openUnread(open);
       const first = await under.say(alice, roomId, 'one', mention(bob));
       const second = await under.say(alice, roomId, 'two');
@@ -66,7 +85,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
-    it('start from zero with each join, but not with a new display name', async () => {
+    it('counts from zero after each join, but not after a new display name', async () => {
       const { under, roomId, counts } = await openUnread(open);
       await under.say(alice, roomId, 'one');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
@@ -86,7 +105,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('follow the rules of the user, the size of the room and the power to notify it', async () => {
+    it('follows the push rules of the user, the size of the room and the power level to notify it', async () => {
       const { under, roomId, counts, rules } = await openUnread(open);
       await rules.change(bob, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
       await under.say(alice, roomId, 'hello');
@@ -98,7 +117,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, pair), '1/0 1/0');
     });
 
-    it('leave out ignored users, and everything when push is off', async () => {
+    it('excludes events of ignored users, and counts nothing when push is off', async () => {
       const { under, roomId, counts } = await openUnread(open, { ignored: ignoring(alice) });
       await under.say(alice, roomId, 'one');
       await under.say(carol, roomId, 'two');
@@ -108,7 +127,7 @@ forEachDatabase((open) => {
       assert.equal((await off.unread.counts(bob, roomId, 0)).notification_count, 0);
     });
 
-    it('are returned at once while the room has no new events', async () => {
+    it('returns counts without a promise while the room has no new events', async () => {
       const { under, roomId, unread, counts, read } = await openUnread(open);
       const { streams } = under;
       /** The counts if they are returned at once, without a promise. */
@@ -129,7 +148,7 @@ forEachDatabase((open) => {
       assert.equal((await unread.counts(bob, roomId, streams.current)).notification_count, 2);
     });
 
-    it('need no query for clients that sync regularly, and write nothing', async () => {
+    it('needs no query for clients that sync regularly, and writes nothing', async () => {
       const { under, roomId, counts } = await openUnread(open);
       for (const userId of [bob, carol]) await counts(userId, roomId);
       await under.say(alice, roomId, 'one');
@@ -140,7 +159,7 @@ forEachDatabase((open) => {
       assert.deepEqual({ ...under.database.statistics }, before);
     });
 
-    it('evaluate at most a thousand events for a user who was away, and let other requests in between', async () => {
+    it('evaluates at most a thousand events for a user who was away, and processes other requests in between', async () => {
       const { under, roomId, counts } = await openUnread(open);
       await under.say(alice, roomId, 'you', mention(bob));
       await Promise.all(Array.from({ length: 2_000 }, () => under.say(alice, roomId, 'x')));
@@ -158,7 +177,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '1000/1 1000/1');
     });
 
-    it('evaluate no event twice when a user who was away reads, is notified, or syncs after a restart', async () => {
+    it('evaluates no event twice when a user who was away reads, is notified, or syncs after a restart', async () => {
       const { under, roomId, unread, counts, read } = await openUnread(open);
       const sent = await Promise.all(Array.from({ length: 3_000 }, () => under.say(alice, roomId, 'x')));
       const evaluatedBy = async (work: () => Promise<unknown>, tested = unread) => {
@@ -172,7 +191,7 @@ forEachDatabase((open) => {
       };
       assert.equal(await evaluatedBy(readThenCount), 1_000);
       under.clock.advance(1_000);
-      const stored = () => readTally(under.database.reader<PushTables>(), bob, roomId);
+      const stored = () => savedTally(under.database, bob, roomId);
       await eventually('the tally', async () => (await stored()).upTo === under.streams.current);
       const notify = async () => {
         await under.say(alice, roomId, 'you', mention(bob));
@@ -185,7 +204,7 @@ forEachDatabase((open) => {
       assert.equal(await evaluatedBy(() => later.counts(carol, roomId), later.unread), 1_000);
     });
 
-    it('are the same for concurrent requests', async () => {
+    it('returns the same counts to concurrent requests', async () => {
       const { under, roomId, counts } = await openUnread(open);
       for (let index = 0; index < 5; index++) await under.say(alice, roomId, 'x');
       const asked = [1, 2, 3].map(() => counts(bob, roomId));
@@ -194,13 +213,13 @@ forEachDatabase((open) => {
       for (const answer of await Promise.all(asked)) assert.match(answer, /^[56]\/0/);
     });
 
-    it('are saved after many events, and survive a restart', async () => {
+    it('saves tallies after many events, and continues from them after a restart', async () => {
       const { under, roomId, unread, counts } = await openUnread(open);
       const sent = Array.from({ length: 250 }, () => under.say(alice, roomId, 'x'));
       await Promise.all(sent);
       assert.equal(await counts(bob, roomId), '250/0 250/0');
       await unread.stop();
-      const saved = await readTally(under.database.reader<PushTables>(), bob, roomId);
+      const saved = await savedTally(under.database, bob, roomId);
       assert.deepEqual([saved.upTo, saved.marks.length], [under.streams.current, 250]);
       const again = await under.restart(open);
       await again.say(alice, roomId, 'y', mention(bob));
@@ -209,7 +228,43 @@ forEachDatabase((open) => {
       assert.equal(await later.counts(carol, roomId), '251/0 251/0');
     });
 
-    it('are saved after a time', async () => {
+    it('reads old events without caching them, and saves the tally soon, so that the next restart reads none', async () => {
+      const { under, roomId } = await openUnread(open);
+      const sent = await Promise.all(Array.from({ length: 60 }, () => under.say(alice, roomId, 'x')));
+      const reply = await under.reply(alice, roomId, sent[0]!);
+      const first = unreadFromDisk(under);
+      assert.equal(await first.counts(bob, roomId), '61/0 60/0 1/0');
+      const cached = [...sent, reply].filter((eventId) => first.engine.events.peekById(eventId));
+      assert.deepEqual(cached, []);
+      under.clock.advance(1_000);
+      await first.unread.stop();
+      const saved = await savedTally(under.database, bob, roomId);
+      assert.deepEqual([saved.upTo, saved.marks.length], [under.streams.current, 61]);
+      const second = unreadFromDisk(under);
+      assert.equal(await second.counts(bob, roomId), '61/0 60/0 1/0');
+      assert.equal(second.unread.evaluatedEvents, 0);
+    });
+
+    it('reads the events of each room with one query at the first sync of many rooms, and all else with a few', async () => {
+      const { under } = await openUnread(open);
+      const rooms: string[] = [];
+      for (let count = 0; count < 12; count++) {
+        const roomId = await under.room(alice, bob);
+        await under.say(alice, roomId, 'x');
+        rooms.push(roomId);
+      }
+      const { engine, counts } = unreadFromDisk(under);
+      for (const roomId of rooms) await engine.heads.get(roomId);
+      const { reads } = under.database.statistics;
+      for (const found of await Promise.all(rooms.map((roomId) => counts(bob, roomId)))) {
+        assert.equal(found, '1/0 1/0');
+      }
+      // The rules, tallies, receipts and membership events of all rooms, and the power levels.
+      const queries = under.database.statistics.reads - reads;
+      assert.ok(queries <= rooms.length + 6, `${queries} queries for ${rooms.length} rooms`);
+    });
+
+    it('saves tallies some time after a change', async () => {
       const { under, roomId, unread, counts } = await openUnread(open);
       await Promise.all(Array.from({ length: 200 }, () => under.say(alice, roomId, 'x')));
       await counts(bob, roomId);

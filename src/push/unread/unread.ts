@@ -1,6 +1,7 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { LoadTogether } from '../../kernel/load-together.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { LastChanges } from '../../kernel/recent-changes.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
@@ -11,7 +12,7 @@ import type { NotifiedMember } from '../evaluation/member.ts';
 import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
-import { readTally } from './store.ts';
+import { readTallies, type TallyOwner } from './store.ts';
 import { nothingUnread, Tally, type UnreadCounts } from './tally.ts';
 import { TallySaver } from './tally-saver.ts';
 
@@ -50,7 +51,8 @@ export class Unread {
   readonly #lastEvents: LastChanges;
   readonly #saver: TallySaver;
   readonly #tallies: Cache<string, Tally>;
-  readonly #evaluating = new Map<string, Promise<Tally>>();
+  readonly #saved: LoadTogether<TallyOwner, Tally>;
+  readonly #runningEvaluations = new Map<string, Promise<Tally>>();
   #evaluatedEvents = 0;
 
   constructor(deps: UnreadDeps) {
@@ -63,6 +65,7 @@ export class Unread {
       if (onTimeline) this.#lastEvents.set(roomId, position);
     });
     this.#saver = new TallySaver(deps);
+    this.#saved = new LoadTogether((owners) => readTallies(deps.database.reader<PushTables>(), owners));
     this.#tallies = deps.caches.create('unread_tallies', { maxBytes: 16 * MiB, sizeOf });
   }
 
@@ -91,7 +94,7 @@ export class Unread {
 
   /** Saves the tallies that have changed much. */
   async stop(): Promise<void> {
-    await Promise.allSettled(this.#evaluating.values());
+    await Promise.allSettled(this.#runningEvaluations.values());
     await this.#saver.stop();
   }
 
@@ -102,11 +105,15 @@ export class Unread {
   }
 
   #countsIn(head: RoomHead, userId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
+    const { engine, receipts } = this.#deps;
     return whenReady(this.#tallyUpTo(userId, head, upTo), (tally) =>
-      whenReady(this.#deps.receipts.readUpTo(userId, head.roomId), (read) => {
-        tally.drop(read);
-        return tally.counts(upTo);
-      }),
+      whenReady(receipts.readUpTo(userId, head.roomId), (read) =>
+        whenReady(engine.retention.expiredBefore(head), (expiredBefore) => {
+          tally.drop(read);
+          tally.dropExpired(expiredBefore);
+          return tally.counts(upTo);
+        }),
+      ),
     );
   }
 
@@ -114,13 +121,13 @@ export class Unread {
     const key = keyOf(userId, head.roomId);
     const tally = this.#tallies.get(key);
     if (tally && this.#isCurrent(tally, userId, head.roomId, upTo)) return tally;
-    const other = this.#evaluating.get(key);
-    // The caller that started the other evaluation gets its error.
+    const other = this.#runningEvaluations.get(key);
+    // The caller that started the other evaluation receives its error.
     if (other) return other.catch(() => undefined).then(() => this.#tallyUpTo(userId, head, upTo));
     const evaluated = this.#evaluate(key, tally, userId, head, upTo);
     if (!(evaluated instanceof Promise)) return evaluated;
-    const own = evaluated.finally(() => this.#evaluating.delete(key));
-    this.#evaluating.set(key, own);
+    const own = evaluated.finally(() => this.#runningEvaluations.delete(key));
+    this.#runningEvaluations.set(key, own);
     return own;
   }
 
@@ -131,29 +138,31 @@ export class Unread {
     head: RoomHead,
     upTo: number,
   ): Tally | Promise<Tally> {
-    const { database, engine, evaluation } = this.#deps;
+    const { engine, evaluation } = this.#deps;
     const { roomId } = head;
-    const inputs = allReady<[Tally, NotifiedMember]>([
-      known ?? readTally(database.reader<PushTables>(), userId, roomId),
+    const inputs = allReady<[Tally | undefined, NotifiedMember, unknown]>([
+      known ?? this.#saved.get({ userId, roomId }),
       evaluation.members.of(head, userId),
+      // Read together with the membership event; the evaluation of each event needs them.
+      evaluation.events.levelsOf(head),
     ]);
     return whenReady(inputs, ([found, member]) => {
       // Other rules, or another list of ignored users: all unread events are evaluated again.
-      const tally = found.upTo >= member.settingsChangedAt ? found : new Tally(0, []);
+      const tally = found && found.upTo >= member.settingsChangedAt ? found : new Tally(0, []);
       if (tally.upTo >= upTo) {
         this.#tallies.set(key, tally);
         return tally;
       }
       const { read } = member;
-      const newer = new Evaluation(engine, evaluation.events, member);
+      const newer = new Evaluation(engine, evaluation.events, member, tally.marks.length > 0);
       return whenReady(newer.run(Math.max(tally.upTo, read.room), upTo), () => {
-        this.#take(key, tally, { userId, roomId, read }, newer, upTo);
+        this.#addEvaluation(key, tally, { userId, roomId, read }, newer, upTo);
         return tally;
       });
     });
   }
 
-  #take(
+  #addEvaluation(
     key: string,
     tally: Tally,
     { userId, roomId, read }: { userId: string; roomId: string; read: ReadUpTo },
@@ -165,7 +174,7 @@ export class Unread {
     tally.unsaved += evaluation.count;
     this.#evaluatedEvents += evaluation.count;
     if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) this.#tallies.set(key, tally);
-    this.#saver.changed(key, { userId, roomId, tally }, evaluation.count);
+    this.#saver.changed(key, { userId, roomId, tally }, evaluation);
   }
 }
 

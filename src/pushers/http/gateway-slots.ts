@@ -1,10 +1,13 @@
 import { BriefMap } from '../../kernel/brief-map.ts';
 
+/** Maximum number of concurrent requests: for pushers whose last attempt failed, and for all others. */
+const [maxFailing, maxHealthy] = [50, 200];
+
 /**
- * Maximum number of concurrent requests: to one gateway, of pushers whose last attempt succeeded, and of pushers whose
- * last attempt failed.
+ * The same maximums for one gateway. All users of an app share its gateway; the maximum for healthy pushers is the number of
+ * connections that outbound requests open to one server.
  */
-const [maxPerGateway, maxProven, maxUnproven] = [8, 200, 50];
+const [maxFailingOfGateway, maxHealthyOfGateway] = [8, 16];
 
 /** Maximum number of concurrent requests of one user's pushers in each lane, so that a few users cannot fill it. */
 const maxPerUser = 5;
@@ -13,7 +16,9 @@ const maxPerUser = 5;
 interface Lane {
   /** Number of free slots. */
   free: number;
-  /** Running requests by user. */
+  readonly maxPerGateway: number;
+  /** Running requests by gateway and by user. */
+  readonly hosts: BriefMap<string, number>;
   readonly users: BriefMap<string, number>;
   readonly waiting: Waiting[];
 }
@@ -33,36 +38,31 @@ interface Waiting extends GatewayRequest {
  * pushers of one user. Pushers whose last attempt failed have a lane of their own, so that they never delay the others.
  */
 export class GatewaySlots {
-  readonly #running = new BriefMap<string, number>();
-  readonly #proven: Lane = { free: maxProven, users: new BriefMap(), waiting: [] };
-  readonly #unproven: Lane = { free: maxUnproven, users: new BriefMap(), waiting: [] };
+  readonly #healthy = newLane(maxHealthy, maxHealthyOfGateway);
+  readonly #failing = newLane(maxFailing, maxFailingOfGateway);
 
   /** Runs `task` as soon as there is a slot for its gateway and user. @param hasFailed whether the pusher's last attempt failed */
   async run<T>(request: GatewayRequest, hasFailed: boolean, task: () => Promise<T>): Promise<T> {
-    const lane = hasFailed ? this.#unproven : this.#proven;
+    const lane = hasFailed ? this.#failing : this.#healthy;
     if (this.#canStart(lane, request)) this.#take(lane, request);
     else await new Promise<void>((resolve) => lane.waiting.push({ ...request, start: resolve }));
     try {
       return await task();
     } finally {
       lane.free++;
-      removeOne(this.#running, request.host);
+      removeOne(lane.hosts, request.host);
       removeOne(lane.users, request.userId);
-      // Requests of both lanes may wait for the gateway of the request that ended.
-      this.#startNext(this.#proven);
-      this.#startNext(this.#unproven);
+      this.#startNext(lane);
     }
   }
 
-  #canStart({ free, users }: Lane, { host, userId }: GatewayRequest): boolean {
-    return (
-      free > 0 && (this.#running.get(host) ?? 0) < maxPerGateway && (users.get(userId) ?? 0) < maxPerUser
-    );
+  #canStart({ free, maxPerGateway, hosts, users }: Lane, { host, userId }: GatewayRequest): boolean {
+    return free > 0 && (hosts.get(host) ?? 0) < maxPerGateway && (users.get(userId) ?? 0) < maxPerUser;
   }
 
   #take(lane: Lane, { host, userId }: GatewayRequest): void {
     lane.free--;
-    this.#running.set(host, (this.#running.get(host) ?? 0) + 1);
+    lane.hosts.set(host, (lane.hosts.get(host) ?? 0) + 1);
     lane.users.set(userId, (lane.users.get(userId) ?? 0) + 1);
   }
 
@@ -74,6 +74,14 @@ export class GatewaySlots {
     next.start();
   }
 }
+
+const newLane = (free: number, maxPerGateway: number): Lane => ({
+  free,
+  maxPerGateway,
+  hosts: new BriefMap(),
+  users: new BriefMap(),
+  waiting: [],
+});
 
 function removeOne(counts: BriefMap<string, number>, key: string): void {
   const rest = (counts.get(key) ?? 1) - 1;

@@ -48,7 +48,7 @@ export class Gateways {
   }
 }
 
-/** Returns the rejected push keys; none when the response of the gateway is not what the specification requires. */
+/** Returns the rejected push keys; none when the response of the gateway does not have the specified form. */
 function rejectedIn(body: Buffer): unknown[] {
   try {
     const response: unknown = JSON.parse(body.toString('utf8'));

@@ -63,7 +63,7 @@ export class HttpPusher {
   }
 
   /** Sends the pending events. */
-  kick(): void {
+  sendPending(): void {
     this.#hasWork = true;
     this.#run();
   }
@@ -71,7 +71,12 @@ export class HttpPusher {
   /** Sends the unread count if it has changed. */
   updateBadge(): void {
     this.#badgeIsStale = true;
-    this.kick();
+    this.sendPending();
+  }
+
+  /** Resolves when everything is sent, or the pusher waits for its next attempt. */
+  async paused(): Promise<void> {
+    await this.#running;
   }
 
   /** Cancels the next attempt, and resolves when the request that is being sent has ended. */
@@ -180,7 +185,13 @@ export class HttpPusher {
       if (push) await deletePending(writer, this.#id, push.stream);
       const success = { failures: 0, failing_since: null, retry_at: null, badge: unread ?? null };
       if (pusher.failures > 0 || (unread ?? undefined) !== pusher.badge)
-        await writer.updateTable('pushers').set(success).where('id', '=', this.#id).execute();
+        await writer
+          .updateTable('pushers')
+          .set(success)
+          .where('id', '=', this.#id)
+          // A pusher that was set again in the meantime may have another gateway, which this result does not concern.
+          .where('set_at', '=', pusher.setAt)
+          .execute();
     });
     return 'go on';
   }
@@ -196,7 +207,7 @@ export class HttpPusher {
       { err: error, userId, appId, failures, retryIn: backoff },
       'A push gateway did not accept a notification, which is sent again later',
     );
-    await this.#write(async (writer) => {
+    const dropped = await this.#write(async (writer) => {
       await writer
         .updateTable('pushers')
         .set({ failures, failing_since: failingSince, retry_at: now + backoff })
@@ -204,11 +215,11 @@ export class HttpPusher {
         // A pusher that a client has set again in the meantime begins without failures.
         .where('set_at', '=', pusher.setAt)
         .execute();
-      const dropped = await trimPending(writer, this.#id, { max: maxPending, before: now - maxAge });
-      if (dropped > 0)
-        log.warn({ userId, appId, dropped }, 'Notifications of a failing push gateway were dropped');
-      metrics.ended('dropped', dropped);
+      return trimPending(writer, this.#id, { max: maxPending, before: now - maxAge });
     });
+    if (dropped > 0)
+      log.warn({ userId, appId, dropped }, 'Notifications of a failing push gateway were dropped');
+    metrics.ended('dropped', dropped);
     return this.#wait(backoff);
   }
 
@@ -228,7 +239,7 @@ export class HttpPusher {
     this.#timer?.cancel();
     this.#timer = this.#deps.clock.setTimer(delay, () => {
       this.#timer = undefined;
-      this.kick();
+      this.sendPending();
     });
     return 'wait';
   }

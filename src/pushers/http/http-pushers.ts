@@ -1,4 +1,8 @@
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
+
+/** Number of pushers that begin to send at the same time after a start: as many as there are slots for requests. */
+const restoredAtOnce = 200;
 
 /** Runs the pushers that send to push gateways; only those with something to send are in memory. */
 export class HttpPushers {
@@ -9,14 +13,22 @@ export class HttpPushers {
     this.#deps = deps;
   }
 
-  /** Sends the events that were pending when the server stopped. @param ids of pushers */
-  restore(ids: readonly number[]): void {
-    for (const id of ids) this.#of(id, true).kick();
+  /**
+   * Sends the events that were pending when the server stopped, a bounded number of pushers at a time.
+   * @param ids of pushers
+   */
+  async restore(ids: readonly number[]): Promise<void> {
+    await mapConcurrently(ids, restoredAtOnce, async (id) => {
+      if (this.#deps.stopping.aborted) return;
+      const pusher = this.#of(id, true);
+      pusher.sendPending();
+      await pusher.paused();
+    });
   }
 
   /** Sends the pending events of a pusher. */
-  kick(id: number): void {
-    this.#of(id).kick();
+  sendPending(id: number): void {
+    this.#of(id).sendPending();
   }
 
   /** Sends the unread count of a pusher's user if it has changed. */

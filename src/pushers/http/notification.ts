@@ -37,12 +37,12 @@ export class Notifications {
 
   /**
    * Returns the event of a pending push, with the tweaks of the push rule that matches; `undefined` when it does not
-   * notify the user any more: it was read, redacted or deleted, or the user has left the room.
+   * notify the user any more: it was read, answered, redacted or deleted, or the user has left the room.
    */
   async event({ nid, userId }: PendingPush): Promise<NotifyingEvent | undefined> {
     const { engine, notified } = this.#deps;
     const stored = await engine.events.get(nid);
-    const notification = stored && (await notified.of(stored, [userId])).get(userId);
+    const notification = stored && (await notified.ofPending(stored, userId));
     return notification && { stored, tweaks: notification.tweaks };
   }
 
@@ -62,7 +62,8 @@ export class Notifications {
     };
     const { format } = pusher.data;
     if (format === idsOnly || !this.#deps.includeContent) {
-      // Tweaks are left out, because they reveal something of the content, for instance that it mentions the user.
+      // Tweaks are left out, because they reveal a part of the content, for instance that it mentions the
+      // user.
       return { notification: { ...ids, devices: [deviceOf(pusher)] } };
     }
     const [room, sender] = await Promise.all([

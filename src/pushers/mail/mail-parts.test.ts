@@ -3,9 +3,10 @@ import { describe, it } from 'node:test';
 import { clientLink } from './client-links.ts';
 import { throttleAfter } from './mail-throttle.ts';
 import { messageText } from './message-text.ts';
+import { UnsubscribeLinks } from './unsubscribe-links.ts';
 
 describe('clientLink', () => {
-  it('links to rooms and events as matrix.to and web clients expect them', () => {
+  it('returns links to rooms and events in the forms of matrix.to and of web clients', () => {
     assert.equal(clientLink('https://matrix.to', '!a:b', '$c'), 'https://matrix.to/#/!a%3Ab/%24c');
     assert.equal(clientLink('https://x.org', '!a:b'), 'https://x.org/#/room/!a%3Ab');
     assert.equal(clientLink('https://x.org/app?y=z', '!a:b'), 'https://x.org/app/?y=z#/room/!a%3Ab');
@@ -36,5 +37,18 @@ describe('messageText', () => {
     assert.equal(messageText('m.sticker', {}, false), undefined);
     const long = messageText('m.room.message', { msgtype: 'm.text', body: 'a'.repeat(5_000) }, false)!;
     assert.equal(long.length, 1_002);
+  });
+});
+
+describe('UnsubscribeLinks', () => {
+  it('makes links that are valid for one pusher of one user, and invalid after a change of macaroon_secret_key', () => {
+    const links = (key: string) => new UnsubscribeLinks('https://x.org', Buffer.from(key));
+    const anna = { userId: '@anna:test', appId: 'm.email', pushkey: 'anna@example.org' };
+    const token = new URL(links('key').of(anna)).searchParams.get('token')!;
+    assert.equal(links('key').isValid(anna, token), true);
+    assert.equal(links('another key').isValid(anna, token), false);
+    for (const change of [{ userId: '@ben:test' }, { appId: 'm.mail' }, { pushkey: 'ben@example.org' }])
+      assert.equal(links('key').isValid({ ...anna, ...change }, token), false);
+    for (const guess of ['', 'a', `${token}a`]) assert.equal(links('key').isValid(anna, guess), false);
   });
 });

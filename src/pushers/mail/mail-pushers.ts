@@ -41,14 +41,14 @@ const kind = 'pushers/mail';
 const maxPending = 1_000;
 
 /** The pending events that one mail considers. */
-interface Considered {
+interface ConsideredEvents {
   /** The oldest ones of all rooms, then those of the mail's room that are newer than these. */
   readonly pushes: readonly PendingPush[];
   /** Position of the newest one of all rooms, and of the newest one of the mail's room. */
   readonly upTo: number;
   readonly upToOfRoom: number;
-  /** Whether the room may have further ones. */
-  readonly isRoomCut: boolean;
+  /** Whether the mail's room may have further pending events. */
+  readonly mayRoomHaveMore: boolean;
 }
 
 /**
@@ -70,9 +70,15 @@ export class MailPushers {
     });
   }
 
-  /** Schedules the mail about an event, in the transaction that makes it pending. */
-  added(writer: AnyWriter, { pusherId, roomId, addedAt }: PendingPush): Promise<void> {
-    return this.#schedule(writer, { pusherId, roomId }, addedAt + this.#delay);
+  /**
+   * Schedules the mails about events, in the transaction that makes them pending.
+   * @param pushes at most one for each pusher and room
+   */
+  added(writer: AnyWriter, pushes: readonly PendingPush[]): Promise<void> {
+    const requests = pushes.map(({ pusherId, roomId, addedAt }) =>
+      requestOf({ pusherId, roomId }, addedAt + this.#delay),
+    );
+    return this.#deps.jobs.scheduleAll(writer, requests);
   }
 
   /** Mails the user if an event of the room is due, or else waits until one is. */
@@ -81,7 +87,8 @@ export class MailPushers {
     const { database, clock, addresses } = this.#deps;
     const reader = database.reader<PusherTables>();
     const pusher = await readPusher(reader, pusherId);
-    // What is pending for a pusher that was changed into one of a gateway is sent to the gateway.
+    // When the pusher was changed into one that sends to a gateway, its pending events are sent to the
+    // gateway.
     if (pusher?.kind === 'http') return;
     if (!pusher?.enabled) return this.#deleteAll(pusherId);
     const pending = await this.#pending(room);
@@ -113,7 +120,7 @@ export class MailPushers {
       throttles,
     }: {
       readonly room: Payload;
-      readonly pending: Considered;
+      readonly pending: ConsideredEvents;
       readonly cause: UnreadEvent;
       readonly unread: readonly UnreadEvent[];
       readonly throttles: Awaited<ReturnType<typeof readThrottles>>;
@@ -146,33 +153,36 @@ export class MailPushers {
     return unread;
   }
 
-  /** Reads the pending events of the room by themselves if they may lie behind too many of other rooms. */
-  async #pending(room: Payload): Promise<Considered> {
+  /** Reads the oldest pending events of all rooms; when there may be more, also the oldest ones of the mail's room. */
+  async #pending(room: Payload): Promise<ConsideredEvents> {
     const reader = this.#deps.database.reader<PusherTables>();
     const oldest = await readPending(reader, room.pusherId, maxPending);
     const upTo = oldest.at(-1)?.stream ?? 0;
-    const all = { pushes: oldest, upTo, upToOfRoom: upTo, isRoomCut: false };
+    const all = { pushes: oldest, upTo, upToOfRoom: upTo, mayRoomHaveMore: false };
     if (oldest.length < maxPending) return all;
     const ofRoom = await readPendingOfRoom(reader, room, maxPending);
     return {
       pushes: [...oldest, ...ofRoom.filter(({ stream }) => stream > upTo)],
       upTo,
       upToOfRoom: ofRoom.at(-1)?.stream ?? 0,
-      isRoomCut: ofRoom.length === maxPending,
+      mayRoomHaveMore: ofRoom.length === maxPending,
     };
   }
 
-  #delete(room: Payload, pending: Considered): Promise<void> {
+  #delete(room: Payload, pending: ConsideredEvents): Promise<void> {
     return this.#deps.database.transaction<PusherTables, void>((writer) =>
       this.#deleteIn(writer, room, pending),
     );
   }
 
-  /** Deletes what was considered, and schedules the next mail about the room if it may have further pending events. */
-  async #deleteIn(writer: Writer<PusherTables>, room: Payload, pending: Considered): Promise<void> {
+  /**
+   * Deletes the considered events, and schedules the next mail about the room if it may have further pending
+   * events.
+   */
+  async #deleteIn(writer: Writer<PusherTables>, room: Payload, pending: ConsideredEvents): Promise<void> {
     await deletePending(writer, room.pusherId, pending.upTo);
     await deletePendingOfRoom(writer, room, pending.upToOfRoom);
-    if (pending.isRoomCut) await this.#schedule(writer, room, this.#deps.clock.now());
+    if (pending.mayRoomHaveMore) await this.#schedule(writer, room, this.#deps.clock.now());
   }
 
   async #deleteAll(pusherId: number): Promise<void> {
@@ -182,7 +192,13 @@ export class MailPushers {
   }
 
   #schedule(writer: AnyWriter, room: Payload, runAt: number): Promise<void> {
-    const key = `${room.pusherId} ${room.roomId}`;
-    return this.#deps.jobs.schedule(writer, { kind, key, payload: room, runAt });
+    return this.#deps.jobs.schedule(writer, requestOf(room, runAt));
   }
 }
+
+const requestOf = (room: Payload, runAt: number) => ({
+  kind,
+  key: `${room.pusherId} ${room.roomId}`,
+  payload: room,
+  runAt,
+});

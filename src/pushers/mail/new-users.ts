@@ -1,4 +1,5 @@
 import type { ThirdPartyIdentifiers } from '../../accounts/index.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
 import { mailAppId, type PusherSettings } from '../pusher.ts';
 import type { Pushers } from '../pushers.ts';
 
@@ -25,6 +26,7 @@ export function subscribingNewUsers(
   pushers: Pushers,
 ): ThirdPartyIdentifiers {
   return {
+    checkUse: identifiers.checkUse,
     resetStages: () => identifiers.resetStages(),
     findUser: (medium, address) => identifiers.findUser(medium, address),
     phoneNumber: (country, number) => identifiers.phoneNumber(country, number),
@@ -33,9 +35,19 @@ export function subscribingNewUsers(
     unpublishAll: (userId, server) => identifiers.unpublishAll(userId, server),
     async bind(writer, userId, address) {
       await identifiers.bind(writer, userId, address);
-      if (address.medium !== 'email') return;
-      // Without a device: the subscription does not end with the session of the registration.
-      await pushers.setIn(writer, { userId, deviceId: undefined }, subscription(address.address), false);
+      await subscribeNewUser(pushers, writer, userId, address);
     },
   };
+}
+
+/** Subscribes a new user to mailed notifications at an address, inside the caller's transaction; ignores phone numbers. */
+export async function subscribeNewUser(
+  pushers: Pushers,
+  writer: AnyWriter,
+  userId: string,
+  { medium, address }: { readonly medium: string; readonly address: string },
+): Promise<void> {
+  if (medium !== 'email') return;
+  // Without a device: the subscription does not end with the session of the registration.
+  await pushers.setIn(writer, { userId, deviceId: undefined }, subscription(address), false);
 }

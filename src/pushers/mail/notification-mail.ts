@@ -70,6 +70,7 @@ export class NotificationMails {
       subjectValues: values,
       values: {
         rooms: rooms.map((room) => room.values),
+        event_count: events.length,
         more_rooms: Math.max(0, roomIds.length - maxRooms),
         unsubscribe_link: unsubscribe,
       },
@@ -104,6 +105,7 @@ export class NotificationMails {
         link: clientLink(base, roomId),
         picture: await pictures.of(roomId, title, room?.avatarUrl),
         is_invite: isInvite,
+        is_named: room?.name !== undefined,
         is_space: room?.isSpace ?? false,
         inviter: senders[0] ?? '',
         messages,

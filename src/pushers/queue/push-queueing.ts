@@ -24,12 +24,20 @@ export interface PushQueueingDeps {
   /** `push.jitter_delay` in milliseconds. */
   readonly jitter: number;
   /**
-   * Runs in the transaction that adds a pending event for a pusher that sends mails; absent on a server that mails no
-   * notifications.
+   * Runs in the transaction that adds pending events for pushers that send mails, with the oldest one for each pusher and
+   * room; absent on a server that mails no notifications.
    */
-  readonly mailAdded: ((writer: Writer<PusherTables>, push: PendingPush) => Promise<void>) | undefined;
+  readonly mailAdded:
+    | ((writer: Writer<PusherTables>, pushes: readonly PendingPush[]) => Promise<void>)
+    | undefined;
   /** Runs after the commit, for a pusher that sends to a gateway. */
   readonly pushAdded: (pusher: Pusher) => void;
+}
+
+/** An event, and the users whom it notifies. */
+interface NotifyingEvent {
+  readonly event: NewEvent;
+  readonly users: readonly string[];
 }
 
 /** The name of the follower. */
@@ -41,6 +49,9 @@ const progressId = 1;
 /** Number of pending pushes that one statement adds. */
 const rowsAtOnce = 500;
 
+/** Number of notified users at which pending pushes are stored before further events are evaluated. */
+const maxUsersAtOnce = 5_000;
+
 /**
  * Makes events pending for the pushers of the users whom they notify: each exactly once, although the follower repeats
  * work after a crash, because the position is stored in the same transaction.
@@ -49,8 +60,8 @@ export class PushQueueing {
   readonly #deps: PushQueueingDeps;
   readonly #events: NewEvents;
   readonly #follower: Follower;
-  /** Position up to which events were added. */
-  #queued = 0;
+  /** Position up to which events were added; `undefined` until it is read, and after a transaction has failed. */
+  #queued: number | undefined;
 
   constructor(deps: PushQueueingDeps) {
     this.#deps = deps;
@@ -62,9 +73,6 @@ export class PushQueueing {
   }
 
   async start(): Promise<void> {
-    const reader = this.#deps.database.reader<PusherTables>();
-    this.#queued =
-      (await reader.selectFrom('pusher_progress').select('position').executeTakeFirst())?.position ?? 0;
     await this.#follower.start();
   }
 
@@ -79,24 +87,40 @@ export class PushQueueing {
 
   async #follow(after: number, upTo: number): Promise<void> {
     for await (const events of this.#events.between(after, upTo)) {
-      const unqueued = events.filter(({ position }) => position > this.#queued);
-      if (unqueued.length > 0 && this.#deps.pushers.users.size > 0) await this.#add(unqueued);
+      this.#queued ??= await this.#readProgress();
+      const queued = this.#queued;
+      const unqueued = events.filter(({ position }) => position > queued);
+      if (unqueued.length > 0 && this.#deps.pushers.users.size > 0) await this.#addAll(unqueued);
     }
   }
 
-  async #add(events: readonly NewEvent[]): Promise<void> {
-    const { notified, pushers, clock } = this.#deps;
-    const found: { event: NewEvent; users: readonly string[] }[] = [];
-    const userIds = new Set<string>();
-    for (const event of events) {
+  async #readProgress(): Promise<number> {
+    const reader = this.#deps.database.reader<PusherTables>();
+    return (await reader.selectFrom('pusher_progress').select('position').executeTakeFirst())?.position ?? 0;
+  }
+
+  /** Adds events in parts, so that events in large rooms need a bounded amount of memory and short transactions. */
+  async #addAll(events: readonly NewEvent[]): Promise<void> {
+    let found: NotifyingEvent[] = [];
+    let count = 0;
+    for (const [index, event] of events.entries()) {
       const candidates = await this.#candidates(event);
-      if (candidates.length === 0) continue;
-      const users = [...(await notified.of(event.stored, candidates)).keys()];
-      for (const userId of users) userIds.add(userId);
+      const users =
+        candidates.length === 0 ? [] : [...(await this.#deps.notified.of(event.stored, candidates)).keys()];
       if (users.length > 0) found.push({ event, users });
+      count += users.length;
+      const isLast = index === events.length - 1;
+      // Events at one position are stored together, since progress is stored as a position.
+      if (!isLast && (count < maxUsersAtOnce || events[index + 1]!.position === event.position)) continue;
+      if (found.length > 0) await this.#add(found, event.position);
+      found = [];
+      count = 0;
     }
-    if (found.length === 0) return;
-    const ofUsers = await pushers.ofUsers([...userIds]);
+  }
+
+  async #add(found: readonly NotifyingEvent[], position: number): Promise<void> {
+    const { pushers, clock } = this.#deps;
+    const ofUsers = await pushers.ofUsers([...new Set(found.flatMap(({ users }) => users))]);
     const addedAt = clock.now();
     const pending: PendingPush[] = [];
     const concerned = new Map<number, Pusher>();
@@ -116,7 +140,7 @@ export class PushQueueing {
       }
     }
     if (pending.length === 0) return;
-    await this.#store(pending, concerned, events.at(-1)?.position ?? 0);
+    await this.#store(pending, concerned, position);
   }
 
   async #store(
@@ -125,22 +149,32 @@ export class PushQueueing {
     position: number,
   ): Promise<void> {
     const { database, mailAdded, pushAdded } = this.#deps;
-    await database.transaction<PusherTables, void>(async (writer) => {
-      // Pushers that were deleted in the meantime must leave no rows behind.
-      const present = await readPresentPushers(writer, [...concerned.keys()]);
-      const kept = pending.filter(({ pusherId }) => present.has(pusherId));
-      for (let start = 0; start < kept.length; start += rowsAtOnce)
-        await addPending(writer, kept.slice(start, start + rowsAtOnce));
-      await writer
-        .insertInto('pusher_progress')
-        .values({ id: progressId, position })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet({ position }))
-        .execute();
-      for (const push of kept)
-        if (concerned.get(push.pusherId)?.kind === 'email') await mailAdded?.(writer, push);
-    });
-    this.#queued = position;
-    for (const pusher of concerned.values()) if (pusher.kind === 'http') pushAdded(pusher);
+    // The commit may succeed although its confirmation is lost: then the position is read again.
+    this.#queued = undefined;
+    try {
+      await database.transaction<PusherTables, void>(async (writer) => {
+        // Pushers that were deleted in the meantime must leave no rows behind.
+        const present = await readPresentPushers(writer, [...concerned.keys()]);
+        const kept = pending.filter(({ pusherId }) => present.has(pusherId));
+        for (let start = 0; start < kept.length; start += rowsAtOnce)
+          await addPending(writer, kept.slice(start, start + rowsAtOnce));
+        await writer
+          .insertInto('pusher_progress')
+          .values({ id: progressId, position })
+          .onConflict((conflict) => conflict.column('id').doUpdateSet({ position }))
+          .execute();
+        const mailed = new Map<string, PendingPush>();
+        for (const push of kept) {
+          // The oldest event of a room schedules its mail.
+          const key = `${push.pusherId} ${push.roomId}`;
+          if (concerned.get(push.pusherId)?.kind === 'email' && !mailed.has(key)) mailed.set(key, push);
+        }
+        if (mailed.size > 0) await mailAdded?.(writer, [...mailed.values()]);
+      });
+      this.#queued = position;
+    } finally {
+      for (const pusher of concerned.values()) if (pusher.kind === 'http') pushAdded(pusher);
+    }
   }
 
   /** Returns the users with pushers whom an event may notify: joined members, and the user whom it invites. */

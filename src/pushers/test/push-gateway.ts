@@ -19,7 +19,7 @@ export interface ReceivedNotification extends Record<string, unknown> {
   readonly devices: readonly NotifiedDevice[];
 }
 
-/** What the gateway does with requests. */
+/** How the gateway answers requests. */
 export type GatewayBehaviour = 'accept' | 'fail' | 'never answer';
 
 /** A push gateway on the loopback address, written from the push gateway API. */
@@ -31,6 +31,8 @@ export class PushGateway {
   behaviour: GatewayBehaviour = 'accept';
   /** Number of requests whose bodies have arrived, however they were answered. */
   attempts = 0;
+  /** Number of connections that were opened. */
+  connections = 0;
   /** Number of requests that are being processed, and its maximum so far. */
   open = 0;
   maxOpen = 0;
@@ -41,6 +43,7 @@ export class PushGateway {
   private constructor(served: LoopbackServer, isSecure: boolean) {
     this.#served = served;
     this.#isSecure = isSecure;
+    served.server.on('connection', () => this.connections++);
   }
 
   /** @param tls serves over TLS */

@@ -16,11 +16,13 @@ import { PushGateway } from './push-gateway.ts';
 export class ServerWithPushers extends Clients {
   readonly gateway: PushGateway;
   readonly clock: ManualClock;
+  readonly resolver: FakeResolver;
 
-  private constructor(server: TestServer, gateway: PushGateway, clock: ManualClock) {
+  private constructor(server: TestServer, gateway: PushGateway, clock: ManualClock, resolver: FakeResolver) {
     super(server);
     this.gateway = gateway;
     this.clock = clock;
+    this.resolver = resolver;
   }
 
   static async start(
@@ -31,7 +33,7 @@ export class ServerWithPushers extends Clients {
     const clock = manualClock();
     const resolver = new FakeResolver();
     resolver.hosts.set('push.example', ['127.0.0.1']);
-    const outbound = { ip_range_whitelist: ['127.0.0.0/8'] };
+    const outbound = { ip_range_whitelist: ['127.0.0.1/32'] };
     const authorities = [commonTestAuthority().pem];
     const server = await startTestServer({
       database,
@@ -40,12 +42,18 @@ export class ServerWithPushers extends Clients {
       authorities,
       config: { outbound, ...config },
     });
-    return new ServerWithPushers(server, gateway, clock);
+    return new ServerWithPushers(server, gateway, clock, resolver);
   }
 
   async stop(): Promise<void> {
     await this.server.stop();
     await this.gateway.stop();
+  }
+
+  /** Returns a measurement without labels, as `/metrics` shows it. */
+  async measurement(name: string): Promise<number> {
+    const response = await fetch(`${this.server.baseUrl}/_synapse/metrics`);
+    return Number(new RegExp(`^${name} (.*)$`, 'm').exec(await response.text())?.[1]);
   }
 
   /** Sets a pusher of a user that sends to the gateway. */

@@ -2,7 +2,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Memberships that one query reads. */
+/** Number of memberships that one query reads. */
 const page = 5_000;
 
 /** Returns the servers, this one included, with users in the rooms of local users. Reads all memberships. */

@@ -69,12 +69,12 @@ export class UserRooms {
     return loading.promise;
   }
 
-  /** Returns the rooms when they are cached. */
+  /** Returns the rooms of a user when they are cached; else `undefined`. */
   peek(userId: string): ReadonlyMap<string, UserRoom> | undefined {
     return this.#users.get(userId);
   }
 
-  /** Returns the ids of the rooms in which the user has that membership. */
+  /** Returns the ids of the rooms in which the user has the given membership. */
   async withMembership(userId: string, membership: Membership): Promise<string[]> {
     const rooms = await this.of(userId);
     return [...rooms.values()].filter((room) => room.membership === membership).map((room) => room.roomId);
@@ -159,7 +159,7 @@ export class UserRooms {
     this.#whenForgotten = work;
   }
 
-  /** Marks a room as forgotten; a new join undoes that. */
+  /** Marks a room as forgotten by the user, until the user joins it again. */
   async forget(streams: StreamWriter, userId: string, room: UserRoom): Promise<void> {
     await streams.write<RoomTables, void>(async (writer, publish) => {
       await writer
@@ -213,7 +213,7 @@ export class UserRooms {
     }
   }
 
-  /** Removes a deleted room from the cached rooms, and from those that are being read. */
+  /** Removes a deleted room from the cached rooms, and from rooms that are being loaded. */
   #removeRoom(roomId: string): void {
     for (const rooms of this.#users.values()) rooms.delete(roomId);
     for (const { purged } of this.#loading.values()) purged.add(roomId);

@@ -1,6 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** Adds the rooms that administrators have blocked. */
+/** Adds the table of the rooms that administrators have blocked. */
 export const blockedRoomsMigration: Migration = {
   name: 'rooms/0015-blocked-rooms',
   async up({ db }) {

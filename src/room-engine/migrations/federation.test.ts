@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Kysely } from 'kysely';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { type Database, migrate } from '../../kernel/database/index.ts';
 import { streamMigrations } from '../../kernel/streams/index.ts';
@@ -31,8 +31,8 @@ async function copyAsOlder(from: Database, to: Database): Promise<void> {
   });
 }
 
-forEachDatabase((open) => {
-  it('adds the auth edges and the positions of state entries to rooms of older versions', async () => {
+forSelectedDatabases(import.meta.url, (open) => {
+  it('federationMigration adds the auth edges and the positions of state entries to rooms of older versions', async () => {
     const under = await RoomsUnderTest.open(open);
     for (const version of ['1', '10', '12']) {
       const options = { preset: 'public_chat', room_version: version } as const;

@@ -3,12 +3,12 @@ import type { Migration, SchemaBuilder } from '../../kernel/database/index.ts';
 import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Events that one query reads. */
+/** Maximum number of events that one query reads. */
 const eventsAtOnce = 500;
 
 /**
- * Adds what events of remote servers need: auth chains, backward extremities, rooms that this server has not
- * entered.
+ * Adds the tables and columns for events of remote servers: auth chains, backward extremities, and rooms that
+ * this server has not entered.
  */
 export const federationMigration: Migration = {
   name: 'rooms/0007-federation',

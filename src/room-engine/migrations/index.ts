@@ -5,6 +5,7 @@ import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 import { missedHistoryMigration } from './missed-history.ts';
 import { outsideEventsMigration } from './outside-events.ts';
 import { redactionsWithoutEffectMigration } from './redactions-without-effect.ts';
+import { addIndexByRoom, createStateGroupTables } from './state-groups.ts';
 import { withheldRedactionsMigration } from './withheld-redactions.ts';
 
 export const roomMigrations: readonly Migration[] = [
@@ -59,7 +60,8 @@ export const roomMigrations: readonly Migration[] = [
   },
   {
     name: 'rooms/0002-state',
-    async up({ db, clustered }) {
+    async up(schema) {
+      const { db, clustered } = schema;
       await db.schema
         .createTable('state_keys')
         .addColumn('nid', 'bigint', (column) => column.primaryKey())
@@ -67,25 +69,7 @@ export const roomMigrations: readonly Migration[] = [
         .addColumn('state_key', 'text', (column) => column.notNull())
         .addUniqueConstraint('state_keys_by_name', ['type', 'state_key'])
         .execute();
-      await db.schema
-        .createTable('state_groups')
-        .addColumn('id', 'bigint', (column) => column.primaryKey())
-        .addColumn('room_nid', 'bigint', (column) => column.notNull())
-        .addColumn('ordinal', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema
-        .createTable('state_group_edges')
-        .addColumn('id', 'bigint', (column) => column.primaryKey())
-        .addColumn('prev_id', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema
-        .createTable('state_groups_state')
-        .addColumn('group_id', 'bigint', (column) => column.notNull())
-        .addColumn('key_nid', 'bigint', (column) => column.notNull())
-        .addColumn('event_nid', 'bigint', (column) => column.notNull())
-        .addPrimaryKeyConstraint('state_groups_state_key', ['group_id', 'key_nid'])
-        .$call(clustered)
-        .execute();
+      await createStateGroupTables(schema);
       await db.schema
         .createTable('current_state')
         .addColumn('room_nid', 'bigint', (column) => column.notNull())
@@ -187,4 +171,5 @@ export const roomMigrations: readonly Migration[] = [
   withheldRedactionsMigration,
   redactionsWithoutEffectMigration,
   blockedRoomsMigration,
+  { name: 'rooms/0017-state-groups-by-room', up: addIndexByRoom },
 ];

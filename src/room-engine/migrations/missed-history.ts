@@ -1,6 +1,8 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** Adds how far gaps are backfilled without a reader, and the former forward extremities of rooms. */
+/**
+ * Adds the columns that limit and schedule the backfill of gaps, and the former forward extremities of rooms.
+ */
 export const missedHistoryMigration: Migration = {
   name: 'rooms/0010-missed-history',
   async up({ db }) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { migrate } from '../../kernel/database/index.ts';
@@ -11,8 +11,8 @@ import { outsideEventsMigration } from './outside-events.ts';
 
 const older = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
 
-forEachDatabase((open) => {
-  it('moves out-of-band events into their own table with their users', async () => {
+forSelectedDatabases(import.meta.url, (open) => {
+  it('outsideEventsMigration moves out-of-band events into their own table with their users', async () => {
     const database = await open([...streamMigrations, ...older]);
     const room = new ReferenceRoom('6');
     // The last of them was superseded by another invite.

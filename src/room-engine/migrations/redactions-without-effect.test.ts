@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Kysely, sql } from 'kysely';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ann, ben, cat, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { type Database, migrate } from '../../kernel/database/index.ts';
@@ -10,7 +10,7 @@ import { redactionsWithoutEffectMigration } from './redactions-without-effect.ts
 
 const withheld = sql.lit(EventFlag.withheld);
 
-/** What clients and the search by time see of redactions. */
+/** Reads the rows that decide which redactions clients and the search by time find. */
 async function shown(database: Database) {
   const tables = database.reader<RoomTables>();
   const events = await tables.selectFrom('events').select(['event_id', 'flags']).orderBy('nid').execute();
@@ -23,7 +23,7 @@ async function shown(database: Database) {
   return { events, times, pending };
 }
 
-/** Makes the database of a server that withheld no redactions. */
+/** Restores the database of an older server, which did not withhold redactions from clients. */
 async function forgetWithheld(database: Database): Promise<void> {
   await database.changeSchema(async ({ db }) => {
     const tables = db as unknown as Kysely<never>;
@@ -37,10 +37,10 @@ async function forgetWithheld(database: Database): Promise<void> {
   });
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('rooms/0014-redactions-without-effect', () => {
     for (const version of ['10', '11']) {
-      it(`withholds the redactions of older databases that a server withholds when it receives them, in room version ${version}`, async () => {
+      it(`withholds from clients the redactions in older databases that take no effect, in room version ${version}`, async () => {
         const under = await RoomsUnderTest.open(open);
         const { engine, database } = under;
         const [room, otherRoom] = [new ReferenceRoom(version), new ReferenceRoom(version)];

@@ -17,8 +17,8 @@ interface Row {
 type Db = Kysely<never>;
 
 /**
- * Withholds the redactions from clients that took no effect when they were stored, of servers that did not do so yet
- * (decision 0132). Reads all events once: no index has the types of events.
+ * Withholds from clients the stored redactions that took no effect (decision 0132), which earlier versions of
+ * the server showed. Reads all events once, because no index has the types of events.
  */
 export const redactionsWithoutEffectMigration: Migration = {
   name: 'rooms/0014-redactions-without-effect',
@@ -31,7 +31,7 @@ const columns = sql`e.nid, e.event_id, e.json, r.version, e.flags, coalesce(e.st
 
 const isSet = (flag: number): RawBuilder<boolean> => sql<boolean>`(e.flags & ${sql.lit(flag)}) <> 0`;
 
-/** Redactions on timelines that clients see and that no event names as the one that took effect on it. */
+/** Reads the redactions that clients see on timelines and that are not the `redacted_by` of any event. */
 async function redactionsWithoutTarget(db: Db): Promise<readonly Row[]> {
   const { rows } = await sql<Row>`
     select ${columns} from events e join rooms r on r.room_nid = e.room_nid
@@ -56,7 +56,10 @@ async function withholdWithoutEffect(db: Db, row: Row): Promise<void> {
     on conflict (target_id, redaction_nid) do nothing`.execute(db);
 }
 
-/** Whether the redaction was allowed, as another one of the same target may have been before it. */
+/**
+ * Returns whether the redaction was allowed: then it took effect, or an earlier redaction of the same target
+ * did.
+ */
 async function isEffective(db: Db, row: Row, redaction: RoomEvent, target: Row): Promise<boolean> {
   if ((target.flags & EventFlag.rejected) !== 0) return false;
   const state = new Map<string, RoomEvent>();

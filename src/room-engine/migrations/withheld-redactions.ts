@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Migration } from '../../kernel/database/index.ts';
 import { EventFlag } from '../tables.ts';
 
-/** Withholds the redactions whose targets are not stored from clients. */
+/** Withholds from clients the redactions whose targets are not stored. */
 export const withheldRedactionsMigration: Migration = {
   name: 'rooms/0013-withheld-redactions',
   async up({ db }) {

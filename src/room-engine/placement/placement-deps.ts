@@ -6,6 +6,8 @@ import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { EventSigner } from '../../protocol/index.ts';
 import type { UserRooms } from '../membership/user-rooms.ts';
 import type { PolicyServers } from '../policy/policy-servers.ts';
+import type { ReceivedEventChecks } from '../received-event-checks.ts';
+import type { MessageRetention } from '../retention/message-retention.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
@@ -31,6 +33,8 @@ export interface PlacementDeps {
   readonly roomNids: Sequence;
   readonly resolver: StateResolver;
   readonly policies: PolicyServers;
+  readonly retention: MessageRetention;
+  readonly receivedEventChecks?: ReceivedEventChecks | undefined;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -1,6 +1,7 @@
-import type { JsonObject, StrippedState } from '../../protocol/index.ts';
+import type { JsonObject, RoomEvent, StrippedState } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
 import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
 /**
@@ -21,7 +22,7 @@ export interface SuppliedState {
   readonly statesAfterPrev?: readonly StateAfterEvent[];
 }
 
-/** How a received event is placed. */
+/** Options of placing a received event. */
 export interface PlaceOptions extends SuppliedState {
   /** This server sends the event to the other servers of the room. */
   readonly distribute?: boolean;
@@ -66,6 +67,15 @@ export interface OlderEvent extends SuppliedState {
 export interface Placement {
   /** Finds stored events by id, outliers and rejected events included; missing ones are absent. */
   find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
+
+  /**
+   * Returns the ids of the messages that have expired by the retention policy of the room and that its timeline lacks.
+   * They stay missing, so that they can be backfilled when the policy changes.
+   */
+  expiredInGaps(
+    head: RoomHead,
+    events: readonly { readonly event: RoomEvent }[],
+  ): Promise<ReadonlySet<string>>;
 
   /**
    * Stores auth events and state as outliers. Each is authorized by its auth events, which must be stored or

@@ -8,6 +8,7 @@ import { CompleteState } from './entering/complete-state.ts';
 import { EnterRoom } from './entering/enter-room.ts';
 import { OutOfBandMemberships } from './entering/out-of-band.ts';
 import { Backfill } from './events/backfill.ts';
+import { expiredInGaps } from './events/expired-in-gaps.ts';
 import { Outliers } from './events/outliers.ts';
 import { EventPlacer, type PlacedEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
@@ -42,6 +43,8 @@ export class RoomPlacement implements Placement {
   }
 
   find: Placement['find'] = (eventIds) => this.#deps.events.getManyById(eventIds);
+
+  expiredInGaps: Placement['expiredInGaps'] = (head, events) => expiredInGaps(this.#deps, head, events);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
     this.#run(room.roomId, () => this.#outliers.add(room, events));
@@ -91,7 +94,7 @@ export class RoomPlacement implements Placement {
   /**
    * Returns the event with the signature of the room's policy server, where one is required and missing. Runs
    * outside of the room's queue, because that server may be slow.
-   * @throws MatrixError when the signature cannot be had and the event is refused without it
+   * @throws MatrixError when the policy server does not sign and the event is refused without its signature
    */
   async #withPolicySignature(
     roomId: string,
@@ -124,7 +127,7 @@ export class RoomPlacement implements Placement {
     return this.#mutex.run(roomId, async () => {
       const attempt = stateKeys.begin();
       try {
-        const wait = groupIds.ready();
+        const wait = groupIds.untilAvailable();
         if (wait) await wait;
         return await task();
       } finally {

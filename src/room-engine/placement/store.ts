@@ -4,7 +4,7 @@ import type { RoomTables } from '../tables.ts';
 import type { OutOfBandMember } from './entering/out-of-band-members.ts';
 import { type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
-/** Ids in one query. */
+/** Maximum number of ids in one query. */
 const chunk = 500;
 
 /** Returns which of the events are backward extremities of the room. */

@@ -39,7 +39,7 @@ export interface PolicyServerClient {
 /** Request timeouts in milliseconds, for events of local users and for received ones. */
 const signTimeout = { own: 30_000, received: 10_000 } as const;
 
-/** Milliseconds for which a policy server that did not answer is not asked about received events. */
+/** Milliseconds for which received events are not sent to a policy server that did not respond. */
 const backoff = 10_000;
 
 /** Bounds the policy servers with a backoff. */
@@ -75,7 +75,10 @@ export class PolicyServers {
     this.#deps = deps;
   }
 
-  /** Returns whether `serverOf` has an answer; a look into memory for rooms that name no policy server. */
+  /**
+   * Returns whether `serverOf` can be called: the policy of the room is loaded, or the room names no policy
+   * server.
+   */
   isLoaded(head: RoomHead): boolean {
     const entry = head.entry(policyEventType, '');
     return entry === undefined || this.#named.get(head)?.stored.nid === entry.nid;

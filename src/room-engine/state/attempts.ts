@@ -10,7 +10,7 @@ export class Attempts {
   /** Attempts that have not ended, by period, the oldest first. */
   readonly #active = new Map<number, number>();
 
-  /** The period that attempts belong to that begin at this moment. */
+  /** The period to which attempts that begin at this moment belong. */
   get period(): number {
     return this.#period;
   }
@@ -19,7 +19,7 @@ export class Attempts {
     return this.#active.size === 0;
   }
 
-  /** The period of the oldest attempt that has not ended; without one, the period to come. */
+  /** The period of the oldest attempt that has not ended; without such an attempt, the next period. */
   get oldest(): number {
     for (const period of this.#active.keys()) return period;
     return this.#period + 1;

@@ -1,6 +1,6 @@
 import type { AuthEdges } from './auth-edges.ts';
 
-/** Events whose edges are read together. */
+/** Maximum number of events whose edges one query reads. */
 const batch = 250;
 
 /** Events between two checks whether to yield. */
@@ -39,9 +39,9 @@ export async function authDifference(
 }
 
 interface Node {
-  /** Sets that hold the event itself. */
+  /** The sets that hold the event itself, as bits. */
   held: number;
-  /** Sets whose auth chains hold the event. */
+  /** The sets whose auth chains hold the event, as bits. */
   reached: number;
 }
 
@@ -51,7 +51,7 @@ class DifferenceWalk {
   readonly #all: number;
   readonly #nodes = new Map<number, Node>();
   readonly #heap = new NumberHeap();
-  /** Number of nodes that can still make a difference. */
+  /** Number of nodes that may still be in the difference or lead to an event in it. */
   #open = 0;
 
   readonly #sets: readonly ReadonlySet<number>[];
@@ -105,7 +105,8 @@ class DifferenceWalk {
   }
 
   /**
-   * Returns whether the event is in the difference itself, or its auth events are not reached from all sets.
+   * Returns whether the event is in the difference itself, or not all sets have its auth events in their
+   * chains yet.
    */
   #isOpen({ held, reached }: Node): boolean {
     return (held | reached) !== this.#all || (reached !== 0 && reached !== this.#all);
@@ -141,7 +142,7 @@ export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<
 
 /**
  * Returns the auth chain of some events.
- * @param limit how many are returned at most: the highest nids
+ * @param limit maximum number of events: those with the highest nids
  * @returns ascending nids
  */
 export async function authChain(

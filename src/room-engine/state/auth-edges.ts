@@ -3,7 +3,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Events in one query. */
+/** Maximum number of events in one query. */
 const chunk = 500;
 
 /** Bounds the events whose edges are cached; those of one event are about 100 bytes. */
@@ -41,7 +41,7 @@ export class AuthEdges {
     if (auth && this.#unsaved.delete(nid)) this.#known.set(nid, auth);
   }
 
-  /** Returns cached edges. */
+  /** Returns the cached auth events of an event; else `undefined`. */
   peek(nid: number): readonly number[] | undefined {
     return this.#known.get(nid) ?? this.#unsaved.get(nid);
   }

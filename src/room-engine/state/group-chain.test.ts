@@ -26,7 +26,7 @@ function stateOf(links: readonly ChainLink[]): Map<number, number> {
 
 const changes = fc.array(fc.tuple(fc.nat(40), fc.nat(1_000_000)), { minLength: 1, maxLength: 200 });
 
-test('adds the deltas of a chain up to the state, also when the chain is loaded again in between', () => {
+test('GroupChain makes deltas that add up to each state, also when the chain is loaded again in between', () => {
   fc.assert(
     fc.property(changes, fc.nat(50), fc.nat(1_100), (list, reloadEvery, lead) => {
       const rows = new Map<number, ChainLink & { prevId: number | undefined }>();
@@ -50,7 +50,7 @@ test('adds the deltas of a chain up to the state, also when the chain is loaded 
   );
 });
 
-test('keeps chains short and stores each change about three times in a room with 10,000 members', () => {
+test('GroupChain keeps chains short and stores each change about three times in a room with 10,000 members', () => {
   const rows = new Map<number, ChainLink & { prevId: number | undefined }>();
   const chain = new GroupChain();
   let stored = 0;

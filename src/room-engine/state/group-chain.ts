@@ -1,18 +1,18 @@
 /**
- * State groups are stored as deltas. The groups of one chain are numbered 0, 1, 2, ... A group whose number
- * ends in `k` zeros in base 32 stores the changes of the last 32^k groups and points that far back. So a full
- * state is at most `31 * levels` deltas away, and each change is stored about `levels` times: both stay
- * constant as a room grows.
+ * The base in which the groups of a chain are numbered. State groups are stored as deltas. The groups of one chain are
+ * numbered 0, 1, 2, ... A group whose number ends in `k` zeros in base 32, at most `levels`, stores the changes of the
+ * last 32^k groups and links to the group that many before it. So the state of group `n` is the sum of at most
+ * `31 * levels + n / 32^levels` deltas, and each change is stored about `levels` times, however large the room grows.
  */
 const base = 32;
 
-/** Deltas reach back at most 32^3 groups. */
+/** Number of levels: a delta holds the changes of at most 32^levels groups. */
 const levels = 3;
 
-/** State key nid to event nid; an event nid of 0 removes the entry. */
+/** Event nids by state key nid; an event nid of 0 removes the entry. */
 export type StateDelta = ReadonlyMap<number, number>;
 
-/** A delta as it is written. */
+/** A state group as it is stored. */
 export interface GroupRows {
   readonly id: number;
   readonly ordinal: number;
@@ -20,20 +20,20 @@ export interface GroupRows {
   readonly delta: StateDelta;
 }
 
-/** A link of a stored chain, which leads from a group back to its root: id, number and delta. */
+/** A stored group of a chain, between its newest group and its root. */
 export interface ChainLink {
   readonly id: number;
   readonly ordinal: number;
   readonly delta: StateDelta;
 }
 
-/** The newest group of a chain, and what is needed to add the next one. Mutable: owned by one head. */
+/** The newest group of a chain, and the changes that are needed to add the next one. Mutable: owned by one head. */
 export class GroupChain {
   #id: number | undefined;
   #ordinal: number;
   /** `[k]`: the changes since the last group whose number is a multiple of 32^(k+1). */
   readonly #accumulators: Map<number, number>[];
-  /** `[k]`: the id of that group. */
+  /** `[k]`: the id of the last group whose number is a multiple of 32^(k+1). */
   readonly #anchors: (number | undefined)[];
 
   /** @param links from the newest group to the root, as stored; empty for a new room. */
@@ -73,7 +73,7 @@ export class GroupChain {
   advance(id: number, changes: StateDelta): GroupRows {
     const ordinal = this.#ordinal + 1;
     const level = ordinal === 0 ? levels : trailingZeros(ordinal);
-    // Of the accumulators below the level only the highest is read again; changes may be many.
+    // Skips the accumulators that are cleared below without being read, because the changes may be many.
     for (const accumulator of ordinal === 0 ? [] : this.#accumulators.slice(Math.max(0, level - 1))) {
       for (const [key, event] of changes) accumulator.set(key, event);
     }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
+import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomTables } from '../tables.ts';
 import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
 
@@ -14,7 +15,7 @@ interface LinkId {
   readonly ordinal: number;
 }
 
-/** Keys in one query, and how many of them are read on this thread instead of a scanner's. */
+/** Maximum number of keys in one query, and of keys that are read on this thread instead of a scanner's. */
 const [maxKeys, fewKeys] = [2_000, 50];
 
 /** Estimated bytes of an entry of a cached delta. */
@@ -31,7 +32,7 @@ export interface GroupDifferences {
 export interface StateGroupsDeps {
   readonly reader: Reader<RoomTables>;
   readonly caches: CacheRegistry;
-  /** For reading whole states. */
+  /** Reads whole states. */
   readonly scanner: Reader<RoomTables>;
   readonly slices: TimeSlices;
   /** Bounds the cached single entries. */
@@ -43,12 +44,19 @@ export class StateGroups {
   readonly #reader: Reader<RoomTables>;
   readonly #scanner: Reader<RoomTables>;
   readonly #slices: TimeSlices;
-  /** `group:key` to event nid, 0 for none. Never stale, because groups never change. */
+  /** `group:key` to event nid, 0 for none. Never stale, because states of groups never change. */
   readonly #entries: Cache<string, number>;
   /** The links of chains; one chain is about a hundred numbers. */
   readonly #chains: Cache<number, readonly LinkId[]>;
-  /** The deltas of single links. */
-  readonly #deltas: Cache<number, StateDelta>;
+  /**
+   * The deltas of single links, by the ids of the group and of its predecessor: a rebased group has another
+   * delta.
+   */
+  readonly #deltas: Cache<string, StateDelta>;
+  /**
+   * Counts the removals of kind `rebased`: a chain that was being read during such a removal is not cached.
+   */
+  #rebased = 0;
   /** Groups that are not on disk yet. */
   readonly #unsaved = new Map<number, GroupRows>();
 
@@ -78,6 +86,13 @@ export class StateGroups {
     this.#unsaved.delete(group.id);
   }
 
+  /** Clears the cached chains when groups of a room are rebased or removed. */
+  followRemoval({ kind }: RoomRemoval): void {
+    if (kind !== 'rebased') return;
+    this.#rebased++;
+    this.#chains.clear();
+  }
+
   /** Reads the whole state of a group: state key nid to event nid. */
   async load(group: number): Promise<Map<number, number>> {
     const state = new Map<number, number>();
@@ -100,11 +115,11 @@ export class StateGroups {
    * other entries are the same in all groups.
    */
   async differences(groups: readonly number[]): Promise<GroupDifferences> {
-    const chains = await Promise.all(groups.map((group) => this.#linkIds(group)));
+    const chains = await this.#consistentChains(groups);
     const count = new Map<number, number>();
     for (const chain of chains) for (const { id } of chain) count.set(id, (count.get(id) ?? 0) + 1);
     const isShared = (id: number) => count.get(id) === chains.length;
-    const deltas = await this.#deltasOf([...count.keys()].filter((id) => !isShared(id)));
+    const deltas = await this.#deltasOf(chains, (id) => !isShared(id));
     const keys = new Set<number>();
     for (const delta of deltas.values()) await this.#slices.each(delta.keys(), (key) => keys.add(key));
     const own = new Map<number, Map<number, number>>();
@@ -123,13 +138,44 @@ export class StateGroups {
     };
   }
 
-  async #deltasOf(ids: readonly number[]): Promise<Map<number, StateDelta>> {
+  /**
+   * Returns chains in which each group has the same predecessor. Chains that are read while a group is
+   * rebased may differ, so they are read again.
+   */
+  async #consistentChains(groups: readonly number[]): Promise<(readonly LinkId[])[]> {
+    for (;;) {
+      const chains = await Promise.all(groups.map((group) => this.#linkIds(group)));
+      const before = new Map<number, number>();
+      const isConsistent = chains.every((chain) =>
+        chain.every(({ id }, index) => {
+          const prevId = chain[index + 1]?.id ?? 0;
+          const other = before.get(id) ?? prevId;
+          before.set(id, prevId);
+          return other === prevId;
+        }),
+      );
+      if (isConsistent) return chains;
+      this.#chains.clear();
+    }
+  }
+
+  /** Returns the wanted deltas of the groups of some chains. */
+  async #deltasOf(
+    chains: readonly (readonly LinkId[])[],
+    isWanted: (id: number) => boolean,
+  ): Promise<Map<number, StateDelta>> {
     const deltas = new Map<number, StateDelta>();
     const missing: number[] = [];
-    for (const id of ids) {
-      const known = this.#unsaved.get(id)?.delta ?? this.#deltas.get(id);
-      if (known) deltas.set(id, known);
-      else missing.push(id);
+    const keys = new Map<number, string>();
+    for (const chain of chains) {
+      for (const [index, { id }] of chain.entries()) {
+        if (!isWanted(id) || keys.has(id)) continue;
+        const key = `${id}:${chain[index + 1]?.id ?? 0}`;
+        keys.set(id, key);
+        const known = this.#unsaved.get(id)?.delta ?? this.#deltas.get(key);
+        if (known) deltas.set(id, known);
+        else missing.push(id);
+      }
     }
     for (let start = 0; start < missing.length; start += 200) {
       const wanted = missing.slice(start, start + 200);
@@ -142,7 +188,7 @@ export class StateGroups {
       await this.#slices.each(rows, (row) => read.get(row.group_id)?.set(row.key_nid, row.event_nid));
       for (const [id, delta] of read) {
         deltas.set(id, delta);
-        this.#deltas.set(id, delta);
+        this.#deltas.set(keys.get(id)!, delta);
       }
     }
     return deltas;
@@ -234,8 +280,8 @@ export class StateGroups {
   }
 
   /**
-   * Returns the deltas of a group and of the groups before it that are not on disk, newest first; and the
-   * first that is.
+   * Returns the deltas of a group and of the groups before it that are not on disk, newest first; and the id
+   * of the first group that is on disk.
    */
   #unsavedLinks(group: number): { deltas: StateDelta[]; links: ChainLink[]; saved: number | undefined } {
     const links: GroupRows[] = [];
@@ -255,15 +301,17 @@ export class StateGroups {
   async #linkIds(group: number): Promise<readonly LinkId[]> {
     const known = this.#chains.get(group);
     if (known) return known;
+    const rebased = this.#rebased;
     const { links, saved } = this.#unsavedLinks(group);
     const ids: LinkId[] = [...links, ...(saved === undefined ? [] : await this.#savedLinkIds(saved))];
-    this.#chains.set(group, ids);
+    if (rebased === this.#rebased) this.#chains.set(group, ids);
     return ids;
   }
 
   async #savedLinkIds(group: number): Promise<readonly LinkId[]> {
     const known = this.#chains.get(group);
     if (known) return known;
+    const rebased = this.#rebased;
     const { rows } = await sql<{ id: number; ordinal: number }>`
       with recursive chain(id, distance) as (
         select cast(${group} as bigint), 0
@@ -273,7 +321,7 @@ export class StateGroups {
       )
       select chain.id, grp.ordinal from chain join state_groups grp on grp.id = chain.id
       order by chain.distance`.execute(this.#reader);
-    this.#chains.set(group, rows);
+    if (rebased === this.#rebased) this.#chains.set(group, rows);
     return rows;
   }
 

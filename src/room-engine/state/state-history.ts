@@ -3,7 +3,7 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import type { EventStore } from '../timeline/event-store.ts';
 
-/** One value that an entry of a room's current state has had. */
+/** A former or current value of an entry of a room's current state. */
 export interface StateHistoryEntry {
   /** Position on the stream at which the entry changed. */
   readonly stream: number;
@@ -11,7 +11,7 @@ export interface StateHistoryEntry {
   readonly event: StoredEvent | undefined;
 }
 
-/** Reads all values that an entry of the current state has had, oldest first. */
+/** Reads all values of an entry of the current state, from the first to the current one. */
 export async function stateHistory(
   reader: Reader<RoomTables>,
   events: EventStore,

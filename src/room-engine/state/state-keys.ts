@@ -5,7 +5,7 @@ import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { isStorableText } from '../timeline/event-to-send.ts';
 
-/** Keys in one query. */
+/** Maximum number of keys in one query. */
 const chunk = 500;
 
 /** Maps pairs of event type and state key to nids, so that state tables hold small integers. */
@@ -19,12 +19,12 @@ export class StateKeys {
   constructor(reader: Reader<RoomTables>, caches: CacheRegistry, slices: TimeSlices, size: number) {
     this.#reader = reader;
     this.#slices = slices;
-    // The two share the text.
+    // Both caches hold the same strings.
     this.#nids = caches.create('state_keys', { size, maxBytes: 8 * MiB });
     this.#names = caches.create('state_key_names', { size, maxBytes: 6 * MiB });
   }
 
-  /** Returns the nid of a cached key. */
+  /** Returns the nid of a key when it is cached; else `undefined`. */
   peek(key: string): number | undefined {
     return this.#nids.get(key);
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { getRoomVersion, stateMapKey } from '../../protocol/index.ts';
@@ -28,7 +28,7 @@ function firstEvents(count: number, sender = alice) {
 const keysOf = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => stateMapKey('org.example.state', `${prefix}${index}`));
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('WritableStateKeys', () => {
     it('allocates nids for 30,000 keys at once, while rooms are created', async () => {
       const under = await RoomsUnderTest.open(open);
@@ -83,7 +83,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('keeps no key for an event template that a remote server asks for', async () => {
+    it('forgets the state key of an event template that a remote server requested', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const { stateKeys, placement } = under.engine;
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
       assert.equal(stateKeys.peek(stateMapKey('m.room.member', joiner)), undefined);
     });
 
-    it('keeps no key of events of remote servers that are not allowed', async () => {
+    it('forgets the state keys of remote events that are rejected by the authorization rules', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement, stateKeys } = under.engine;

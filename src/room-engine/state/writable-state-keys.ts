@@ -15,7 +15,7 @@ interface UnsavedKey {
   usedIn: number;
 }
 
-/** Unsaved keys up to which those of ended attempts may stay in memory while other attempts run. */
+/** Number of unsaved keys below which those of ended attempts are not looked for while other attempts run. */
 const minKeysToForget = 1_000;
 
 export interface WritableStateKeysDeps {
@@ -56,7 +56,7 @@ export class WritableStateKeys extends StateKeys {
     return this.#attempts.begin();
   }
 
-  /** Ends an attempt; the writes that it has staged are attempts of their own. */
+  /** Ends an attempt. The writes that it has staged have attempts of their own. */
   end(attempt: Attempt): void {
     this.#attempts.end(attempt);
     if (this.#unsaved.size > 0) this.#forgetUnused();
@@ -81,7 +81,7 @@ export class WritableStateKeys extends StateKeys {
   async prepare(key: string): Promise<number> {
     const known = this.peek(key) ?? (await this.find(key));
     if (known !== undefined) return known;
-    const wait = this.#sequence.ready();
+    const wait = this.#sequence.untilAvailable();
     if (wait) await wait;
     return this.peek(key) ?? this.#add(key, this.#sequence.next());
   }

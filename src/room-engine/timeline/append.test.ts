@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { jsonFacts, Stream } from '../../kernel/streams/index.ts';
@@ -22,7 +22,7 @@ async function textsIn(under: RoomsUnderTest, roomId: string): Promise<unknown[]
   return events.map(({ event }) => event.content['body']).filter((body) => body !== undefined);
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** Rooms on a database that fails when `fails` returns true. */
   const openUnreliable = async () => {
     let database: UnreliableDatabase | undefined;
@@ -36,7 +36,7 @@ forEachDatabase((open) => {
     return { under, database };
   };
 
-  describe('Append.append', () => {
+  describe('EventAppender.append', () => {
     it('resolves when the event can be read from memory and from disk', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
@@ -71,7 +71,7 @@ forEachDatabase((open) => {
       const { reads, scans, flushes, batches } = under.database.statistics;
       assert.equal(reads + scans, before.reads + before.scans);
       assert.ok(batches - before.batches <= 120, `${batches - before.batches} batches for 240 events`);
-      assert.ok(flushes - before.flushes <= batches - before.batches, 'a batch has one flush at the most');
+      assert.ok(flushes - before.flushes <= batches - before.batches, 'a batch has at most one flush');
       const texts = await textsIn(under, roomId);
       assert.equal(texts.length, 3 + 240);
       for (const userId of users) {
@@ -199,7 +199,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('works with empty caches: unsaved events stay in memory, and others are read again', async () => {
+    it('sends events while caches hold nothing: unsaved events stay in memory, and others are read again', async () => {
       const under = await RoomsUnderTest.open(open, [], { eventCacheSize: 1 });
       const roomId = await under.room(alice, bob);
       const sent = await Promise.all(
@@ -215,7 +215,7 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('Append.append of a state event that changes nothing', () => {
+  describe('EventAppender.append of a state event that changes nothing', () => {
     const sender = { userId: alice, deviceId: undefined };
     const topic = { type: 'm.room.topic', stateKey: '' };
 
@@ -250,7 +250,7 @@ forEachDatabase((open) => {
   });
 
   describe('EventWriter after a failed commit', () => {
-    it('removes the events from memory and continues from what is on disk', async () => {
+    it('removes the events from memory and continues from the events on disk', async () => {
       const { under, database } = await openUnreliable();
       const facts: RoomFact[] = [];
       const roomId = await under.room(alice, bob);
@@ -276,6 +276,29 @@ forEachDatabase((open) => {
       await after.say(bob, roomId, 'and again');
     });
 
+    it('rejects later events of the room with the reason why the earlier one could not be stored', async () => {
+      const { under, database } = await openUnreliable();
+      const roomId = await under.room(alice);
+      const begun = Promise.withResolvers<void>();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      database.delay = (statements) => {
+        if (!mentions(statements, 'doomed')) return undefined;
+        begun.resolve();
+        return promise;
+      };
+      database.fails = (statements) => mentions(statements, 'doomed');
+      const first = assert.rejects(under.say(alice, roomId, 'doomed'), /the disk is full/);
+      await begun.promise;
+      const second = assert.rejects(under.say(alice, roomId, 'behind it'), (error: Error) => {
+        assert.equal(error.message, 'an earlier event of the room could not be stored');
+        assert.equal((error.cause as Error).message, 'the disk is full');
+        return true;
+      });
+      await under.database.transaction(async () => undefined);
+      resolve();
+      await Promise.all([first, second]);
+    });
+
     it('commits the events of other rooms that shared the batch', async () => {
       const { under, database } = await openUnreliable();
       const [one, other] = [await under.room(alice), await under.room(bob)];
@@ -291,7 +314,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await textsIn(under, other), ['healthy']);
     });
 
-    it('lets the client send again with the same transaction id', async () => {
+    it('sends an event that could not be stored when the client repeats its transaction id', async () => {
       const { under, database } = await openUnreliable();
       const roomId = await under.room(alice);
       const sender = { userId: alice, deviceId: 'DEVICE' };

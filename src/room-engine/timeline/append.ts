@@ -37,7 +37,7 @@ export interface SlowSends {
 
 type Send = (roomId: string, draft: EventToSend, options: AppendOptions) => Promise<StoredEvent>;
 
-export interface AppendDeps extends ComposerDeps, SlowSends {
+export interface EventAppenderDeps extends ComposerDeps, SlowSends {
   readonly heads: WritableHeads;
   readonly events: EventStore;
   readonly stateKeys: WritableStateKeys;
@@ -59,10 +59,10 @@ interface Staged {
  * synchronously; then the event waits for its signature and the disk, together with others. So senders in one
  * room do not queue for each other's flush.
  */
-export class Append {
-  readonly #deps: AppendDeps;
+export class EventAppender {
+  readonly #deps: EventAppenderDeps;
 
-  constructor(deps: AppendDeps) {
+  constructor(deps: EventAppenderDeps) {
     this.#deps = deps;
   }
 
@@ -112,11 +112,11 @@ export class Append {
   async #create(
     version: RoomVersion,
     roomId: string | undefined,
-    first: readonly [EventToSend, ...EventToSend[]],
+    given: readonly [EventToSend, ...EventToSend[]],
   ): Promise<string> {
     const { heads, events, roomNids, groupIds, writer, checks } = this.#deps;
-    if (!checks.isEmpty) for (const draft of first) await checks.pass(draft, { roomId, newRoom: first });
-    const wait = groupIds.ready(first.length);
+    const first = checks.isEmpty ? given : await checks.passAll(given, roomId);
+    const wait = groupIds.untilAvailable(first.length);
     if (wait) await wait;
     // Nothing is awaited from here, so all events are committed together.
     const [creation, ...others] = first;
@@ -148,7 +148,7 @@ export class Append {
     if (draft.stateKey === undefined) return this.#stageInAttempt(roomId, draft, options);
     const attempt = stateKeys.begin();
     try {
-      const wait = groupIds.ready();
+      const wait = groupIds.untilAvailable();
       if (wait) await wait;
       return await this.#stageInAttempt(roomId, draft, options);
     } finally {
@@ -156,13 +156,15 @@ export class Append {
     }
   }
 
-  async #stageInAttempt(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
+  async #stageInAttempt(roomId: string, given: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
     const { heads, events, stateKeys, writer, policies, checks } = this.#deps;
     let isUnchecked = !checks.isEmpty;
-    const context = new SendContext(events, draft);
+    let draft = given;
+    const context = new SendContext(events, given);
     for (;;) {
       const head = await heads.get(roomId);
-      // An unknown room is refused as one that the sender is not in, so that the answer does not say which rooms exist.
+      // The error for an unknown room is the same as for a room that the sender is not in, so that it does
+      // not tell which rooms exist.
       if (!head) throw forbidden('You are not in this room');
       await context.load(head, stateKeys);
       if (!policies.isLoaded(head)) await policies.load(head);
@@ -172,9 +174,10 @@ export class Append {
       const unchanged = isForked ? undefined : unchangedEntry(head, draft, context);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (isUnchecked) {
-        // Rejects first what the rules reject: a check may ask another server.
+        // The rules are checked before the modules, because a module may ask another server.
         if (!isForked) requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
-        await checks.pass(draft, { roomId });
+        draft = await checks.pass(draft, { roomId });
+        if (draft !== given) checkStorable(draft);
         isUnchecked = false;
         continue;
       }
@@ -219,7 +222,7 @@ export class Append {
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
     const { redacts, withheld } = redactionBy(draft, unsigned.event, head, context);
     const newGroup = this.#newGroup(draft);
-    // Nothing should fail from here: a head that holds a part of an event must be loaded again.
+    // An error from here on could leave a part of an event in the head, which must then be loaded again.
     const reservation = reserve();
     const stateBefore = head.chain.id;
     const group =

@@ -106,8 +106,8 @@ export function composeWithLinks(
 }
 
 /**
- * What only room versions 1 and 2 need: an event id that this server chooses, and the hashes of the
- * referenced events.
+ * Returns the event id that this server chooses and the hashes of the referenced events, which only room
+ * versions 1 and 2 have.
  */
 function serverChosenId(
   { randomness, signer }: ComposerDeps,

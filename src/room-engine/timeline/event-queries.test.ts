@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sql } from 'kysely';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../tables.ts';
 import { type HistoryRange, historyQuery, timelineQuery } from './event-queries.ts';
@@ -10,7 +10,7 @@ import type { HistoryPlace } from './stream-places.ts';
 /** Number of events: so many that the planner of PostgreSQL does not prefer reading the whole table. */
 const eventCount = 3_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** Opens a database with a long room, and returns the plan of reading a page of its history. */
   const openPlans = async () => {
     const { database } = await RoomsUnderTest.open(open);

@@ -32,6 +32,19 @@ export function readEventsById(reader: Reader<RoomTables>, eventIds: readonly st
   return select(reader).where('events.event_id', 'in', eventIds).execute();
 }
 
+/** Returns which events are stored, by event id. */
+export async function readStoredIds(
+  reader: Reader<RoomTables>,
+  eventIds: readonly string[],
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('events')
+    .select('event_id')
+    .where('event_id', 'in', eventIds)
+    .execute();
+  return rows.map(({ event_id: eventId }) => eventId);
+}
+
 /** Reads a page of a room's timeline in stream order, without backfilled events. */
 export function readTimeline(
   reader: Reader<RoomTables>,
@@ -74,8 +87,8 @@ export function readHistory(
 }
 
 /**
- * The places beyond the newest and before the oldest event. Without a condition on the depth, SQLite chooses the index
- * by stream for a page of a sync, reads the whole room and sorts it.
+ * The places after the newest and before the oldest event. Without a condition on the depth, SQLite chooses
+ * the index by stream for a page of a sync, reads the whole room and sorts it.
  */
 const historyEnds = {
   backward: { depth: Number.MAX_SAFE_INTEGER, stream: Number.MAX_SAFE_INTEGER },

@@ -12,6 +12,7 @@ import {
   readEventsPlacedLater,
   readEventsPlacedOnArrival,
   readHistory,
+  readStoredIds,
   readTimeline,
   type TimelineRange,
 } from './event-queries.ts';
@@ -36,10 +37,15 @@ import {
 
 export type { HistoryPlace } from './stream-places.ts';
 
-/** Bounds the events that one query reads, because they have to be parsed. */
+/** Maximum number of events in one query; it is low because their JSON has to be parsed. */
 const maxRead = 200;
 
-/** An event and its position on the stream, for backfilled events the position at which they were added. */
+/** Maximum number of ids in a query that returns only ids. */
+const maxIds = 2_000;
+
+/**
+ * An event and its position on the stream; the position of a backfilled event is that at which it was added.
+ */
 export interface PositionedEvent {
   readonly position: number;
   readonly stored: StoredEvent;
@@ -132,14 +138,16 @@ export class EventStore {
     if (stored) stored.redactedBy = by;
   }
 
-  /** Applies a fact of the writing process: its event, and what it changes of cached events. */
+  /**
+   * Applies a fact of the writing process to the cache: adds its event, and marks the event that it redacts.
+   */
   follow({ stored, end, redacts }: RoomFact): void {
     if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
     this.#restored(stored);
     if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
   }
 
-  /** Drops cached events that are deleted, or whose content is. */
+  /** Drops cached events that were deleted, or whose original contents were deleted. */
   followRemoval(removal: RoomRemoval): void {
     if (removal.kind === 'purged') this.#byNid.deleteWhere(({ roomNid }) => roomNid === removal.roomNid);
     if (removal.kind !== 'pruned') return;
@@ -237,10 +245,31 @@ export class EventStore {
     return found;
   }
 
+  /** Returns which of these events are stored; cheaper than reading them. */
+  async storedIds(eventIds: Iterable<string>): Promise<Set<string>> {
+    const ids = [...new Set(eventIds)];
+    const stored = new Set(ids.filter((eventId) => this.peekById(eventId) !== undefined));
+    const others = ids.filter((eventId) => !stored.has(eventId) && isStorableText(eventId));
+    for (let start = 0; start < others.length; start += maxIds) {
+      const found = await readStoredIds(this.#reader, others.slice(start, start + maxIds));
+      for (const eventId of found) stored.add(eventId);
+    }
+    return stored;
+  }
+
   /** Reads a page of a room's timeline in stream order, without backfilled events. */
   async timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
     const rows = await readTimeline(this.#reader, roomNid, range);
     return rows.map((row) => this.#restore(row));
+  }
+
+  /**
+   * Like `timeline`, without caching what it reads: for readers that look at many old events once, which would drop
+   * from the cache what others use.
+   */
+  async timelineUncached(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
+    const rows = await readTimeline(this.#reader, roomNid, range);
+    return rows.map((row) => this.peek(row.nid) ?? storedEventOf(row));
   }
 
   /**

@@ -19,7 +19,8 @@ export interface EventToSend {
  * @throws MatrixError M_BAD_JSON
  */
 export function checkStorable({ type, stateKey = '' }: EventToSend): void {
-  if (!isStorableText(type) || !isStorableText(stateKey)) throw badJson('A type or state key is not text');
+  if (!isStorableText(type) || !isStorableText(stateKey))
+    throw badJson('The event type or state key has a NUL character or an unpaired surrogate');
 }
 
 /** Returns whether every database can store a string: it is well-formed and has no NUL. */

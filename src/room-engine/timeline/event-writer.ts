@@ -36,7 +36,7 @@ interface Pending {
 /** Events that are signed together. */
 interface SigningGroup {
   readonly pending: readonly Pending[];
-  /** In the order of `pending`; set when the signer has answered, as `failure` is when it failed. */
+  /** In the order of `pending`; set when the signer has responded. `failure` is set when it failed. */
   signatures?: readonly string[] | undefined;
   failure?: unknown;
 }
@@ -53,12 +53,12 @@ interface Signed {
  */
 const maxConcurrentBatches = 2;
 
-/** Writes of a batch whose rows are made before a pause. */
+/** Number of writes of a batch whose rows are made between two pauses. */
 const writesAtOnce = 200;
 
 /**
- * So many staged events are sent to the signer before the end of the turn of the event loop: after a burst of
- * requests that end is far away, and signer and disk would be idle until then.
+ * Number of staged events that are sent to the signer before the turn of the event loop ends: after a burst
+ * of requests that end is far away, and signer and disk would be idle until then.
  */
 const minEventsToSign = 16;
 
@@ -72,6 +72,8 @@ export class EventWriter {
   readonly #streams: StreamWriter;
   readonly #stream: Stream<RoomFact>;
   readonly #database: Database;
+  /** Has the state groups; the same as `#database` unless they have a database of their own. */
+  readonly #stateDatabase: Database;
   readonly #stateKeys: WritableStateKeys;
   readonly #heads: WritableHeads;
   readonly #events: EventStore;
@@ -89,13 +91,16 @@ export class EventWriter {
   /** The rooms of each batch that is being committed, and when it has settled. */
   readonly #committing = new Map<ReadonlySet<WritableHead>, Promise<void>>();
   #idle: (() => void)[] = [];
-  /** When staged state events are on disk. */
+  /** Why the first event of each broken head could not be stored. */
+  readonly #failures = new WeakMap<WritableHead, unknown>();
+  /** For each staged state event, a promise that resolves when the event is on disk. */
   readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
 
-  constructor(parts: {
+  constructor(deps: {
     streams: StreamWriter;
     stream: Stream<RoomFact>;
     database: Database;
+    stateDatabase: Database;
     stateKeys: WritableStateKeys;
     heads: WritableHeads;
     events: EventStore;
@@ -105,17 +110,18 @@ export class EventWriter {
     signer: BackgroundSigner;
     slices: TimeSlices;
   }) {
-    this.#streams = parts.streams;
-    this.#stream = parts.stream;
-    this.#database = parts.database;
-    this.#stateKeys = parts.stateKeys;
-    this.#heads = parts.heads;
-    this.#events = parts.events;
-    this.#groups = parts.groups;
-    this.#authEdges = parts.authEdges;
-    this.#index = parts.index;
-    this.#signer = parts.signer;
-    this.#slices = parts.slices;
+    this.#streams = deps.streams;
+    this.#stream = deps.stream;
+    this.#database = deps.database;
+    this.#stateDatabase = deps.stateDatabase;
+    this.#stateKeys = deps.stateKeys;
+    this.#heads = deps.heads;
+    this.#events = deps.events;
+    this.#groups = deps.groups;
+    this.#authEdges = deps.authEdges;
+    this.#index = deps.index;
+    this.#signer = deps.signer;
+    this.#slices = deps.slices;
   }
 
   /**
@@ -298,11 +304,15 @@ export class EventWriter {
   async #commit(signed: readonly Signed[]): Promise<void> {
     const kept = signed.filter(({ pending }) => {
       const isLost = pending.write.head.broken;
-      if (isLost) this.#fail(pending, lostWithEarlier());
+      if (isLost) this.#fail(pending, lostWithEarlier(this.#failures.get(pending.write.head)));
       return !isLost;
     });
     if (kept.length === 0) return;
-    const batch = new WriteBatch(this.#stateKeys, this.#index.batch());
+    const batch = new WriteBatch(
+      this.#stateKeys,
+      this.#index.batch(),
+      this.#stateDatabase !== this.#database,
+    );
     try {
       for (const [index, { pending, text }] of kept.entries()) {
         if (index % writesAtOnce === writesAtOnce - 1) await this.#slices.pauseIfDue();
@@ -310,7 +320,13 @@ export class EventWriter {
         // Most writes need one step only and are not awaited.
         if (!adding.next().done) await this.#slices.run(adding);
       }
-      await this.#database.batch(await this.#slices.run(batch.statements()));
+      const statements = await this.#slices.run(batch.statements());
+      if (this.#stateDatabase !== this.#database) {
+        // Groups without events harm nothing; events without their group could not be read.
+        const groups = batch.groupStatements();
+        if (groups.length > 0) await this.#stateDatabase.batch(groups);
+      }
+      await this.#database.batch(statements);
     } catch (error) {
       const rooms = Map.groupBy(kept, ({ pending }) => pending.write.head);
       if (rooms.size > 1) for (const ofRoom of rooms.values()) await this.#commit(ofRoom);
@@ -343,6 +359,7 @@ export class EventWriter {
   }
 
   #fail({ write, attempt, reject }: Pending, error: unknown): void {
+    if (!this.#failures.has(write.head)) this.#failures.set(write.head, error);
     this.#undo(write);
     this.#stateKeys.end(attempt);
     reject(error);
@@ -368,4 +385,9 @@ function textOf({ content }: PreparedWrite, signature: string): string {
   return typeof content === 'string' ? content : content.complete(signature);
 }
 
-const lostWithEarlier = () => new Error('an earlier event of the room could not be stored');
+/**
+ * Makes the error of an event that is lost because an earlier event of its room could not be stored.
+ * @param cause why the earlier event could not be stored: clients get the same status for both
+ */
+const lostWithEarlier = (cause: unknown) =>
+  new Error('an earlier event of the room could not be stored', { cause });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
@@ -234,14 +234,15 @@ async function assertHeadAsOnDisk(under: RoomsUnderTest, roomId: string): Promis
   assert.deepEqual(inMemory, await headOf(under, roomId));
 }
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('a write that fails between the reservation of a position and the commit', () => {
     for (const [name, prepare] of Object.entries(operations)) {
       for (const when of ['before', 'after'] as const) {
         it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
           const under = await RoomsUnderTest.open(open);
           const failed: string[] = [];
-          // How batches and the steps of later events interleave differs from run to run: one run is for the batch alone.
+          // Each run fails in another step. The interleaving of batches and later events differs from run to
+          // run, so one run has the batch alone.
           for (let number = 0; ; number++) {
             const operation = await prepare(under);
             await under.engine.settled();

@@ -31,7 +31,7 @@ export class FollowedHead extends InMemoryHead {
       this.currentState.set(key, event && stateEntry(event, position));
     }
     this.newestChange = Math.max(this.newestChange, fact.stateChanges.length > 0 ? position : 0);
-    this.ends = end.extremities;
+    this.currentExtremities = end.extremities;
     this.#stateGroup = end.group;
     if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
     this.remember(stored);

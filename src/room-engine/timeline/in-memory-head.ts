@@ -6,10 +6,10 @@ import type { Extremity } from './extremity.ts';
 import type { HeadState, StateEntry } from './head-state.ts';
 import type { RoomHead, StateMark } from './room-head.ts';
 
-/** Recent events that the head of an active room holds, so that a sync needs no query. */
+/** Maximum number of recent events that the head of an active room holds, so that a sync needs no query. */
 const maxRecent = 64;
 
-/** Estimated bytes of these events from which on the older half of them is dropped. */
+/** Estimated bytes of the recent events above which the older half of them is dropped. */
 const maxRecentBytes = 1024 * 1024;
 
 export interface InMemoryHeadDeps {
@@ -37,7 +37,7 @@ export abstract class InMemoryHead implements RoomHead {
   protected currentVersion: RoomVersion;
   protected currentState: HeadState;
   protected newestChange: number;
-  protected ends: readonly Extremity[];
+  protected currentExtremities: readonly Extremity[];
   readonly #recent: StoredEvent[] = [];
   #recentBytes = 0;
   /** The greatest depth of the forward extremities at the start and of the events since then. */
@@ -48,7 +48,7 @@ export abstract class InMemoryHead implements RoomHead {
     this.roomNid = deps.roomNid;
     this.roomId = deps.roomId;
     this.currentVersion = deps.version;
-    this.ends = deps.extremities;
+    this.currentExtremities = deps.extremities;
     for (const { depth } of deps.extremities) this.#topDepth = Math.max(this.#topDepth, depth);
     this.currentState = deps.state;
     this.newestChange = deps.changedAt ?? 0;
@@ -73,7 +73,7 @@ export abstract class InMemoryHead implements RoomHead {
   }
 
   get extremities(): readonly Extremity[] {
-    return this.ends;
+    return this.currentExtremities;
   }
 
   get state(): ReadonlyMap<string, StateEntry> {

@@ -3,7 +3,9 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import type { EventStore } from './event-store.ts';
 
-/** Events that one page reads, and events that one search reads before it gives up. */
+/**
+ * Number of events that one query reads, and number that one search reads before it ends without a result.
+ */
 const [pageSize, maxScanned] = [50, 1_000];
 
 export type TimeDirection = 'forward' | 'backward';

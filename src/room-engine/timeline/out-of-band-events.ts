@@ -2,7 +2,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 import type { OutOfBandRow } from './event-row.ts';
 
-/** Nids in one query. */
+/** Maximum number of nids in one query. */
 const chunk = 200;
 
 /** A server that invited a user to a room that this server is not in, or accepted the user's knock. */

@@ -6,7 +6,9 @@ import type { StateEntry } from './head-state.ts';
 
 export type { StateEntry } from './head-state.ts';
 
-/** Identifies one version of a current state: another object or another number stands for a changed state. */
+/**
+ * Identifies one version of a current state: when the object or the number differs, the state has changed.
+ */
 export interface StateMark {
   readonly state: object;
   readonly changes: number;

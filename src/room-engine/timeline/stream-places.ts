@@ -1,7 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Bounds the ids in one query. */
+/** Maximum number of ids in one query. */
 const chunk = 500;
 
 /** A place in a room's history: after the event with this depth and position, whether it exists or not. */

@@ -10,7 +10,7 @@ const [devicesInMemory, idsPerDevice] = [10_000, 1_000];
 /** Estimated bytes of a transaction id that is cached in both directions. */
 const bytesPerId = 200;
 
-/** The events that a device has sent: by transaction id, and back. */
+/** The events that a device has sent, by transaction id, and the transaction ids by event nid. */
 interface DeviceTransactions {
   readonly byTxnId: Map<string, number | Promise<StoredEvent>>;
   readonly byEvent: Map<number, string>;
@@ -65,7 +65,7 @@ export class TransactionIds {
     }
   }
 
-  /** Applies a fact of the writing process. */
+  /** Adds the transaction of a fact of the writing process to the cache. */
   follow({ stored, transaction }: RoomFact): void {
     const device = transaction && this.#devices.peek(transaction.scope);
     if (!device) return;

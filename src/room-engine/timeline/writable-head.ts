@@ -10,7 +10,7 @@ import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
  * being committed. When a commit fails the head is `broken` and must be loaded again.
  */
 export class WritableHead extends InMemoryHead {
-  /** Ends in the group of the current state. */
+  /** The chain whose newest state group is the current state. */
   chain: GroupChain;
   broken = false;
 
@@ -31,7 +31,7 @@ export class WritableHead extends InMemoryHead {
 
   /** Makes an event the newest of the timeline. @returns its change of the current state */
   append(stored: StoredEvent, extremities: readonly Extremity[]): StateChange[] {
-    this.ends = extremities;
+    this.currentExtremities = extremities;
     this.remember(stored);
     const { type, stateKey } = stored.event;
     return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored, stored.stream ?? 0)];
@@ -39,10 +39,10 @@ export class WritableHead extends InMemoryHead {
 
   /** Replaces the forward extremities. */
   setExtremities(extremities: readonly Extremity[]): void {
-    this.ends = extremities;
+    this.currentExtremities = extremities;
   }
 
-  /** Marks an event of the room as redacted; `recent` may hold another copy of it than the caller. */
+  /** Marks an event of the room as redacted, also its copy in `recent`, which may be another object than `target`. */
   redact(target: StoredEvent, by: number | undefined): void {
     target.redactedBy = by;
     this.markRedacted(target.nid, by);
@@ -56,7 +56,7 @@ export class WritableHead extends InMemoryHead {
     return { type, stateKey, event: stored, previousNid: previous?.nid, keyNid: undefined };
   }
 
-  /** Replaces the whole current state by one that was prepared beside it. */
+  /** Replaces the whole current state by another one, which the caller has prepared. */
   replaceState(state: HeadState, position: number): void {
     this.currentState = state;
     this.newestChange = Math.max(this.newestChange, position);

@@ -24,7 +24,7 @@ export class WritableHeads implements HeadReader {
     if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
   });
   readonly #loading = new LoadOnce<string, WritableHead | undefined>();
-  /** By room: resolves when the last events of its broken head have settled. */
+  /** Promises by room that resolve when the last events of its broken head have settled. */
   readonly #settling = new Map<string, Promise<void>>();
   /** Rooms that are being deleted. */
   readonly #retired = new Set<string>();

@@ -6,7 +6,7 @@ import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
 import { type EventWrite, flagsOf, type RemoteWrite } from './event-write.ts';
 
-/** In the order of execution. */
+/** The statement for each kind of row, in the order of execution. */
 const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
@@ -53,24 +53,35 @@ type Table = keyof typeof sqlText;
 
 const tables = Object.keys(sqlText) as Table[];
 
+/** The tables of state groups, in the order of execution. */
+const groupTables: readonly Table[] = ['group', 'edge', 'groupState'];
+
 /** Collects the rows of many events; of rows that replace each other only the last is written. */
 export class WriteBatch {
   readonly #stateKeys: WritableStateKeys;
   readonly #index: IndexBatch;
+  readonly #separatesGroups: boolean;
   readonly #rows = new Map<Table, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
-  /** Rows that replace each other, by table and key. */
+  /** The newest of the rows that replace each other, by table and key. */
   readonly #last = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
-  /** @param index collects further index rows of the events */
-  constructor(stateKeys: WritableStateKeys, index: IndexBatch) {
+  /**
+   * @param index collects further index rows of the events
+   * @param separatesGroups whether `statements` leaves out the rows of state groups, which have a database of their own
+   */
+  constructor(stateKeys: WritableStateKeys, index: IndexBatch, separatesGroups = false) {
+    this.#separatesGroups = separatesGroups;
     this.#stateKeys = stateKeys;
     this.#index = index;
   }
 
-  /** Adds the rows of an event; yields between parts when they are many. @param json the PDU as JSON */
+  /**
+   * Adds the rows of an event; yields between steps when the event has many rows.
+   * @param json the PDU as JSON
+   */
   *add(write: EventWrite, json: string): Generator<void> {
     const { head, stored, fact, end } = write;
     const extremities = JSON.stringify(end?.extremities.map(({ nid }) => nid) ?? []);
@@ -104,10 +115,22 @@ export class WriteBatch {
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
     const own: Statement[] = [];
     for (const table of tables) {
+      if (this.#separatesGroups && groupTables.includes(table)) continue;
       const rows = this.#rows.get(table);
       if (rows) own.push({ sql: sqlText[table], rows });
     }
     return [...own, ...this.#index.statements()];
+  }
+
+  /**
+   * Returns the rows of state groups as statements for their own database. They may be written again after a failure of the
+   * events: a group never changes.
+   */
+  groupStatements(): Statement[] {
+    return groupTables.flatMap((table) => {
+      const rows = this.#rows.get(table);
+      return rows ? [{ sql: `${sqlText[table]} on conflict do nothing`, rows }] : [];
+    });
   }
 
   /** State keys whose rows are part of this batch. */
@@ -131,7 +154,7 @@ export class WriteBatch {
     for (const nid of auth) this.#push('auth', [stored.nid, nid]);
     if (stored.stream === undefined || stored.withheld) return;
     this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
-    this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
+    this.#index.add(stored, redacts);
   }
 
   *#addGroup(roomNid: number, group: GroupRows): Generator<void> {
@@ -234,7 +257,7 @@ const columnsOf = (stored: StoredEvent) => [
   flagsOf(stored),
 ];
 
-/** Rows that are added between two yields. */
+/** Number of rows that are added between two yields. */
 const rowsAtOnce = 100;
 
 function* inSteps<T>(items: Iterable<T>, step: (item: T) => void): Generator<void> {

@@ -7,7 +7,7 @@ import type { Clock } from '../../kernel/clock.ts';
  */
 const times = { first: 10_000, longest: 10 * 60_000, slow: 2_000 } as const;
 
-/** Pairs of room and server in the cache. */
+/** Maximum number of cached pairs of room and server. */
 const maxRemembered = 10_000;
 
 interface Backoff {
@@ -18,7 +18,8 @@ interface Backoff {
 /**
  * Backoff of requests about one room to one server. A server that does not help is not asked again for a
  * while, which doubles with each failure. After an event that took long to process, the server's next
- * incomplete event waits for as long as that took, so that one server takes at most half of a room's time.
+ * incomplete event waits for as long as that took, so that one server takes at most half of the time of a
+ * room's worker.
  */
 export class AskBackoff {
   readonly #clock: Clock;
@@ -27,7 +28,7 @@ export class AskBackoff {
 
   constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
-    // Fixed: they protect other servers from requests.
+    // The size is fixed, because the backoffs protect other servers from requests.
     this.#backoffs = caches.create('ask_backoffs', { size: maxRemembered, fixed: true });
     this.#slow = caches.create('slow_servers_of_rooms', {
       size: maxRemembered,
@@ -37,16 +38,16 @@ export class AskBackoff {
   }
 
   /**
-   * When the backoff of the server ends for this room, in milliseconds since the epoch; undefined without a
-   * backoff.
+   * Returns when the backoff of the server for this room ends, in milliseconds since the epoch; undefined
+   * without a backoff.
    */
   askableAfter(roomId: string, server: string): number | undefined {
     return this.#later(this.#backoffs.get(keyOf(roomId, server))?.until);
   }
 
   /**
-   * Until when the server's events wait if they cannot be placed without requests; undefined when they need
-   * not wait.
+   * Returns the time until which events of the server wait if they cannot be placed without requests, in
+   * milliseconds since the epoch; undefined when they need not wait.
    */
   eventsWaitUntil(roomId: string, server: string): number | undefined {
     const turn = this.#slow.get(keyOf(roomId, server)) ?? 0;
@@ -59,7 +60,10 @@ export class AskBackoff {
     this.#backoffs.set(keyOf(roomId, server), { until: this.#clock.now() + length, length });
   }
 
-  /** Ends the backoff for now, since the server has sent something new; its next failure still lengthens it. */
+  /**
+   * Ends the current backoff, because the server has sent a new event; its next failure still lengthens the
+   * backoff.
+   */
   endForNow(roomId: string, server: string): void {
     const backoff = this.#backoffs.get(keyOf(roomId, server));
     if (backoff) this.#backoffs.set(keyOf(roomId, server), { ...backoff, until: 0 });

@@ -2,10 +2,10 @@ import type { RoomHead, ServerAcls } from '../../room-engine/index.ts';
 import type { ServerHealth } from '../remote-servers.ts';
 import type { AskBackoff } from './ask-backoff.ts';
 
-/** Servers of a room that are considered for requests. */
+/** Maximum number of servers of a room that are considered for requests. */
 export const maxServersConsidered = 30;
 
-/** Servers that are asked. */
+/** Maximum number of servers that are asked. */
 const maxAsked = 5;
 
 /** Selects the servers to ask about a room. */

@@ -13,7 +13,10 @@ export class FetchFailed extends Error {
   }
 }
 
-/** How the servers have answered: all M_FORBIDDEN, at least one otherwise or not at all, or none was asked. */
+/**
+ * How the servers have answered: all with M_FORBIDDEN, at least one with another error or not at all, or no
+ * server was asked.
+ */
 export type QueryOutcome = 'all refuse' | 'mixed' | 'none asked';
 
 /** Timeouts of one request in milliseconds: `long` is for responses with whole states and auth chains. */

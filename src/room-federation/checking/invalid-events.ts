@@ -1,10 +1,10 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Events in the cache, and milliseconds for which they stay there. */
+/** Maximum number of events in the cache, and milliseconds for which they stay there. */
 const [maxEvents, rememberedFor] = [20_000, 60 * 60_000];
 
-/** Milliseconds for which an event is not requested again when only a key is missing. */
+/** Milliseconds for which an event is not requested again when a missing key is its only problem. */
 const keyRetryDelay = 5_000;
 
 interface InvalidEvent {
@@ -36,12 +36,15 @@ export class InvalidEvents {
     return !event.awaitsKey || this.#clock.now() < event.checkedAt + keyRetryDelay;
   }
 
-  /** Whether the event could not be verified when the server sent it last, because a key is waited for. */
+  /**
+   * Whether the event could not be verified when the server sent it last, because a key could not be fetched
+   * yet.
+   */
   awaitsKey(server: string, eventId: string): boolean {
     return this.#events.get(keyOf(server, eventId))?.awaitsKey === true;
   }
 
-  /** @param awaitsKey whether a key that is waited for is the only problem */
+  /** @param awaitsKey whether the only problem is a key that may still be fetched */
   add(server: string, eventId: string, awaitsKey: boolean): void {
     this.#events.set(keyOf(server, eventId), { checkedAt: this.#clock.now(), awaitsKey });
   }

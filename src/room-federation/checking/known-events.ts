@@ -2,10 +2,10 @@ import type { Database, Reader } from '../../kernel/database/index.ts';
 import { canonicalJson } from '../../protocol/index.ts';
 import { EventFlag, type RoomTables, type StoredEvent, type VerifiedEvent } from '../../room-engine/index.ts';
 
-/** Ids in one query. */
+/** Maximum number of ids in one query. */
 const chunk = 500;
 
-/** What is stored about an event, without its JSON. */
+/** The columns of a stored event that are read without its JSON. */
 export interface KnownEvent {
   readonly nid: number;
   readonly roomNid: number;

@@ -28,7 +28,7 @@ export class MissingKeys {
   constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
     this.#keys = caches.create('missing_server_keys', {
-      // The waits between two look-ups are longer than an unused entry stays in other caches.
+      // The pauses between two look-ups are longer than an unused entry stays in other caches.
       fixed: true,
       size: maxKeys,
       maxBytes: maxKeys * keyBytes,

@@ -7,13 +7,13 @@ import type { RemoteEvents } from '../remote-servers.ts';
 import { sortByAuthEvents } from './auth-order.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Events of an auth chain that are accepted from one server. */
+/** Maximum number of events of an auth chain that are accepted from one server. */
 const maxChainLength = 10_000;
 
-/** Missing auth events that are fetched one by one before the whole chain is requested. */
+/** Maximum number of missing auth events that are fetched one by one before the whole chain is requested. */
 const maxSinglesFirst = 20;
 
-/** Events that are fetched one by one in all, and how many levels deep. */
+/** Maximum number of events that are fetched one by one in all, and of levels of the auth chain. */
 const [maxSingles, maxDepth] = [100, 20];
 
 /** Fetches and stores missing auth events. */

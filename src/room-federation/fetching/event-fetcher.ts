@@ -6,7 +6,8 @@ import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 /**
- * Parallel requests to one server, events verified together, and failures after which the server is given up.
+ * Maximum number of parallel requests to one server, number of events that are verified together, and number
+ * of failures after which a server is asked no more.
  */
 const [maxParallel, batchSize, maxFailures] = [8, 200, 20];
 

@@ -7,11 +7,12 @@ import type { RemoteEvents } from '../remote-servers.ts';
 import type { Staging } from '../staging/staging.ts';
 
 /**
- * Events per response, events per gap, and requests per gap. Behind a wider gap the state is fetched instead.
+ * Maximum number of events per response, of events per gap, and of requests per gap. For a wider gap the
+ * state is fetched instead.
  */
 const [maxPerResponse, maxEvents, maxRounds] = [20, 200, 15];
 
-/** Event ids in `earliest_events` and in `latest_events` of a request. */
+/** Maximum number of event ids in `earliest_events` and in `latest_events` of a request. */
 const maxIds = 20;
 
 /** Finds the events between the known history of a room and a new event. */

@@ -7,10 +7,13 @@ import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Up to the first number, missing events are fetched one by one; above the second, never. */
+/** Up to the first number of missing events, they are always fetched one by one; above the second, never. */
 const [alwaysSingles, maxSingles] = [20, 500];
 
-/** If more than one in this number of events of a state is missing, the whole state is fetched. */
+/**
+ * If more than one in this number of events of a state is missing, the whole state is fetched with one
+ * request.
+ */
 const maxMissingDivisor = 10;
 
 /** The default share of a state that may be missing. */
@@ -26,13 +29,13 @@ export interface StateOptions {
   /** Whether servers in backoff for this room are asked, too. */
   readonly ignoreBackoff?: boolean;
   /**
-   * Whether the state before an event is requested at the event itself when it cannot be had at its previous
-   * events. A server may not know the event: then that request is useless.
+   * Whether the state before an event is requested at the event itself when the states at its previous events
+   * cannot be fetched. Useless where servers may not know the event.
    */
   readonly atEventItself?: boolean;
 }
 
-/** Previous events whose states are fetched, at most. */
+/** Maximum number of previous events whose states are fetched. */
 const maxPrevStates = 20;
 
 /** Fetches the states at events. */
@@ -105,10 +108,11 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event with a request for that event, and stores all of its events. The response cannot be checked for
-   * completeness, only each event in it can be checked. Leaves out events that no server provides, or whose
-   * signatures are wrong, up to the share `maxMissing`. Fails while a key of such an event is waited for: without the
-   * event, later events of its server's users would be rejected for ever.
+   * Fetches the state before an event with a request for that event, and stores all events of the state. Each
+   * event of the response can be checked, but not whether the response is complete. Leaves out events that no
+   * server provides, or whose signatures are wrong, up to the share `maxMissing`. Fails while a key of such
+   * an event may still be fetched: without the event, later events of its server's users would be rejected
+   * for ever.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state
    */
@@ -159,7 +163,10 @@ export class StateFetcher {
     return this.#deps.responses.verifyWanted(query, server, jsons, (event) => missing.has(event.eventId));
   }
 
-  /** Whether any of these events is not stored because it could not be verified and a key is waited for. */
+  /**
+   * Whether any of these events is not stored because it could not be verified and a key may still be
+   * fetched.
+   */
   async #awaitsKey(query: ServerQuery, eventIds: readonly string[]): Promise<boolean> {
     const { refused, known } = this.#deps;
     const servers = await query.servers();

@@ -6,12 +6,12 @@ import {
   type RoomEvent,
 } from '../../protocol/index.ts';
 
-/** More signatures of one server on one event are not accepted. */
+/** Maximum number of signatures of one server on one event. */
 const maxSignatures = 10;
 
 /**
  * Adds the signatures of a remote server to a local event. Takes nothing else from the returned event.
- * @returns `undefined` when the returned event differs or lacks a signature of that server
+ * @returns the PDU; `undefined` when the returned event differs, or has no or too many signatures of that server
  */
 export function withSignaturesFrom(
   server: string,
@@ -25,7 +25,7 @@ export function withSignaturesFrom(
   const signatures = Object.entries(added).filter(([, text]) => typeof text === 'string');
   if (signatures.length === 0 || signatures.length > maxSignatures) return undefined;
   const before = own.event.pdu['signatures'] as JsonObject;
-  // The server may have signed before, as the policy server of the room.
+  // The server may have signed the event already as the policy server of the room; that signature stays.
   const ofServer = isJsonObject(before[server]) ? before[server] : {};
   return {
     ...own.event.pdu,

@@ -17,21 +17,21 @@ export interface CandidateDeps {
 }
 
 /**
- * Servers that are asked at most, and how many of them a client may name, which leaves some for other
- * sources.
+ * Maximum number of servers that are asked, and of servers that a client may name, so that some remain for
+ * other sources.
  */
 const [maxCandidates, maxNamed] = [30, 8];
 
-/** The latest servers that invited a user to a room and are considered. */
+/** Maximum number of servers that are considered because they invited the user; the latest are. */
 const maxEarlier = 20;
 
-/** Servers that may receive a leave when none of the inviting servers accepts it. */
+/** Maximum number of servers that may receive a leave when none of the inviting servers accepts it. */
 const maxOthers = 12;
 
-/** Spaces of the user whose `via` for the room is considered. */
+/** Maximum number of spaces of the user whose `via` for the room is considered. */
 const maxSpaces = 10;
 
-/** Rooms in the `allow` list of a restricted room whose servers are considered. */
+/** Maximum number of rooms in the `allow` list of a restricted room whose servers are considered. */
 const maxAllowRooms = 10;
 
 /**
@@ -46,9 +46,10 @@ export class CandidateServers {
   }
 
   /**
-   * The servers to ask for a join or knock, in this order: those that the client or the room alias names, those that
-   * invited the user, and those that a space of the user names. No other server is asked, whatever this server knows
-   * about the room: it may have left the room long ago, and its users did not choose those servers.
+   * The servers to ask for a join or knock, in this order: servers that the client or the room alias names,
+   * servers that invited the user, and servers that a space of the user names. No other server is asked, even
+   * if this server knows more servers of the room: it may have left the room long ago, and its users did not
+   * choose those servers.
    * @param via servers from the client's `via`, or from the room alias
    */
   async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
@@ -65,8 +66,8 @@ export class CandidateServers {
   }
 
   /**
-   * The servers to notify when a user rejects an invite or retracts a knock. All inviting servers are, since
-   * the latest one may be unrelated to the room while an earlier invite is still in it.
+   * The servers to notify when a user rejects an invite or retracts a knock: all inviting servers, since the
+   * latest one may be unrelated to the room while a server with an earlier invite is still in it.
    */
   async leaveRecipients(userId: string, room: UserRoom): Promise<LeaveRecipients> {
     const asked = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
@@ -76,7 +77,7 @@ export class CandidateServers {
     return { each, others: all.filter((server) => !each.includes(server)).slice(0, maxOthers) };
   }
 
-  /** The servers that may be in the room: a leave is sent to more servers than a join. */
+  /** The servers that may be in the room: more than those that are asked for a join. */
   async #leaveCandidates(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#deps;
     const stripped = await strippedState(roomId, userId);

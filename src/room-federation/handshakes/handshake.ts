@@ -5,7 +5,7 @@ import type { EventKeys } from '../remote-servers.ts';
 import type { MembershipPeers } from './peers.ts';
 import type { EventBuildDeps } from './templates/event-from-template.ts';
 
-/** What every handshake with a remote server needs. */
+/** The dependencies of every handshake with a remote server. */
 export interface HandshakeDeps extends EventBuildDeps {
   readonly engine: RoomWriter;
   readonly incoming: Pick<Incoming, 'verify' | 'process'>;

@@ -14,7 +14,10 @@ import {
 import type { PrejoinKeys, RoomHead, RoomReader, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 
-/** Entries of received stripped state that are read, and bytes of JSON that are stored. */
+/**
+ * Maximum number of entries of received stripped state that are read, and maximum bytes of JSON that are
+ * stored.
+ */
 const [maxEntries, maxBytes] = [100, 128 * 1024];
 
 const createKey = stateMapKey('m.room.create', '');

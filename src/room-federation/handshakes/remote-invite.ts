@@ -23,11 +23,11 @@ import { handshakeErrorForClient, isServerFailure } from './try-servers.ts';
 
 export interface RemoteInviteDeps extends HandshakeDeps {
   readonly placement: Placement;
-  /** Which state events describe the room to the remote server. */
+  /** The keys of the state events that describe the room to the remote server. */
   readonly prejoinKeys: PrejoinKeys;
 }
 
-/** Milliseconds for the remote server to respond: a client waits. */
+/** Milliseconds within which the remote server must respond, because a client waits. */
 const requestTimeout = 30_000;
 
 /**
@@ -53,10 +53,10 @@ export class RemoteInvite {
     const server = serverOfUser(draft.stateKey);
     await this.#checkFederated(head);
     const template = await placement.eventTemplate(roomId, draft);
-    if (!engine.checks.isEmpty) await engine.checks.pass(draft, { roomId });
+    const checked = engine.checks.isEmpty ? draft : await engine.checks.pass(draft, { roomId });
     const built = buildFromTemplate(
       graphReferences(template.event, version),
-      { ...draft, roomId },
+      { ...draft, content: checked.content, roomId },
       version,
       this.#deps,
     );

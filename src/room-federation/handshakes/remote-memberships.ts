@@ -31,7 +31,7 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly roomMutex: KeyedMutex;
 }
 
-/** A user, a room, and the servers that may help. */
+/** A user, a room, and the servers to ask. */
 export interface RemoteMembershipRequest {
   readonly userId: string;
   readonly roomId: string;
@@ -80,14 +80,14 @@ export class RemoteMemberships {
     const { engine, serverName, complexity, peers } = this.#deps;
     const { userId, roomId, via, only } = request;
     if (!only && (await isResidentForUser(engine, userId, roomId, serverName))) return undefined;
-    await this.#check(request);
+    const content = await this.#checked(request);
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server in the room is known');
     const hasLimit = !only && (await complexity.appliesTo(userId));
     const isMeasured = hasLimit && (await complexity.checkBeforeJoin(peers, servers, roomId));
-    // The complexity of a room cannot be measured while members are left out.
+    // The complexity of a room cannot be calculated while members are left out.
     const omitMembers = !hasLimit || isMeasured;
-    const joined = await this.#join.join({ ...request, servers, omitMembers });
+    const joined = await this.#join.join({ ...request, content, servers, omitMembers });
     const partial = (await engine.heads.get(roomId))?.partial;
     if (partial) this.#deps.completion.begin(roomId, partial.joinEventId);
     if (hasLimit) await this.#leaveIfTooComplex(userId, roomId);
@@ -110,18 +110,22 @@ export class RemoteMemberships {
   knock(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = request;
     const knock = async () => {
-      await this.#check(request);
+      const content = await this.#checked(request);
       const servers = await this.#candidates.of(userId, roomId, via);
-      return this.#knock.knock({ ...request, servers });
+      return this.#knock.knock({ ...request, content, servers });
     };
     return this.#deps.roomMutex.run(roomId, () => this.#whileNotInRoom(userId, roomId, knock));
   }
 
-  /** @throws MatrixError of a check that rejects the join or knock */
-  async #check({ userId, roomId, content }: RemoteMembershipRequest): Promise<void> {
+  /**
+   * Returns the content of the join or knock, which checks may have changed.
+   * @throws MatrixError of a check that rejects it
+   */
+  async #checked({ userId, roomId, content }: RemoteMembershipRequest): Promise<JsonObject> {
     const { checks } = this.#deps.engine;
-    if (checks.isEmpty) return;
-    await checks.pass({ type: 'm.room.member', stateKey: userId, sender: userId, content }, { roomId });
+    if (checks.isEmpty) return content;
+    const draft = { type: 'm.room.member', stateKey: userId, sender: userId, content };
+    return (await checks.pass(draft, { roomId })).content;
   }
 
   /**

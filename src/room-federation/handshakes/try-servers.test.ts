@@ -31,7 +31,7 @@ const errorOf = async (...failures: Error[]) => {
 };
 
 describe('tryServers', () => {
-  it('stops after the first success', async () => {
+  it('asks no further server after the first success', async () => {
     const { value, asked } = await ask({
       'a.test': remote(403, 'M_FORBIDDEN'),
       'b.test': new HandshakeFailure('b.test', 'nonsense'),
@@ -66,7 +66,7 @@ describe('tryServers', () => {
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
 
-  it('prefers the error of a server that was asked to its earlier backoff', async () => {
+  it('prefers the error that a server answers to the error of its earlier backoff', async () => {
     const why = new HandshakeFailure('a.test', 'the state has no create event');
     const outcome = tryServers(['a.test'], manualClock(), async (server, ignoreBackoff) => {
       throw ignoreBackoff ? why : new ServerUnavailable(server, { retryAt: 5 });
@@ -100,21 +100,21 @@ describe('tryServers', () => {
     }
   });
 
-  it('returns the delay that a server demands', async () => {
+  it('throws 429 with the retry_after_ms that a server demands', async () => {
     const busy = new RemoteError('x.test', 429, { errcode: 'M_LIMIT_EXCEEDED' }, 2_500);
     const { value } = await ask({ 'a.test': busy });
     const { status, errcode, extra } = value as MatrixError;
     assert.deepEqual([status, errcode, extra], [429, 'M_LIMIT_EXCEEDED', { retry_after_ms: 2_500 }]);
   });
 
-  it('returns the room version of M_INCOMPATIBLE_ROOM_VERSION', async () => {
+  it('throws M_INCOMPATIBLE_ROOM_VERSION with the room version that the server names', async () => {
     const { value } = await ask({
       'a.test': remote(400, 'M_INCOMPATIBLE_ROOM_VERSION', { room_version: '99' }),
     });
     assert.deepEqual((value as MatrixError).extra, { room_version: '99' });
   });
 
-  it('asks no further server after two minutes, and at most twelve', async () => {
+  it('asks no further server after two minutes, and at most twelve servers', async () => {
     const clock = manualClock();
     const asked: string[] = [];
     const servers = ['a.test', 'b.test', 'c.test'];

@@ -9,7 +9,7 @@ import { MatrixError, notFound, unknown } from '../../protocol/index.ts';
 import { MissingEvents } from '../../room-engine/index.ts';
 import { HandshakeFailure } from './handshake.ts';
 
-/** Servers that are asked, and milliseconds after which no further server is asked. */
+/** Maximum number of servers that are asked, and milliseconds after which no further server is asked. */
 const [maxServers, maxSearchTime] = [12, 120_000];
 
 /**
@@ -81,8 +81,8 @@ export function handshakeErrorForClient(error: unknown): MatrixError {
 }
 
 /**
- * Prefers refusals about the user to those about the event that this server built, these to an unknown room,
- * and that to a server failure.
+ * Returns the priority of an error: highest for a refusal of the user, then a refusal of the event that this
+ * server built, then an unknown room, and lowest for a failure of the server.
  */
 function priorityOf({ status, errcode }: MatrixError): number {
   if (status >= 500) return 0;

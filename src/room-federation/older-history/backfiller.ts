@@ -13,10 +13,10 @@ const [minEvents, maxEvents, maxIds] = [20, 100, 20];
 /** Milliseconds that a client waits, and for which missing events are not requested again. */
 const [clientTimeout, retryDelay] = [10_000, 5 * 60_000];
 
-/** Events per response whose states are fetched. */
+/** Maximum number of events per response whose states are fetched. */
 const maxStates = 5;
 
-/** Requested events in the cache. */
+/** Maximum number of requested events in the cache. */
 const maxRemembered = 10_000;
 
 /** Backfills older history while a client waits for it. */
@@ -49,7 +49,7 @@ export class Backfiller {
     });
   }
 
-  /** Whether any server could be asked. Reads memory only. */
+  /** Whether any remote server of the room could be asked. Reads memory only. */
   isPossible(head: RoomHead): boolean {
     return this.#deps.servers.hasRemoteServers(head);
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
 import { noFilter } from '../../filters/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
@@ -33,9 +33,9 @@ async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promi
   }
 }
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('MissedHistory', () => {
-    it('backfills gaps of any width though no client reads them', async () => {
+    it('backfills gaps of any width, even if no client reads those events', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
       const messages = sendUnreceived(joined, 520);
       await joined.send('b.example', messages.at(-1)!);
@@ -57,7 +57,7 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('resumes after a restart', async () => {
+    it('resumes the backfill of gaps after a restart', async () => {
       const joined = await joinedRoom(open);
       const messages = sendUnreceived(joined, 320);
       await joined.send('b.example', messages.at(-1)!);
@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(new Set(await again.fates(...messages)), new Set(['older', 'placed']));
     });
 
-    it('backfills only events from while this server was in the room', async () => {
+    it('backfills in the background only events that were sent while this server was in the room', async () => {
       const joined = await joinedRoom(open, {
         prepare: (room) => {
           for (let index = 0; index < 250; index++) room.say(creator, `before ${index}`);
@@ -88,7 +88,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await gaps(joined), 0);
     });
 
-    it('asks several servers less and less often, and leaves events that no server has for readers', async () => {
+    it('asks several servers at growing intervals, and stops after the last attempt, until a client reads the missing events', async () => {
       const joined = await joinedRoom(open);
       const messages = sendUnreceived(joined, 300);
       for (const server of ['a.example', 'b.example'])

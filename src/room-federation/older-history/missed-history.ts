@@ -16,15 +16,19 @@ import {
 } from './missed-store.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/** Events per response, how many of them may need their state fetched, and event ids per request. */
+/**
+ * Maximum number of events per response, of events whose states may be fetched for it, and of event ids per
+ * request.
+ */
 const [responseLimits, maxIds] = [{ events: 100, states: 30 }, 20] as const;
 
 /**
- * Missing events of one room that are backfilled; the others are backfilled only when a client reads them.
+ * Maximum number of missing events of one room that are backfilled in the background; the others are
+ * backfilled only when a client reads them.
  */
 const maxPerRoom = 1_000;
 
-/** Rooms that are processed at the same time. */
+/** Maximum number of rooms that are processed at the same time. */
 const maxRooms = 2;
 
 /** Milliseconds before the first check of a room, and the shortest pause between two requests. */
@@ -34,15 +38,21 @@ const [firstPause, shortestPause] = [1_000, 50];
 const [minDelay, maxDelay] = [10_000, 24 * 3_600_000];
 
 /**
- * The growth of the delay, and the attempts (some six days) after which an event is backfilled only when a
- * client reads it.
+ * The factor by which the delay grows, and the number of attempts (some six days) after which an event is
+ * backfilled only when a client reads it.
  */
 const [growth, maxAttempts] = [3, 14];
 
-/** Responses about one room per day, of up to a hundred events each; rooms that are counted. */
+/**
+ * Maximum number of responses about one room per day, of up to a hundred events each; milliseconds of a day;
+ * maximum number of rooms that are counted.
+ */
 const [responsesPerDay, day, maxRoomsCounted] = [1_000, 24 * 3_600_000, 10_000];
 
-/** Servers of the referring events that are asked first, since they probably have the missing events. */
+/**
+ * Maximum number of servers that are asked first because they sent an event that refers to the missing ones,
+ * which they probably have.
+ */
 const maxReferringServers = 3;
 
 export interface MissedHistoryDeps {
@@ -63,7 +73,7 @@ export interface MissedHistoryDeps {
 
 /**
  * Backfills in the background the history that this server missed while it was in a room, if the gap was
- * wider than is fetched with the next event. Runs slowly, and whether or not a client reads it: see decision
+ * wider than is fetched with the next event. Runs slowly, even if no client reads the history: see decision
  * 0110.
  */
 export class MissedHistory {
@@ -78,7 +88,7 @@ export class MissedHistory {
 
   constructor(deps: MissedHistoryDeps) {
     this.#deps = deps;
-    // Fixed: a room that is forgotten could cause more requests than a day allows.
+    // The size is fixed, because a room that the cache drops could cause more requests than a day allows.
     this.#responsesToday = deps.caches.create('backfill_responses', { size: maxRoomsCounted, fixed: true });
   }
 
@@ -192,11 +202,11 @@ export class MissedHistory {
     const { database, serverName, log } = this.#deps;
     const { roomNid, roomId } = head;
     const reader = database.reader<RoomTables>();
-    const isHere = head.servers.has(serverName);
-    const offset = isHere ? maxPerRoom : 0;
+    const isInRoom = head.servers.has(serverName);
+    const offset = isInRoom ? maxPerRoom : 0;
     const excess = await readMissed(reader, roomNid, { offset, limit: maxPerRoom });
     if (excess.length > 0) {
-      if (isHere)
+      if (isInRoom)
         log.info({ roomId, count: excess.length }, 'A room has too many missing events to backfill them all');
       await fetchOnlyOnRead(
         database,
@@ -204,7 +214,7 @@ export class MissedHistory {
         excess.map(({ eventId }) => eventId),
       );
     }
-    return isHere ? readMissed(reader, roomNid, { limit: maxIds }) : [];
+    return isInRoom ? readMissed(reader, roomNid, { limit: maxIds }) : [];
   }
 
   /** The events that were sent while this server was in the room; the others are left for readers. */

@@ -10,7 +10,9 @@ export interface MissedEvent {
   readonly retryTs: number;
 }
 
-/** Whether any event is missing: called before `readRoomsWithMissed`, which may start a thread. */
+/**
+ * Whether any event is missing. Callers check this before `readRoomsWithMissed`, which may start a thread.
+ */
 export async function hasMissed(reader: Reader<RoomTables>): Promise<boolean> {
   const row = await reader
     .selectFrom('backward_extremities')

@@ -1,5 +1,12 @@
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { OlderEvent, Placement, VerifiedEvent } from '../../room-engine/index.ts';
+import {
+  type HeadReader,
+  isExpired,
+  type OlderEvent,
+  type Placement,
+  type RoomHead,
+  type VerifiedEvent,
+} from '../../room-engine/index.ts';
 import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import { hasState } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
@@ -8,15 +15,18 @@ import type { StateFetcher } from '../fetching/state-fetcher.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 export interface OlderEventFetcherDeps {
+  readonly heads: HeadReader;
   readonly placement: Placement;
   readonly remote: RemoteEvents;
   readonly responses: ResponseVerifier;
   readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
+  /** The time before which messages of a room have expired; absent: they never expire. */
+  readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
   readonly log: Logger;
 }
 
-/** Limits for one response. */
+/** Maximum numbers for one response. */
 export interface ResponseLimits {
   readonly events: number;
   /** Events whose states are fetched. */
@@ -32,24 +42,34 @@ export class OlderEventFetcher {
   }
 
   /**
-   * Asks one server after another with `GET /backfill/{roomId}`. @returns whether one of the events was
-   * placed
+   * Asks one server after another with `GET /backfill/{roomId}`. Drops messages that have expired by the
+   * retention policy of the room, and does not ask other servers for them.
+   * @returns whether one of the events was placed
    */
   async fetch(query: ServerQuery, eventIds: readonly string[], limits: ResponseLimits): Promise<boolean> {
     const { remote, responses } = this.#deps;
     const { roomId, signal } = query;
     const wanted = await this.#unplaced(eventIds);
     if (wanted.length === 0) return false;
+    const expiredBefore = await this.#expiredBefore(roomId);
     const placed = await query.ask('backfill', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.backfill(server, roomId, wanted, limits.events, request);
-      const taken = await responses.verifyWanted(query, server, jsons, () => true, 'unlimited');
+      const received = await responses.verifyWanted(query, server, jsons, () => true, 'unlimited');
+      const taken = new Map([...received].filter(([, one]) => !isExpired(one, expiredBefore)));
       const fresh = new Set(await this.#unplaced([...taken.keys()]));
       const chain = connectedTo(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
       await this.#place(query, chain, limits.states);
-      return (await this.#unplaced(wanted)).length < wanted.length || undefined;
+      if ((await this.#unplaced(wanted)).length < wanted.length) return true;
+      return wanted.some((id) => received.has(id) && !taken.has(id)) ? false : undefined;
     });
-    return placed !== undefined;
+    return placed === true;
+  }
+
+  async #expiredBefore(roomId: string): Promise<number> {
+    const { heads, expiredBefore } = this.#deps;
+    const head = expiredBefore && (await heads.get(roomId));
+    return head ? expiredBefore(head) : Number.NEGATIVE_INFINITY;
   }
 
   /** Returns the ids of events that are not placed yet. */

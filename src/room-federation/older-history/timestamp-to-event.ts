@@ -13,7 +13,7 @@ export interface TimestampQuery {
   /** Milliseconds since the epoch. */
   readonly ts: number;
   readonly direction: 'forward' | 'backward';
-  /** The timestamp of the closest event that is stored here; undefined when there is none. */
+  /** The timestamp of the closest event that is stored on this server; undefined when there is none. */
   readonly closestKnownTs: number | undefined;
 }
 
@@ -31,7 +31,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** Finds events by timestamp that this server does not have. */
+/** Finds events by timestamp on remote servers. */
 export class TimestampToEvent {
   readonly #deps: Deps;
 
@@ -40,8 +40,8 @@ export class TimestampToEvent {
   }
 
   /**
-   * Finds and places an event that is closer to the timestamp than those stored here. Waits at most ten
-   * seconds.
+   * Finds on remote servers and places an event that is closer to the timestamp than the stored ones. Waits
+   * at most ten seconds.
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
   async find(head: RoomHead, wanted: TimestampQuery): Promise<StoredEvent | undefined> {

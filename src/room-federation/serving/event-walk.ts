@@ -1,6 +1,6 @@
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** Events that one walk reads at most, per event that it may return: some events are not served. */
+/** Maximum number of events that one walk reads per event that it may return: some events are not served. */
 const lookedAtPerEvent = 5;
 
 /** Walks the history of one room from events to their previous events. Ignores events of other rooms. */
@@ -86,7 +86,7 @@ export class EventWalk {
   }
 }
 
-/** Rejected events are of no use, and outliers have no known place in the history. */
+/** Rejected events are useless to other servers, and outliers have no known place in the history. */
 const isServed = ({ rejected, softFailed, stream }: StoredEvent) =>
   !rejected && (softFailed || stream !== undefined);
 

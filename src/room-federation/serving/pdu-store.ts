@@ -2,10 +2,10 @@ import type { Database, Reader } from '../../kernel/database/index.ts';
 import { redactEvent } from '../../protocol/index.ts';
 import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../room-engine/index.ts';
 
-/** Ids in one query. */
+/** Maximum number of ids in one query. */
 const chunk = 500;
 
-/** Reads PDUs as JSON text, which is parsed only for redaction. */
+/** Reads PDUs as JSON text. Only events that are to be redacted are parsed. */
 export class PduStore {
   readonly #scanner: Reader<RoomTables>;
 

@@ -1,13 +1,13 @@
 import { notFound } from '../../protocol/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import { isExpired, type RoomHead, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
 import { EventWalk } from './event-walk.ts';
 import type { PduStore } from './pdu-store.ts';
 import { ServerView } from './server-view.ts';
 
-/** Events per response. */
+/** Maximum number of events in a response. */
 const maxEvents = 100;
 
-/** Event ids from which one walk starts. */
+/** Maximum number of event ids from which one walk starts. */
 const maxStarts = 100;
 
 /** The gap in a remote server's history, as in `POST /get_missing_events/{roomId}`. */
@@ -20,7 +20,7 @@ export interface Gap {
 
 /**
  * The history of rooms for servers that are or were in them. Events that the server may not see are pruned as
- * by a redaction, so that the event graph stays complete.
+ * by a redaction, so that the event graph stays complete, and so are expired messages until they are deleted.
  * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
  */
 export class ServedHistory {
@@ -43,23 +43,27 @@ export class ServedHistory {
     return events.length > 0 && new ServerView(this.#engine, head, serverName).wasJoined(events);
   }
 
-  /** An event of any room. @throws MatrixError M_NOT_FOUND */
+  /** Returns an event of any room. @throws MatrixError M_NOT_FOUND */
   async find(eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
     if (!stored || stored.rejected) throw notFound('Event not found');
     return stored;
   }
 
-  /** The JSON of one event. @throws MatrixError M_NOT_FOUND */
+  /** Returns the JSON of one event. @throws MatrixError M_NOT_FOUND also when it has expired */
   async event(head: RoomHead, serverName: string, stored: StoredEvent): Promise<string> {
+    if (isExpired(stored, await this.#engine.retention.expiredBefore(head)))
+      throw notFound('Event not found');
     const [json] = await this.#jsonOf(head, serverName, [stored]);
     if (json === undefined) throw notFound('Event not found');
     return json;
   }
 
   /**
-   * The JSON of events and those before them, newest first. Ignores unknown event ids and those of other
-   * rooms.
+   * Returns the JSON of the named events and of the events before them, newest first. Ignores unknown event
+   * ids and those of other rooms. Leaves out an event whose `prev_events` are not all stored, for instance
+   * after a purge, unless `from` names it: the reference server cannot accept such an event, and then backs
+   * off for long before it accepts the events that follow.
    */
   async backfill(
     head: RoomHead,
@@ -69,10 +73,18 @@ export class ServedHistory {
   ): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
     const events = await walk.newestFirst(from.slice(0, maxStarts), bounded(limit));
-    return this.#jsonOf(head, serverName, events);
+    const named = new Set(from);
+    const walked = new Set(events.map(({ event }) => event.eventId));
+    const toComplete = events.filter(({ event }) => !named.has(event.eventId));
+    const before = new Set(toComplete.flatMap(({ event }) => event.prevEventIds)).difference(walked);
+    const missing = before.difference(await this.#engine.events.storedIds(before));
+    const served = events.filter(
+      ({ event }) => named.has(event.eventId) || !event.prevEventIds.some((id) => missing.has(id)),
+    );
+    return this.#jsonOf(head, serverName, served);
   }
 
-  /** The JSON of the events in a gap, oldest first. */
+  /** Returns the JSON of the events in a gap, oldest first. */
   async missing(head: RoomHead, serverName: string, { limit, ...gap }: Gap): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
     const latest = gap.latest.slice(0, maxStarts);
@@ -80,7 +92,7 @@ export class ServedHistory {
     return this.#jsonOf(head, serverName, events);
   }
 
-  /** The event closest to a timestamp that the server may see. @throws MatrixError M_NOT_FOUND */
+  /** Returns the event closest to a timestamp that the server may see. @throws MatrixError M_NOT_FOUND */
   async nearest(
     head: RoomHead,
     serverName: string,

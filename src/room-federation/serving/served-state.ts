@@ -2,7 +2,7 @@ import { notFound } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PduStore } from './pdu-store.ts';
 
-/** Events by nid. */
+/** A state, as the nids of its events. */
 export interface StateNids {
   readonly state: readonly number[];
   /** The auth chain of the state. */

@@ -8,7 +8,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import { erasedEvents } from '../../room-engine/index.ts';
+import { erasedEvents, isExpired } from '../../room-engine/index.ts';
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
@@ -19,13 +19,14 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
 const maxLookUps = 50;
 
 /**
- * The size and number of states that are read in full to find former members of whom the current state has no
- * entry.
+ * Maximum number of entries of a state, and of states, that are read in full to find former members without
+ * an entry in the current state.
  */
 const [maxEntriesRead, maxStatesRead] = [500, 3];
 
 /**
- * What a server may see of a room's history, if it is in the room or was when some event was sent.
+ * Decides which events of a room's history a server may see, if it is in the room or was when some event was
+ * sent.
  * Source: client-server API, "Room History Visibility", applied to the users of that server.
  */
 export class ServerView {
@@ -57,7 +58,7 @@ export class ServerView {
         serverName: this.#serverName,
         visibility,
         memberships: memberships.get(stored.stateBefore) ?? [],
-        // One of its users is in the room, or was when a later event was sent.
+        // One of the server's users is in the room, or was when a later event was sent.
         joinedLater: true,
       };
       if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
@@ -65,6 +66,8 @@ export class ServerView {
     // A server that was in the room has received the events; a new copy would undo the erasure (decision 0109).
     const erased = erasedEvents(events, await this.#engine.erased.positions());
     for (const { nid } of erased.keys()) hidden.add(nid);
+    const expiredBefore = await this.#engine.retention.expiredBefore(this.#head);
+    for (const stored of events) if (isExpired(stored, expiredBefore)) hidden.add(stored.nid);
     return hidden;
   }
 
@@ -127,8 +130,8 @@ export class ServerView {
   }
 
   /**
-   * The same for users that the current state does not contain, because state resolution removed their joins.
-   * Reads small rooms only, to bound the cost.
+   * The nids of member events whose users have no entry in the current state, because state resolution
+   * removed their joins. Reads small rooms only, to bound the cost.
    */
   async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
     const keys = new Set<number>();

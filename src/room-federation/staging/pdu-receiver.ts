@@ -9,7 +9,14 @@ import {
   type RoomEvent,
   type RoomVersion,
 } from '../../protocol/index.ts';
-import type { HeadReader, Placement, RoomHead, ServerAcls, VerifiedEvent } from '../../room-engine/index.ts';
+import type {
+  HeadReader,
+  Placement,
+  ReceivedEventChecks,
+  RoomHead,
+  ServerAcls,
+  VerifiedEvent,
+} from '../../room-engine/index.ts';
 import { isStorableText } from '../../room-engine/index.ts';
 import type { AskBackoff } from '../asking/ask-backoff.ts';
 import { hasState } from '../checking/known-events.ts';
@@ -51,6 +58,7 @@ interface Deps {
   readonly backoff: AskBackoff;
   readonly outOfBand: OutOfBandMemberships;
   readonly workers: RoomWorkers;
+  readonly receivedEventChecks?: ReceivedEventChecks | undefined;
 }
 
 /** Does the first checks on the PDUs of a transaction, stages those that pass, and wakes the workers of their rooms. */
@@ -62,7 +70,7 @@ export class PduReceiver {
   }
 
   /**
-   * Rooms are independent: an error in one room does not affect the others.
+   * Receives the PDUs of one transaction. An error in one room does not affect the PDUs of other rooms.
    * @returns outcomes by event id
    * @throws when no event could be stored, so that the server sends the transaction again
    */
@@ -100,13 +108,31 @@ export class PduReceiver {
       if (id !== undefined) outcomes.set(id, { error: one.error });
       return undefined;
     });
-    const events = uniqueEvents(received.filter((one) => one !== undefined));
+    const events = await this.#withoutDropped(
+      uniqueEvents(received.filter((one) => one !== undefined)),
+      outcomes,
+    );
     if (await serverAcls.allows(head, origin)) await this.#stage(origin, head, events, outcomes);
     else {
       for (const { event } of events)
         outcomes.set(event.eventId, { error: 'The room does not admit your server' });
     }
     return outcomes;
+  }
+
+  /** Removes the events that modules drop; the response reports them to the sending server as accepted. */
+  async #withoutDropped(
+    events: readonly ReceivedEvent[],
+    outcomes: Outcomes,
+  ): Promise<readonly ReceivedEvent[]> {
+    const { isDropped } = this.#deps.receivedEventChecks ?? {};
+    if (!isDropped) return events;
+    const kept: ReceivedEvent[] = [];
+    for (const one of events) {
+      if (await isDropped(one.event)) outcomes.set(one.event.eventId, accepted);
+      else kept.push(one);
+    }
+    return kept;
   }
 
   /** Receives events of a room that this server is not in: they can only end an invite or a knock. */
@@ -148,7 +174,7 @@ export class PduReceiver {
     const { verifier, staging, clock, workers, backoff } = this.#deps;
     const { roomId } = head;
     const fresh: ReceivedEvent[] = [];
-    const isKnown = await this.#known(received.map(({ event }) => event));
+    const isKnown = await this.#known(head, received);
     for (const one of received) {
       const error = this.#error(one.event, head);
       const id = one.event.eventId;
@@ -168,19 +194,21 @@ export class PduReceiver {
     }
     await staging.add(roomId, origin, toStage, clock.now());
     if (toStage.length === 0) return;
-    // A server that sends more may now have what it lacked, or admit this server again. This bypasses backoff, but
-    // events of a slow origin still use at most half of the room's time.
+    // A server that sends new events may have what it could not provide before, or admit this server again.
+    // This ends its backoff, but processing the events of a slow origin still takes at most half of the time of the
+    // room's worker.
     backoff.endForNow(roomId, origin);
     workers.wake(roomId);
   }
 
-  /** Returns whether an event is placed or staged already. */
-  async #known(events: readonly RoomEvent[]): Promise<(eventId: string) => boolean> {
+  /** Returns whether an event is placed or staged already, or has expired and was deleted. */
+  async #known(head: RoomHead, received: readonly ReceivedEvent[]): Promise<(eventId: string) => boolean> {
     const { placement, staging } = this.#deps;
-    const known = await placement.find(events.map(({ eventId }) => eventId));
+    const known = await placement.find(received.map(({ event }) => event.eventId));
+    const expired = await placement.expiredInGaps(head, received);
     return (eventId) => {
       const stored = known.get(eventId);
-      return (stored !== undefined && hasState(stored)) || staging.has(eventId);
+      return (stored !== undefined && hasState(stored)) || staging.has(eventId) || expired.has(eventId);
     };
   }
 
@@ -190,7 +218,7 @@ export class PduReceiver {
   }
 }
 
-/** The `event_id` of an event of room version 1 or 2; in later versions the id depends on the room version. */
+/** The `event_id` of an event of room version 1 or 2; in later versions it is a hash, which only the room version defines. */
 function ownEventId(pdu: JsonValue): string | undefined {
   const id = isJsonObject(pdu) ? pdu['event_id'] : undefined;
   return isEventId(id) ? id : undefined;

@@ -7,13 +7,19 @@ import type { StagedEvent, Staging } from './staging.ts';
 /** Milliseconds before an event is retried: the first and the longest delay. */
 const [minDelay, maxDelay] = [10_000, 60 * 60_000];
 
-/** The growth of the delay, and the attempts (some six hours) after which an event is given up. */
+/**
+ * The factor by which the delay grows, and the number of attempts (some six hours) after which an event is
+ * dropped.
+ */
 const [growth, maxAttempts] = [4, 10];
 
-/** Events of a room that are placed together: they share flushes. */
+/** Maximum number of events of a room that are placed together, so that they share flushes. */
 const maxTogether = 50;
 
-/** Events that are looked at behind one that waits for remote servers, and that cannot be placed yet. */
+/**
+ * Maximum number of later events that are checked, and cannot be placed yet, while an earlier event waits for remote
+ * servers.
+ */
 const maxPassedOver = 100;
 
 export interface RoomWorkersDeps {
@@ -38,7 +44,10 @@ export class RoomWorkers {
     this.#deps = deps;
   }
 
-  /** Starts the worker of a room, since events may be due. A running worker watches the staged events itself. */
+  /**
+   * Starts the worker of a room, because events may be due. A running worker watches the staged events
+   * itself.
+   */
   wake(roomId: string): void {
     if (this.#closed || this.#running.has(roomId)) return;
     this.#timers.get(roomId)?.cancel();
@@ -90,7 +99,10 @@ export class RoomWorkers {
     }
   }
 
-  /** Processes an event, with requests to remote servers, after the events before it are placed. */
+  /**
+   * Waits until the events before an event are placed, and then processes it, with requests to remote servers
+   * where needed.
+   */
   async #processAfter(staged: StagedEvent, before: readonly Promise<void>[]): Promise<void> {
     staged.isUnderWay = true;
     try {

@@ -7,10 +7,10 @@ import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
- * Number of attempts that require the full state if it has to be fetched (they take about a minute), and number of
- * attempts that require at least most of it (about an hour). Without them, the users of a server whose keys cannot be
- * fetched for a moment would be missing in that state for ever, and their events would be rejected. Later attempts need
- * less, because keys of servers that are gone will never be available.
+ * Number of attempts that require the full state if it has to be fetched (they take about a minute), and
+ * number of attempts that require at least most of it (about an hour). A placed state stays incomplete for
+ * ever: while it lacks the users of a server whose keys cannot be fetched for a moment, their events are
+ * rejected. Later attempts need less, because keys of servers that are gone will never be available.
  */
 const [fullStateAttempts, defaultAttempts] = [2, 6];
 
@@ -20,9 +20,12 @@ const maxAwaited = 5;
 /** The outcome of one attempt to process a staged event. */
 export type Outcome =
   | { readonly kind: 'done' }
-  /** It could not be placed, and a later attempt may succeed. */
+  /** The event could not be placed, and a later attempt may succeed. */
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** It was not tried, and will not be until then (milliseconds since the epoch), unless the server restarts. */
+  /**
+   * It was not tried, and will not be before `until` (milliseconds since the epoch), unless the server
+   * restarts.
+   */
   | { readonly kind: 'deferred'; readonly until: number };
 
 export interface StagedEventProcessorDeps {
@@ -60,7 +63,10 @@ export class StagedEventProcessor {
     return { placed: processor.place(staged.roomId, event) };
   }
 
-  /** Processes an event and fetches what it refers to. Defers it while its origin is in backoff for the room. */
+  /**
+   * Processes an event, with requests for missing events before it. Defers it while its origin is in backoff
+   * for the room.
+   */
   async process(staged: StagedEvent): Promise<Outcome> {
     const { log, mutex, backoff, processor } = this.#deps;
     const { roomId, origin, eventId } = staged;
@@ -90,7 +96,7 @@ export class StagedEventProcessor {
     const head = await heads.get(staged.roomId);
     const event = head && (await staging.read(staged, head.version));
     if (!event) return;
-    // Set before looking them up, so that events which are placed meanwhile are taken off this set.
+    // Set before the look-up, so that events that are placed during the look-up are removed from this set.
     const awaited = new Set([...event.event.prevEventIds, ...event.event.authEventIds]);
     staged.missing = awaited;
     const missing = await processor.missingReferences(event);

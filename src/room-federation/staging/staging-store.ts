@@ -3,10 +3,10 @@ import type { IncomingTables } from './tables.ts';
 
 type Row = IncomingTables['incoming_events'];
 
-/** Ids in one statement. */
+/** Maximum number of ids in one statement. */
 const chunk = 500;
 
-/** Resolves when the events are on disk. Rows that exist already stay unchanged. */
+/** Inserts staged events; resolves when they are on disk. Existing rows stay unchanged. */
 export function insertStaged(database: Database, rows: readonly Row[]): Promise<void> {
   const sql =
     'insert into incoming_events (id, event_id, room_id, origin, received_ts, attempts, retry_ts, json) values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (event_id) do nothing';
@@ -27,13 +27,13 @@ export function insertStaged(database: Database, rows: readonly Row[]): Promise<
   ]);
 }
 
-/** Whether any event is staged: called before `readStaged`, which may start a thread. */
+/** Whether any event is staged. Callers check this before `readStaged`, which may start a thread. */
 export async function hasStaged(reader: Reader<IncomingTables>): Promise<boolean> {
   const row = await reader.selectFrom('incoming_events').select('id').limit(1).executeTakeFirst();
   return row !== undefined;
 }
 
-/** Everything but the JSON of the events, in order of arrival. */
+/** Reads all columns except the JSON of the events, in order of arrival. */
 export function readStaged(reader: Reader<IncomingTables>): Promise<Omit<Row, 'json'>[]> {
   return reader
     .selectFrom('incoming_events')

@@ -31,14 +31,15 @@ export interface StagedEvent {
 }
 
 /**
- * Staged events of one room and in total; an entry takes some 300 bytes of memory, its event 2 KiB on disk.
+ * Maximum number of staged events of one room and in total; an entry takes some 300 bytes of memory, its
+ * event 2 KiB on disk.
  */
 const limits = { room: 2_000, total: 50_000 } as const;
 
 /** Removed events are deleted from disk in batches of this size, or when nothing is staged any more. */
 const deleteBatchSize = 100;
 
-/** Staged events in the cache; most are read soon. */
+/** Maximum number of staged events in the cache; most are read soon. */
 const eventsInMemory = 1_000;
 
 export interface StagingDeps {
@@ -55,7 +56,7 @@ export class Staging {
   readonly #rooms = new Map<string, Map<string, StagedEvent>>();
   readonly #byId = new Map<string, StagedEvent>();
   readonly #events: Cache<string, VerifiedEvent>;
-  /** By room, resolve when more of its events may be due. */
+  /** Promises by room id that resolve when more events of the room may be due. */
   readonly #changes = new Map<string, PromiseWithResolvers<void>>();
   #removed: string[] = [];
   #removing: Promise<void> | undefined;
@@ -179,14 +180,17 @@ export class Staging {
     if (isAnyDue) this.#signalChange(roomId);
   }
 
-  /** Resolves when events of the room are added, or become due because what they waited for is placed. */
+  /**
+   * Resolves when events of the room are added, or become due because the events that they waited for are
+   * placed.
+   */
   nextChange(roomId: string): Promise<void> {
     const change = this.#changes.get(roomId) ?? Promise.withResolvers<void>();
     this.#changes.set(roomId, change);
     return change.promise;
   }
 
-  /** Frees what `nextChange` keeps for a room. */
+  /** Frees the promise that `nextChange` made for a room. */
   endWatch(roomId: string): void {
     this.#changes.delete(roomId);
   }
@@ -203,7 +207,7 @@ export class Staging {
   }
 
   /**
-   * Removes an event that is processed or given up. It is deleted from disk later: processing it twice is
+   * Removes an event that is processed or dropped. It is deleted from disk later: processing it twice is
    * harmless.
    */
   remove(eventId: string): void {

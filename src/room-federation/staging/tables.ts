@@ -5,13 +5,13 @@ export interface IncomingTables {
     id: number;
     event_id: string;
     room_id: string;
-    /** The server that sent it. */
+    /** The server that sent the event. */
     origin: string;
     /** Milliseconds since the epoch, like all times here. */
     received_ts: number;
-    /** The number of failed attempts to process it. */
+    /** The number of failed attempts to process the event. */
     attempts: number;
-    /** When it is due; 0 before the first attempt. */
+    /** When the next attempt is due; 0 before the first attempt. */
     retry_ts: number;
     /** The PDU as canonical JSON, after checks 1 to 3. */
     json: string;

@@ -17,9 +17,9 @@ export interface JoinedRoom {
   /** Sends events in one transaction and waits until they are processed. @returns the errors by event id */
   send(origin: string, ...eventIds: string[]): Promise<Record<string, string | undefined>>;
   stored(eventId: string): Promise<StoredEvent | undefined>;
-  /** The outcome of each event in one word. */
+  /** Returns the outcome of each event as one word. */
   fates(...eventIds: string[]): Promise<string[]>;
-  /** The same room after a restart of the server. */
+  /** Restarts the server. Returns the same room. */
   restart(): Promise<JoinedRoom>;
 }
 

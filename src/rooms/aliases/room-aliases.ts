@@ -25,6 +25,11 @@ export interface DirectoryRules {
   mayCreateAlias(userId: string, alias: string, roomId: string | undefined): boolean | Promise<boolean>;
   /** @param aliases local aliases of the room */
   mayPublish(userId: string, roomId: string, aliases: readonly string[]): boolean | Promise<boolean>;
+  /**
+   * Checks a change of the room directory further. Absent: there are no further rules.
+   * @throws MatrixError
+   */
+  checkVisibility?(roomId: string, isPublic: boolean): Promise<void>;
 }
 
 /** Aliases of application services; supplied at composition. */

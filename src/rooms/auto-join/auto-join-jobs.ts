@@ -8,8 +8,8 @@ export interface AutoJoinJobsDeps {
   readonly clock: Clock;
   readonly options: Pick<RoomsConfig, 'auto_join_rooms' | 'auto_join_rooms_for_guests'>;
   /**
-   * Whether this is the only account on the server, without guests; called in the transaction that creates
-   * it.
+   * Whether the user's account is the only one on the server, not counting guests; called in the transaction
+   * that creates it.
    */
   isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
 }
@@ -20,7 +20,7 @@ export const autoJoinJob = 'rooms/auto-join';
 const maxWait = 5_000;
 
 /** The payload of the job. */
-export interface NewUser {
+export interface AutoJoinPayload {
   readonly [member: string]: string | boolean;
   readonly userId: string;
   readonly isFirst: boolean;

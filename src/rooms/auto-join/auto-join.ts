@@ -5,7 +5,7 @@ import type { RoomHead } from '../../room-engine/index.ts';
 import { visibleContent } from '../../room-engine/index.ts';
 import type { RoomsConfig } from '../config.ts';
 import type { Rooms } from '../rooms.ts';
-import { autoJoinJob, type NewUser } from './auto-join-jobs.ts';
+import { type AutoJoinPayload, autoJoinJob } from './auto-join-jobs.ts';
 
 export type AutoJoinOptions = Pick<
   RoomsConfig,
@@ -35,7 +35,7 @@ export class AutoJoin {
   constructor(deps: AutoJoinDeps) {
     this.#deps = deps;
     const { jobs, log, options, rooms } = deps;
-    jobs.register<NewUser>(autoJoinJob, {
+    jobs.register<AutoJoinPayload>(autoJoinJob, {
       run: async ({ payload: newcomer, signal }) => {
         for (const room of options.auto_join_rooms) {
           if (signal.aborted) return;
@@ -52,7 +52,7 @@ export class AutoJoin {
     });
   }
 
-  async #joinOrCreate(rooms: Rooms, { userId, isFirst }: NewUser, room: string): Promise<void> {
+  async #joinOrCreate(rooms: Rooms, { userId, isFirst }: AutoJoinPayload, room: string): Promise<void> {
     const alias = parseRoomAlias(room);
     const roomId = alias ? await rooms.aliases.find(room) : room;
     if (roomId !== undefined) return this.#join(rooms, userId, roomId);

@@ -1,4 +1,4 @@
-import type { Database } from '../../kernel/database/index.ts';
+import { type AnyWriter, afterCommit, type Database, writerFor } from '../../kernel/database/index.ts';
 import { forbidden } from '../../protocol/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 
@@ -34,14 +34,19 @@ export class BlockedRooms {
 
   /** Blocks a room. One that is blocked stays blocked by the administrator who did it first. */
   async block(roomId: string, administrator: string): Promise<void> {
-    await this.#database.transaction<RoomTables, void>(async (writer) => {
-      await writer
-        .insertInto('blocked_rooms')
-        .values({ room_id: roomId, blocked_by: administrator })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
+    await this.#database.transaction((writer) => this.blockIn(writer, roomId, administrator));
+  }
+
+  /** Blocks a room in a transaction, and refuses joins from its commit on. */
+  async blockIn(writer: AnyWriter, roomId: string, administrator: string): Promise<void> {
+    afterCommit(writer, () => {
+      if (!this.#administrators.has(roomId)) this.#administrators.set(roomId, administrator);
     });
-    if (!this.#administrators.has(roomId)) this.#administrators.set(roomId, administrator);
+    await writerFor<RoomTables>(writer)
+      .insertInto('blocked_rooms')
+      .values({ room_id: roomId, blocked_by: administrator })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
   }
 
   async unblock(roomId: string): Promise<void> {

@@ -146,13 +146,13 @@ export class RoomCreation {
     return version;
   }
 
-  async #makeRoom(creator: string, request: RoomRequest, facts: RoomPlan): Promise<string> {
+  async #makeRoom(creator: string, request: RoomRequest, plan: RoomPlan): Promise<string> {
     const { engine, randomness, serverName } = this.#deps;
-    const { version } = facts;
+    const { version } = plan;
     const roomId =
       version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
-    const creation = stateEvent(creator, 'm.room.create', creationContent(creator, request, facts));
-    const others = await this.#firstEvents(creator, request, facts);
+    const creation = stateEvent(creator, 'm.room.create', creationContent(creator, request, plan));
+    const others = await this.#firstEvents(creator, request, plan);
     try {
       return await engine.timeline.create(version, roomId, [creation, ...others]);
     } catch (error) {
@@ -162,22 +162,22 @@ export class RoomCreation {
   }
 
   /** The events after `m.room.create`. */
-  async #firstEvents(creator: string, request: RoomRequest, facts: RoomPlan): Promise<EventToSend[]> {
+  async #firstEvents(creator: string, request: RoomRequest, plan: RoomPlan): Promise<EventToSend[]> {
     const { memberships } = this.#deps;
     const join = { ...(await memberships.profileContent(creator)), membership: 'join' };
-    const state = this.#presetState(request, facts);
-    const levels = state.get(levelsKey)?.content ?? this.#powerLevels(creator, request, facts);
+    const state = this.#presetState(request, plan);
+    const levels = state.get(levelsKey)?.content ?? this.#powerLevels(creator, request, plan);
     state.delete(levelsKey);
-    const invitees = this.#firstInvitees(facts.invitees);
+    const invitees = this.#firstInvitees(plan.invitees);
     const invitations = await mapConcurrently(invitees, maxConcurrentInvites, (userId) =>
       memberships.invitation(creator, userId, inviteContent(request)),
     );
     return [
       { type: 'm.room.member', stateKey: creator, sender: creator, content: join },
       stateEvent(creator, 'm.room.power_levels', levels),
-      ...(facts.alias === undefined
+      ...(plan.alias === undefined
         ? []
-        : [stateEvent(creator, 'm.room.canonical_alias', { alias: facts.alias })]),
+        : [stateEvent(creator, 'm.room.canonical_alias', { alias: plan.alias })]),
       ...[...state.values()].map((event) => ({ ...event, sender: creator })),
       ...invitations,
     ];
@@ -240,12 +240,12 @@ function topicContent(topic: string): JsonObject {
   return { topic, 'm.topic': { 'm.text': [{ mimetype: 'text/plain', body: topic }] } };
 }
 
-function creationContent(creator: string, request: RoomRequest, facts: RoomPlan): JsonObject {
-  const { version } = facts;
+function creationContent(creator: string, request: RoomRequest, plan: RoomPlan): JsonObject {
+  const { version } = plan;
   const { room_version: _version, creator: _creator, ...given } = request.creation_content ?? {};
   return {
     ...given,
-    ...additionalCreators(given, facts),
+    ...additionalCreators(given, plan),
     ...(version.creator === 'content' ? { creator } : undefined),
     room_version: version.id,
   };

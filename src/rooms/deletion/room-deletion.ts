@@ -1,9 +1,11 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Job, JobAttempt, Jobs } from '../../kernel/jobs/index.ts';
+import type { Job, JobAttempt, JobProgress, Jobs } from '../../kernel/jobs/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
 import type { RoomHead } from '../../room-engine/index.ts';
+import type { BlockedRooms } from '../blocking/blocked-rooms.ts';
 import type { RoomPurge } from '../purge/room-purge.ts';
 import { hasJoinedUsers } from '../purge/store.ts';
 import type { Rooms } from '../rooms.ts';
@@ -18,11 +20,13 @@ export interface RoomDeletionOrder {
   readonly message: string;
   /** Whether all rows of the room are deleted; otherwise local users only leave it. */
   readonly purge: boolean;
+  /** The administrator who blocks the room together with its deletion; null: the room is not blocked. */
+  readonly blockedBy: string | null;
   /** Whether the rows are deleted even if local users could not leave. */
   readonly forcePurge: boolean;
 }
 
-/** What has been done for the users of a deleted room. */
+/** The result of a deletion for the users of the room. */
 export interface RoomShutdown {
   readonly kicked_users: readonly string[];
   readonly failed_to_kick_users: readonly string[];
@@ -46,6 +50,7 @@ export interface RoomDeletionDeps {
   readonly serverName: string;
   readonly rooms: Rooms;
   readonly purge: RoomPurge;
+  readonly blocked: BlockedRooms;
   /** Resolves when all events so far are in the queues of the servers that get them. */
   readonly eventsQueued: () => Promise<void>;
 }
@@ -61,9 +66,9 @@ const maxAttempts = 5;
 /** Users who are removed between two writes of the progress. */
 const usersPerStep = 50;
 
-/** The payload of the job: the order and how far it has come. */
+/** The payload of the job: the order and its progress. */
 type Progress = {
-  readonly [Name in keyof RoomDeletionOrder]: RoomDeletionOrder[Name];
+  readonly [Name in keyof Omit<RoomDeletionOrder, 'blockedBy'>]: RoomDeletionOrder[Name];
 } & {
   readonly roomNid: number;
   /** Local users to remove; null before they have been listed. */
@@ -79,11 +84,14 @@ type Progress = {
 type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
 
 /**
- * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room if that is
- * wanted, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
+ * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room
+ * if the order asks for one, and deletes all rows of the room. A deletion is a job, so that it continues
+ * after a restart.
  */
 export class RoomDeletion {
   readonly #deps: RoomDeletionDeps;
+  /** Requests by room, so that two at the same time schedule one deletion. */
+  readonly #scheduling = new KeyedMutex();
   /** Requests that wait for the first attempt of a deletion, by its id. */
   readonly #waiting = new Map<string, PromiseWithResolvers<RoomShutdown>>();
 
@@ -95,6 +103,7 @@ export class RoomDeletion {
       parallel: 1,
       maxAttempts,
       keep: statusLifetime,
+      progressOf,
     });
   }
 
@@ -119,14 +128,19 @@ export class RoomDeletion {
    * @returns its id
    * @throws MatrixError 400 M_UNKNOWN while the room is being deleted
    */
-  async schedule(head: RoomHead, order: RoomDeletionOrder, deleteId = this.#newId()): Promise<string> {
-    const { database, jobs, clock } = this.#deps;
+  schedule(head: RoomHead, order: RoomDeletionOrder, deleteId = this.#newId()): Promise<string> {
+    return this.#scheduling.run(order.roomId, () => this.#schedule(head, order, deleteId));
+  }
+
+  async #schedule(head: RoomHead, order: RoomDeletionOrder, deleteId: string): Promise<string> {
+    const { database, jobs, clock, blocked } = this.#deps;
+    const { blockedBy, ...rest } = order;
     const running = (await this.ofRoom(order.roomId)).some(
       ({ status }) => status === 'scheduled' || status === 'active',
     );
     if (running) throw new MatrixError(400, 'M_UNKNOWN', 'The room is being deleted already');
     const payload: Progress = {
-      ...order,
+      ...rest,
       roomNid: head.roomNid,
       users: null,
       kicked: [],
@@ -135,9 +149,10 @@ export class RoomDeletion {
       newRoomId: null,
       isMoved: false,
     };
-    await database.transaction((writer) =>
-      jobs.schedule(writer, { kind: job, key: deleteId, payload, runAt: clock.now() }),
-    );
+    await database.transaction(async (writer) => {
+      if (blockedBy !== null) await blocked.blockIn(writer, order.roomId, blockedBy);
+      await jobs.schedule(writer, { kind: job, key: deleteId, payload, runAt: clock.now() });
+    });
     return deleteId;
   }
 
@@ -212,7 +227,7 @@ export class RoomDeletion {
     const failed = [...order.failed];
     const users = (order.users ?? []).filter((userId) => !removed.has(userId));
     for (const [index, userId] of users.entries()) {
-      if (signal.aborted) throw new Error('interrupted');
+      if (signal.aborted) throw new Error('Interrupted because the server stops');
       const isKicked = await this.#removeUser(order, userId);
       (isKicked ? kicked : failed).push(userId);
       if ((index + 1) % usersPerStep === 0) await progress({ ...order, kicked, failed });
@@ -253,9 +268,11 @@ export class RoomDeletion {
     await rooms.engine.settled();
     await eventsQueued();
     const room = { roomId, roomNid };
-    const mayGo = async () => forcePurge || !(await hasJoinedUsers(database, room, serverName));
-    if (await purge.purge(room, mayGo, signal)) return;
-    throw new Error(signal.aborted ? 'interrupted' : 'Local users are still in the room');
+    const mayDelete = async () => forcePurge || !(await hasJoinedUsers(database, room, serverName));
+    if (await purge.purge(room, mayDelete, signal)) return;
+    throw new Error(
+      signal.aborted ? 'Interrupted because the server stops' : 'Local users are still in the room',
+    );
   }
 }
 
@@ -269,6 +286,12 @@ function statusOf({ key, payload, result, state, running, attempts, error }: Job
     error: state === 'failed' ? (error ?? 'unknown') : undefined,
     shutdown: shutdownOf(order),
   };
+}
+
+/** Counts the local users who have been removed. */
+function progressOf({ users, kicked, failed }: Progress): JobProgress {
+  const done = kicked.length + failed.length;
+  return { done, total: users === null ? null : users.length };
 }
 
 const shutdownOf = (order: Progress): RoomShutdown => ({

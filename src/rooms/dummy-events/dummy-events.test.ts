@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { noFilter } from '../../filters/index.ts';
@@ -12,7 +12,7 @@ import { DummyEvents } from './dummy-events.ts';
 
 const minute = 60_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** A remote room with `ends` forward extremities after alice has joined. */
   const roomWith = async (ends: number, threshold: number) => {
     const under = await RoomsUnderTest.open(open, jobMigrations);
@@ -26,7 +26,7 @@ forEachDatabase((open) => {
       },
     };
     const parts = { clock, caches, jobs, log: silentLogger, engine, serverName: 'test', threshold };
-    new DummyEvents({ ...parts, database: countingDatabase as Database });
+    const dummyEvents = new DummyEvents({ ...parts, database: countingDatabase as Database });
     await jobs.start();
     const room = new ReferenceRoom();
     await engine.placement.enter(room.room, room.join(alice));
@@ -56,7 +56,8 @@ forEachDatabase((open) => {
       await jobs.stop();
       await engine.close();
     };
-    return { under, room, fork, extremities, later, dummies, stop };
+    const merge = () => dummyEvents.merge(room.roomId);
+    return { under, room, fork, extremities, later, dummies, merge, stop };
   };
 
   describe('DummyEvents', () => {
@@ -75,6 +76,18 @@ forEachDatabase((open) => {
       });
       assert.ok(chunk.length >= 25);
       assert.ok(chunk.every(({ type }) => type !== 'org.proto.dummy_event'));
+      await stop();
+    });
+
+    it('merge() merges forward extremities below the threshold, too, and returns how many fewer there are', async () => {
+      const { extremities, dummies, merge, stop } = await roomWith(25, 100);
+      assert.equal(await extremities(), 25);
+      assert.equal(await merge(), 24);
+      assert.equal(await extremities(), 1);
+      const sent = (await dummies()).length;
+      assert.ok(sent > 1 && sent < 5, `${sent} dummy events`);
+      assert.equal(await merge(), 0);
+      assert.equal((await dummies()).length, sent);
       await stop();
     });
 

@@ -30,7 +30,8 @@ const job = 'rooms/dummy-events';
 const delay = 30_000;
 
 /**
- * Milliseconds before the next attempt in a room where no dummy event could be sent, or it merged nothing.
+ * Milliseconds before the next attempt in a room where no dummy event could be sent, or where dummy events
+ * merged no extremities.
  */
 const pause = 3_600_000;
 
@@ -38,8 +39,9 @@ const pause = 3_600_000;
 const [maxPausedRooms, maxEvents] = [10_000, 10];
 
 /**
- * Merges forward extremities with dummy events when a room has too many (`dummy_events_threshold`): each
- * event after several others requires state resolution. The sender is a local user who may send to the room.
+ * Merges forward extremities with dummy events when a room has too many (`dummy_events_threshold`), because
+ * an event with several previous events requires state resolution. The sender is a local user who may send to
+ * the room.
  */
 export class DummyEvents {
   readonly #deps: DummyEventsDeps;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
@@ -30,30 +30,34 @@ const talk = (count: number) => (room: RemoteRoom) => {
   for (let index = 0; index < count; index++) room.say(index % 2 ? creator : remoteBob, `message ${index}`);
 };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('history of other servers', () => {
-    it('is backfilled in order down to m.room.create while a user reads it', async () => {
+    it('backfills the history of a remote room in order down to m.room.create while a user reads it', async () => {
       for (const version of ['1', '10', '12']) {
         const joined = await joinedRoom(open, { version, prepare: talk(60) });
         const all = [...joined.room.events.keys()].toReversed();
         assert.deepEqual(await readAll(joined), all, version);
-        const asked = joined.peers.asked.length;
+        const asked = joined.peers.receivedRequests.length;
         assert.deepEqual(await readAll(joined), all, version);
-        assert.equal(joined.peers.asked.length, asked, 'events that were backfilled once are stored');
+        assert.equal(
+          joined.peers.receivedRequests.length,
+          asked,
+          'events that were backfilled once are stored',
+        );
         assert.ok(joined.peers.count('backfill') <= 5, `${joined.peers.count('backfill')} requests`);
       }
     });
 
-    it('is requested by backward extremity, from the server with the most members first', async () => {
+    it('requests history by backward extremity, from the server with the most members first', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.join('@second:b.example') });
       const [before = ''] = joined.room.get(joined.join).event.prevEventIds;
       await read(joined, 50);
-      const [{ server, args } = { server: '', args: [] }] = joined.peers.asked;
+      const [{ server, args } = { server: '', args: [] }] = joined.peers.receivedRequests;
       assert.equal(server, 'b.example');
       assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [before], 50]);
     });
 
-    it('is not requested from servers in backoff or denied by the server ACL', async () => {
+    it('requests no history from servers in backoff or denied by the server ACL', async () => {
       const joined = await joinedRoom(open, {
         prepare(room) {
           for (const user of ['c1', 'c2', 'c3']) room.join(`@${user}:c.example`);
@@ -63,7 +67,10 @@ forEachDatabase((open) => {
       });
       joined.peers.blocked.add('c.example');
       assert.equal((await readAll(joined)).length, joined.room.events.size);
-      assert.deepEqual(new Set(joined.peers.asked.map(({ server }) => server)), new Set(['a.example']));
+      assert.deepEqual(
+        new Set(joined.peers.receivedRequests.map(({ server }) => server)),
+        new Set(['a.example']),
+      );
     });
 
     it('excludes forged events and events that do not precede the extremity', async () => {
@@ -88,7 +95,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await readAll(forged), [forged.join]);
     });
 
-    it('is requested once for concurrent readers', async () => {
+    it('requests history once for concurrent readers', async () => {
       const joined = await joinedRoom(open, { prepare: talk(20) });
       const pages = await Promise.all([1, 2, 3, 4].map(() => read(joined, 10)));
       assert.equal(joined.peers.count('backfill'), 1);
@@ -124,7 +131,7 @@ forEachDatabase((open) => {
       assert.deepEqual([past.chunk, past.end], [[], undefined]);
     });
 
-    it('is not requested again for a while when no server has it', async () => {
+    it('does not request history again for a while when no server has it', async () => {
       const joined = await joinedRoom(open, { prepare: talk(5) });
       const { peers, under, join } = joined;
       peers.down.add('a.example').add('b.example');
@@ -136,7 +143,7 @@ forEachDatabase((open) => {
       assert.equal((await readAll(joined)).length, joined.room.events.size);
     });
 
-    it('is backfilled for /context', async () => {
+    it('backfills history for /context', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
       const { under, room, join } = joined;
       const context = await under.rooms.historyReader.context(viewer, room.roomId, join, {

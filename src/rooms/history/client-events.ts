@@ -8,14 +8,20 @@ import {
   redactEvent,
 } from '../../protocol/index.ts';
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import { delayedEventsDevice, erasedEvents, transactionScope } from '../../room-engine/index.ts';
+import {
+  delayedEventsDevice,
+  erasedEvents,
+  transactionScope,
+  withoutExpired,
+} from '../../room-engine/index.ts';
 import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
+import { EventTexts } from './event-texts.ts';
 import type { VisibleEvent } from './room-view.ts';
 
 /** Format of rendered events: with `room_id`, without it (as in /sync), or as PDUs. */
 export type ClientFormat = 'with room id' | 'without room id' | 'federation';
 
-const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObject) => JsonObject>> = {
+const formatters: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObject) => JsonObject>> = {
   'with room id': clientEvent,
   'without room id': clientEventWithoutRoomId,
   federation: ({ pdu }, unsigned) => ({ ...pdu, unsigned }),
@@ -27,17 +33,30 @@ const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObj
  */
 export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => EventRelations;
 
+/** Returns what modules add to the `unsigned` of events, in the order of the events. */
+export type EventAdditions = (events: readonly RoomEvent[]) => Promise<readonly (JsonObject | undefined)[]>;
+
 /** Renders events for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {
   readonly relations: EventRelations;
+  /** Renders events as JSON text. */
+  readonly texts: EventTexts;
   readonly #engine: RoomReader;
   readonly #clock: Clock;
+  readonly #additions: EventAdditions | undefined;
 
-  /** @param openRelations by default events have no relations */
-  constructor(engine: RoomReader, clock: Clock, openRelations: OpenRelations = () => noRelations) {
+  /** @param openRelations by default events have no relations @param additions by default nothing is added */
+  constructor(
+    engine: RoomReader,
+    clock: Clock,
+    openRelations: OpenRelations = () => noRelations,
+    additions?: EventAdditions,
+  ) {
+    this.#additions = additions;
     this.#engine = engine;
     this.#clock = clock;
     this.relations = openRelations(engine, this);
+    this.texts = new EventTexts(this, clock);
   }
 
   /** Renders the events for the viewer, in the same order. */
@@ -51,6 +70,7 @@ export class ClientEvents {
     const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
     const scope = own ? transactionScope(viewer.userId, viewer.deviceId) : 0;
     const delayScope = own ? transactionScope(viewer.userId, delayedEventsDevice) : 0;
+    const additions = this.#additions && (await this.#additions(events.map(eventAsShown)));
     const [previous, redactions, bundles] = await Promise.all([
       this.#previousState(events.filter(({ isErased }) => !isErased)),
       this.#redactions(events),
@@ -58,11 +78,13 @@ export class ClientEvents {
       own ? this.#engine.transactions.prepare(scope) : undefined,
       own ? this.#engine.transactions.prepare(delayScope) : undefined,
     ]);
-    const make = makers[format];
-    return events.map(({ stored, membership, isErased = false }) => {
+    const make = formatters[format];
+    return events.map((shown, index) => {
+      const { stored, membership } = shown;
       const { redactedBy, replaces } = stored;
       const redaction = redactedBy === undefined ? undefined : redactions.get(redactedBy);
       const unsigned: JsonObject = {
+        ...additions?.[index],
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
         ...(membership === undefined ? undefined : { membership }),
         ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
@@ -71,8 +93,7 @@ export class ClientEvents {
         ...this.#delayId(stored, viewer, delayScope),
         ...relationsMember(bundles.get(stored.nid)),
       };
-      const isCut = isErased || redactedBy !== undefined;
-      return make(isCut ? redactEvent(stored.event).event : stored.event, unsigned);
+      return make(eventAsShown(shown), unsigned);
     });
   }
 
@@ -99,11 +120,16 @@ export class ClientEvents {
     return previous;
   }
 
-  #redactions(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
+  /** Redactions by nid, without expired ones. */
+  async #redactions(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
     const nids = events.map(({ stored }) => stored.redactedBy).filter((nid) => nid !== undefined);
-    return this.#engine.events.getMany(nids);
+    const redactions = [...(await this.#engine.events.getMany(nids)).values()];
+    return new Map((await withoutExpired(this.#engine, redactions)).map((stored) => [stored.nid, stored]));
   }
 }
+
+const eventAsShown = ({ stored, isErased = false }: VisibleEvent): RoomEvent =>
+  isErased || stored.redactedBy !== undefined ? redactEvent(stored.event).event : stored.event;
 
 const relationsMember = (bundle: JsonObject | undefined): JsonObject | undefined =>
   bundle && { 'm.relations': bundle };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
 import { TestRoom } from '../../../test/support/users/test-room.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('GET /rooms/{roomId}/timestamp_to_event', () => {
     const clock = manualClock();
     let server: TestServer;

@@ -7,11 +7,11 @@ import { RoomView } from './room-view.ts';
 /** Finds events by `origin_server_ts`. */
 export class EventByTime {
   readonly #engine: RoomReader;
-  readonly #older: RemoteHistory | undefined;
+  readonly #remoteHistory: RemoteHistory | undefined;
 
-  /** @param older finds events that are not stored here; absent: only stored events are found */
+  /** @param older finds events that this server has not stored; absent: only stored events are found */
   constructor(engine: RoomReader, older?: RemoteHistory) {
-    this.#older = older;
+    this.#remoteHistory = older;
     this.#engine = engine;
   }
 
@@ -35,7 +35,7 @@ export class EventByTime {
     const found = await this.#engine.nearestEvents.find(view.head.roomNid, ts, direction, shown);
     const closer = await this.#closer(view.head, ts, direction, found);
     const [event] = closer ? await shown([closer]) : [];
-    return event ?? found ?? noneIsClose();
+    return event ?? found ?? throwNotFound();
   }
 
   /** An event of another server that is closer than the stored one. */
@@ -45,8 +45,12 @@ export class EventByTime {
     direction: 'forward' | 'backward',
     found: StoredEvent | undefined,
   ): Promise<StoredEvent | undefined> {
-    if (!this.#older?.canBackfill(head) || !(await this.#hasGapAt(head, ts, found))) return undefined;
-    return this.#older.eventByTime(head, { ts, direction, closestKnownTs: found?.event.originServerTs });
+    if (!this.#remoteHistory?.canBackfill(head) || !(await this.#hasGapAt(head, ts, found))) return undefined;
+    return this.#remoteHistory.eventByTime(head, {
+      ts,
+      direction,
+      closestKnownTs: found?.event.originServerTs,
+    });
   }
 
   /**
@@ -61,6 +65,6 @@ export class EventByTime {
   }
 }
 
-function noneIsClose(): never {
+function throwNotFound(): never {
   throw notFound('No event found for this timestamp');
 }

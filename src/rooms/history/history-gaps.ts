@@ -1,7 +1,7 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { TimestampQuery } from '../../room-federation/index.ts';
 
-/** Fetches history that is not stored here from other servers. */
+/** Fetches history that this server has not stored from other servers. */
 export interface RemoteHistory {
   /** Whether there is a server to ask. Reads memory only. */
   canBackfill(head: RoomHead): boolean;
@@ -13,13 +13,13 @@ export interface RemoteHistory {
 /** Backfills the gaps that reading one page finds. Costs nothing in a room without remote servers. */
 export class HistoryGaps {
   readonly #engine: RoomReader;
-  readonly #older: RemoteHistory;
+  readonly #remoteHistory: RemoteHistory;
   readonly #head: RoomHead;
-  #asked = false;
+  #hasBackfilled = false;
 
   private constructor(engine: RoomReader, older: RemoteHistory, head: RoomHead) {
     this.#engine = engine;
-    this.#older = older;
+    this.#remoteHistory = older;
     this.#head = head;
   }
 
@@ -35,21 +35,21 @@ export class HistoryGaps {
    * @returns whether the page should be read again
    */
   async fill(events: readonly StoredEvent[], isEnd: boolean, limit: number): Promise<boolean> {
-    if (this.#asked) return false;
-    const missing = await this.#missing();
+    if (this.#hasBackfilled) return false;
+    const missing = await this.#missingIds();
     const named = events.flatMap(({ event }) => event.prevEventIds).filter((id) => missing.has(id));
     const wanted = named.length > 0 || !isEnd ? named : [...missing];
     if (wanted.length === 0) return false;
-    this.#asked = true;
-    return this.#older.backfill(this.#head.roomId, [...new Set(wanted)], limit);
+    this.#hasBackfilled = true;
+    return this.#remoteHistory.backfill(this.#head.roomId, [...new Set(wanted)], limit);
   }
 
   /** Whether the room has gaps, so that a later request may read more. */
   async remain(): Promise<boolean> {
-    return (await this.#missing()).size > 0;
+    return (await this.#missingIds()).size > 0;
   }
 
-  async #missing(): Promise<ReadonlySet<string>> {
+  async #missingIds(): Promise<ReadonlySet<string>> {
     return new Set(await this.#engine.backwardExtremities(this.#head.roomId));
   }
 }

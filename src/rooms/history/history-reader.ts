@@ -31,13 +31,13 @@ export class HistoryReader {
   readonly #source: HistorySource;
   readonly #clientEvents: ClientEvents;
   readonly #pageState: PageState;
-  readonly #older: RemoteHistory | undefined;
+  readonly #remoteHistory: RemoteHistory | undefined;
 
   /** @param older backfills gaps in the history; absent: gaps stay */
   constructor(engine: RoomReader, clientEvents: ClientEvents, older?: RemoteHistory) {
     this.#engine = engine;
     this.#source = { engine, relations: clientEvents.relations };
-    this.#older = older;
+    this.#remoteHistory = older;
     this.#clientEvents = clientEvents;
     this.#pageState = new PageState(engine, clientEvents);
   }
@@ -59,7 +59,7 @@ export class HistoryReader {
     const view = await this.#view(viewer, roomId);
     const start = startOf(request);
     const to = request.to === undefined ? undefined : decodePlace(request.to);
-    const page = await readPage(this.#source, view, start, { ...request, to, older: this.#older });
+    const page = await readPage(this.#source, view, start, { ...request, to, older: this.#remoteHistory });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     // Clients that follow a room by pages continue from here. An empty page at the end of the history has no token, so
@@ -95,7 +95,7 @@ export class HistoryReader {
         direction: 'backward',
         limit: half,
         filter,
-        older: this.#older,
+        older: this.#remoteHistory,
       }),
       readPage(this.#source, view, here, { direction: 'forward', limit: limit - half, filter }),
     ]);
@@ -126,9 +126,9 @@ export class HistoryReader {
     const { events } = this.#engine;
     const stored = await events.getById(eventId);
     // An event that is not on disk yet is not part of the history, and its write may fail.
-    const isHere =
+    const isInTimeline =
       stored?.roomNid === view.head.roomNid && stored.stream !== undefined && events.isSaved(stored);
-    const [visible] = isHere ? await view.displayable([stored]) : [];
+    const [visible] = isInTimeline ? await view.displayable([stored]) : [];
     if (!visible) throw notFound('Event not found');
     return visible;
   }

@@ -2,14 +2,20 @@ import { decodePosition } from '../../kernel/streams/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
 import type { HistoryPlace } from '../../room-engine/index.ts';
 
-/** A position on the stream: before it are all events up to there, whatever their depth. */
+/**
+ * A place in a room's history by stream position: all events up to the position are before it, whatever their
+ * depth.
+ */
 export interface StreamPlace {
   readonly position: number;
 }
 
 /** A place in a room's history that was reached by reading from a `StreamPlace`. */
 export interface SplitPlace extends HistoryPlace {
-  /** Where reading began: backward, only events up to there count, and forward, only later ones. */
+  /**
+   * The stream position where reading began: backward pages have only events up to it, and forward pages only
+   * later ones.
+   */
   readonly split?: number | undefined;
 }
 

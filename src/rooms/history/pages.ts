@@ -23,7 +23,7 @@ export interface Page {
   readonly next: SplitPlace | undefined;
 }
 
-/** What pages are read from. */
+/** The room engine and the relations from which pages are read. */
 export interface HistorySource {
   readonly engine: RoomReader;
   readonly relations: EventRelations;

@@ -8,17 +8,26 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
-import { erasedEvents, isHidden, isHiddenFromUser, joinedBeforeErasure } from '../../room-engine/index.ts';
+import {
+  erasedEvents,
+  isHidden,
+  isHiddenFromUser,
+  joinedBeforeErasure,
+  unexpired,
+} from '../../room-engine/index.ts';
 
 /** An event that a user may see. */
 export interface VisibleEvent {
   readonly stored: StoredEvent;
   /**
-   * The user's membership when the event was sent (`unsigned.membership`); `undefined` for state events,
-   * where it would cost a look-up for each and clients only use it to explain undecryptable messages.
+   * The user's membership when the event was sent (`unsigned.membership`). `undefined` for administrators who see all
+   * events, and in results of `asState`: it would cost a look-up for each event, and clients only use it to explain
+   * undecryptable messages.
    */
   readonly membership: Membership | undefined;
-  /** The sender has been erased, and the event is from before the user joined: rendered as if redacted. */
+  /**
+   * The sender has been erased, and the user was not joined between the event and the erasure: rendered as if redacted.
+   */
   readonly isErased?: boolean;
 }
 
@@ -38,9 +47,11 @@ export class RoomView {
   readonly #engine: RoomReader;
   /** Changes of the user's membership, oldest first; not loaded while the user is joined. */
   readonly #memberships: readonly StateHistoryEntry[];
-  /** Stream position of the user's last join; `Infinity` while the user is joined. */
+  /**
+   * Stream position of the user's last join; 0 if there was none, `Infinity` while the user is joined or sees all events.
+   */
   readonly #lastJoin: number;
-  /** Whether history visibility, ignored users and erasures do not matter. */
+  /** Whether history visibility, ignored users and erasures do not matter. Expired messages are hidden nevertheless. */
   readonly #seesAll: boolean;
 
   private constructor(
@@ -87,11 +98,12 @@ export class RoomView {
     return new RoomView(engine, head, viewer.userId, undefined, true);
   }
 
-  /** Whether the user is joined or has been. */
+  /** Whether the user is joined or has been; true for administrators who see all events. */
   get hasBeenJoined(): boolean {
     return this.#lastJoin > 0;
   }
 
+  /** Whether the user is joined; true for administrators who see all events. */
   get isJoined(): boolean {
     return this.#lastJoin === Number.POSITIVE_INFINITY;
   }
@@ -120,20 +132,21 @@ export class RoomView {
     return this.visible(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
   }
 
-  /** Events that the user may see, of ignored senders as well, in the same order. */
-  async visible(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+  /** Events that the user may see and that have not expired, of ignored senders as well, in the same order. */
+  async visible(given: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    const events = unexpired(given, await this.#engine.retention.expiredBefore(this.head));
     if (this.#seesAll) {
       return events.filter((one) => !isHidden(one)).map((stored) => ({ stored, membership: undefined }));
     }
-    const facts = await this.#facts(events);
+    const access = await this.#accessBefore(events);
     const visible: VisibleEvent[] = [];
     for (const [index, stored] of events.entries()) {
-      const fact = facts[index];
-      if (!fact || isHidden(stored)) continue;
+      const before = access[index];
+      if (!before || isHidden(stored)) continue;
       const { userId } = this;
       const joinedLater = this.#lastJoin > (stored.stream ?? 0);
-      if (isVisibleToUser(stored.event, { userId, ...fact, joinedLater })) {
-        visible.push({ stored, membership: membershipWith(stored, userId) ?? fact.membership });
+      if (isVisibleToUser(stored.event, { userId, ...before, joinedLater })) {
+        visible.push({ stored, membership: membershipWith(stored, userId) ?? before.membership });
       }
     }
     const absent = visible.filter(({ membership }) => membership !== 'join').map(({ stored }) => stored);
@@ -152,7 +165,7 @@ export class RoomView {
     }));
   }
 
-  /** Events that were erased by their senders before the user joined. */
+  /** The events of erased senders for which the user was not joined at any time between the event and the erasure. */
   async #erasedOf(events: readonly StoredEvent[]): Promise<Set<StoredEvent>> {
     const positions = erasedEvents(events, await this.#engine.erased.positions());
     if (positions.size === 0) return new Set();
@@ -160,18 +173,18 @@ export class RoomView {
     const key = stateMapKey('m.room.member', this.userId);
     const changes = await this.#engine.stateHistory(this.head.roomNid, key);
     const joins = changes.filter(isJoin).map(({ stream }) => stream);
-    const facts = await this.#facts(erased);
+    const access = await this.#accessBefore(erased);
     return new Set(
       erased.filter(
         (stored, index) =>
-          facts[index]?.membership !== 'join' &&
+          access[index]?.membership !== 'join' &&
           !joinedBeforeErasure(stored, positions.get(stored) ?? 0, joins),
       ),
     );
   }
 
   /** History visibility and the user's membership before each event. */
-  async #facts(events: readonly StoredEvent[]) {
+  async #accessBefore(events: readonly StoredEvent[]) {
     const { groups, stateKeys, events: store } = this.#engine;
     const memberKey = stateMapKey('m.room.member', this.userId);
     const keys = await Promise.all([stateKeys.find(visibilityKey), stateKeys.find(memberKey)]);

@@ -11,7 +11,7 @@ import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import { decodePlace } from './history-token.ts';
-import { RoomView } from './room-view.ts';
+import { RoomView, type VisibleEvent } from './room-view.ts';
 
 /** Query parameters of `GET /members`. */
 export interface MembersRequest {
@@ -27,7 +27,8 @@ export interface StateCompletion {
 }
 
 /**
- * Reads room state for users: the current state for joined users, the state when they left for others.
+ * Reads room state for users. Joined users see the current state; users who have left see the state at the time of their
+ * leave event, except in world-readable rooms.
  * Source: client-server API, "Getting events for a room".
  */
 export class StateReader {
@@ -43,24 +44,31 @@ export class StateReader {
 
   /** Returns the full state. @throws MatrixError M_FORBIDDEN */
   async all(viewer: Viewer, roomId: string): Promise<ClientEvent[]> {
-    await this.#completeState(viewer.userId, roomId);
-    const view = await this.#view(viewer.userId, roomId);
-    const events = await this.#engine.events.getMany(await this.#stateNids(view));
-    return this.#render(view, viewer, [...events.values()]);
+    return this.#render(await this.#all(viewer, roomId), viewer);
+  }
+
+  /** Returns the full state as a JSON array. @throws MatrixError M_FORBIDDEN */
+  async allAsText(viewer: Viewer, roomId: string): Promise<string> {
+    return this.#text(await this.#all(viewer, roomId), viewer, roomId);
   }
 
   /** Returns one state event. @throws MatrixError M_FORBIDDEN, M_NOT_FOUND */
   async one(viewer: Viewer, roomId: string, type: string, stateKey: string): Promise<ClientEvent> {
+    // Partial state contains all state but members.
+    const mayBeUnknown = type === 'm.room.member' && stateKey !== viewer.userId;
+    if (mayBeUnknown) await this.#completeState(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
     const nid = await this.#entryNid(view, stateMapKey(type, stateKey));
     const stored = nid === undefined ? undefined : await this.#engine.events.get(nid);
-    const [event] = stored ? await this.#render(view, viewer, [stored]) : [];
+    const [event] = stored ? await this.#render(await view.asState([stored]), viewer) : [];
     if (!event) throw notFound('State event not found');
     return event;
   }
 
-  /** Returns membership events. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a malformed `at` */
-  async members(viewer: Viewer, roomId: string, request: MembersRequest): Promise<ClientEvent[]> {
+  /**
+   * Returns membership events as a JSON array. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a malformed `at`
+   */
+  async membersAsText(viewer: Viewer, roomId: string, request: MembersRequest): Promise<string> {
     await this.#completeState(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
     const nids =
@@ -73,13 +81,12 @@ export class StateReader {
         membership !== request.notMembership
       );
     });
-    return this.#render(view, viewer, events);
+    return this.#text(await view.asState(events), viewer, roomId);
   }
 
   /**
-   * Returns joined members with their profiles, by user id; unset profile fields are null, as widely used clients
-   * expect. @throws MatrixError M_FORBIDDEN for users who are
-   * not joined
+   * Returns joined members with their profiles, by user id; unset profile fields are null, as widely used clients expect.
+   * @throws MatrixError M_FORBIDDEN for users who are not joined
    */
   async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
     await this.#completeState(userId, roomId);
@@ -109,10 +116,10 @@ export class StateReader {
     return RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
   }
 
-  /** The leave event of a user who sees the room as it was then; `undefined`: they see the current state. */
+  /** The leave event whose state a user sees instead of the current one; `undefined`: the user sees the current state. */
   async #leaveEvent(view: RoomView): Promise<StoredEvent | undefined> {
-    const { lastLeave: departure } = view;
-    return departure && !(await view.isWorldReadable()) ? departure.event : undefined;
+    const { lastLeave } = view;
+    return lastLeave && !(await view.isWorldReadable()) ? lastLeave.event : undefined;
   }
 
   /** The state group that a user who has left sees; `undefined`: the current state. */
@@ -140,7 +147,7 @@ export class StateReader {
     const asked = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
     const place = earlier(asked, await this.#leaveEvent(view));
     const [stored] = await events.history(roomNid, place, { limit: 1, direction: 'backward' });
-    // The history of a room of another server may begin here, with a state.
+    // The stored history of a remote room may begin after this place, with the state before its first event.
     const [next] = stored ? [] : await events.history(roomNid, place, { limit: 1, direction: 'forward' });
     const group = stored ? stored.stateGroup : next?.stateBefore;
     return group === undefined ? [] : (await groups.load(group)).values();
@@ -155,8 +162,20 @@ export class StateReader {
       : (await this.#engine.groups.entries([group], [keyNid])).get(group)?.get(keyNid);
   }
 
-  async #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
-    return this.#clientEvents.render(await view.asState(events), viewer);
+  async #all(viewer: Viewer, roomId: string): Promise<VisibleEvent[]> {
+    await this.#completeState(viewer.userId, roomId);
+    const view = await this.#view(viewer.userId, roomId);
+    const events = await this.#engine.events.getMany(await this.#stateNids(view));
+    return view.asState([...events.values()]);
+  }
+
+  #render(events: readonly VisibleEvent[], viewer: Viewer): Promise<ClientEvent[]> {
+    return this.#clientEvents.render(events, viewer);
+  }
+
+  async #text(events: readonly VisibleEvent[], viewer: Viewer, roomId: string): Promise<string> {
+    const texts = await this.#clientEvents.texts.render(events, viewer, roomId);
+    return `[${texts.join(',')}]`;
   }
 }
 

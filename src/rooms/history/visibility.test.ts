@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
@@ -8,8 +8,8 @@ import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 type MembershipChange = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';
 
 /**
- * For each visibility, which messages ben may see after all changes, from message 0 on; `-` instead of a
- * row: ben may not read the room.
+ * For each visibility, the messages that ben may see after all changes, from message 0 on: `y` may see, `n`
+ * may not; `-` in place of the row: ben may not read the room.
  */
 const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] =
   [
@@ -35,9 +35,9 @@ const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invi
     ],
   ];
 
-const own: readonly MembershipChange[] = ['join', 'leave', 'forget', 'knock'];
+const ownChanges: readonly MembershipChange[] = ['join', 'leave', 'forget', 'knock'];
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`history visibility, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
@@ -55,7 +55,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
       const messageIds = [await anna.say(roomId, 'message 0')];
       for (const [index, change] of changes.entries()) {
-        if (own.includes(change)) await ben.membership(change as 'join', roomId);
+        if (ownChanges.includes(change)) await ben.membership(change as 'join', roomId);
         else await anna.membership(change as 'kick', roomId, ben);
         await anna.setState(roomId, 'm.room.topic', { topic: `topic ${index + 1}` });
         messageIds.push(await anna.say(roomId, `message ${index + 1}`));
@@ -63,13 +63,15 @@ for (const database of serverDatabases(import.meta.url)) {
       return { path: `/rooms/${enc(roomId)}`, roomId, messageIds };
     }
 
-    /** Which of the messages are in the response, as a row of the table. */
+    /** Returns a row of the table: the messages in the response. */
     const seenIn = (raw: string, messageIds: readonly string[]) =>
       messageIds.map((_, index) => (raw.includes(`"message ${index}"`) ? 'y' : 'n')).join('');
 
     for (const [changes, rows] of histories) {
       for (const [visibility, row] of Object.entries(rows)) {
-        it(`${visibility}, ${changes.join(', ') || 'nothing'}: ${row}`, async () => {
+        const outcome = row === '-' ? 'rejects ben with 403' : `shows ben the messages ${row}`;
+        const history = changes.join(', ') || 'no change of his membership';
+        it(`${outcome} with the history visibility ${visibility} after ${history}`, async () => {
           const { path, roomId, messageIds } = await live(visibility, changes);
           const isClosed = row === '-';
           for (const dir of ['b', 'f']) {

@@ -39,19 +39,18 @@ async function joinLocally(
   const head = await knownHead(engine, roomId);
   const present = head.membership(userId);
   if (present === 'join' && !given) return currentMember(engine, head, userId);
-  if (present !== 'join' && head.partial && remote) {
-    // With partial state, a ban of the user may not be known.
-    const { from, servers } = head.partial;
-    throttle.join(requester, roomId);
-    const profile = await contents.withProfile(userId, given ?? {}, 'join');
-    const joined = await remote.join({ userId, roomId, only: [from, ...servers], content: profile });
-    if (joined) return joined;
-  }
   if (present !== 'join') {
     throttle.join(requester, roomId);
     if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
       throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
     }
+  }
+  if (present !== 'join' && head.partial && remote) {
+    // With partial state, a ban of the user may not be known.
+    const { from, servers } = head.partial;
+    const profile = await contents.withProfile(userId, given ?? {}, 'join');
+    const joined = await remote.join({ userId, roomId, only: [from, ...servers], content: profile });
+    if (joined) return joined;
   }
   const content = await contents.withProfile(userId, given ?? {}, 'join');
   const isWelcome = present === 'invite' || present === 'join';

@@ -12,10 +12,10 @@ export class MemberContents {
   readonly #serverName: string;
   readonly #allowPerRoomProfiles: boolean;
 
-  constructor(parts: { profiles: MemberProfiles; serverName: string; allowPerRoomProfiles: boolean }) {
-    this.#profiles = parts.profiles;
-    this.#serverName = parts.serverName;
-    this.#allowPerRoomProfiles = parts.allowPerRoomProfiles;
+  constructor(deps: { profiles: MemberProfiles; serverName: string; allowPerRoomProfiles: boolean }) {
+    this.#profiles = deps.profiles;
+    this.#serverName = deps.serverName;
+    this.#allowPerRoomProfiles = deps.allowPerRoomProfiles;
   }
 
   /** The profile members; empty for remote users, whose profiles are on their own servers. */
@@ -33,11 +33,11 @@ export class MemberContents {
    * (`allow_per_room_profiles`).
    */
   async withProfile(userId: string, given: JsonObject, membership: string): Promise<JsonObject> {
-    return { ...(await this.profile(userId)), ...this.without(given), membership };
+    return { ...(await this.profile(userId)), ...this.permitted(given), membership };
   }
 
   /** The content that a client gave, without the members that it may not set. */
-  without(given: JsonObject): JsonObject {
+  permitted(given: JsonObject): JsonObject {
     const { join_authorised_via_users_server: _authoriser, membership: _membership, ...content } = given;
     if (this.#allowPerRoomProfiles) return content;
     const { displayname: _name, avatar_url: _avatar, ...rest } = content;

@@ -3,7 +3,7 @@ import type { RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import type { RequestingUser } from '../limits.ts';
 import type { Memberships } from './memberships.ts';
 
-const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);
+const knownMemberships: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);
 
 /**
  * Changes a membership by a state event, with the effects of the membership endpoint.
@@ -20,7 +20,7 @@ export async function setMembership(
   const isOwn = userId === sender;
   const membership = given['membership'];
   if (typeof membership !== 'string') throw badJson('membership must be a string');
-  if (!known.has(membership)) throw badJson('Unknown membership');
+  if (!knownMemberships.has(membership)) throw badJson('Unknown membership');
   if (requester.isGuest && !isOwn) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may only change their own membership');
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
@@ -13,7 +13,7 @@ type Outcome = 'ok' | 403 | 404;
 const outcomes = (row: string): Outcome[] =>
   [...row].map((letter) => (letter === 'y' ? 'ok' : letter === 'n' ? 403 : 404));
 
-/** In the order of `states`. */
+/** Outcomes of a join by join rule, in the order of `states`. */
 const joining = {
   public: 'yyyyny',
   invite: 'nyynnn',
@@ -101,7 +101,7 @@ function table(open: OpenDatabase) {
     allowed = await under.room(carol, bob);
   });
   const check = (name: string, row: string, rule: string, act: Act, isAllowed = false) =>
-    it(`${name}: ${row}`, async () => {
+    it(`${name}, for the memberships ${states.join(', ')}: ${row}`, async () => {
       const found: Outcome[] = [];
       for (const state of states) {
         const roomId = await roomWith(under, state, rule, isAllowed ? allowed : undefined);
@@ -142,7 +142,7 @@ function table(open: OpenDatabase) {
   }
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('memberships', () => table(open));
 
   it('refuses to unban users who are not banned with 403 M_BAD_STATE', async () => {
@@ -178,7 +178,7 @@ forEachDatabase((open) => {
         { membership: 'join', ...content },
       );
 
-    it('contain the profile of joined and invited users, and not of users who leave', async () => {
+    it('puts the profile of joined and invited users into membership events, and not that of users who leave', async () => {
       const under = await withProfiles();
       const roomId = await under.room(alice, bob);
       const profile = { displayname: `Name of ${bob}`, avatar_url: 'mxc://test/a' };
@@ -190,7 +190,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await contentOf(under, roomId, bob), invited);
     });
 
-    it('keep a per-room profile and unknown content keys', async () => {
+    it('keeps a per-room profile and unknown content keys in a membership event', async () => {
       const under = await withProfiles();
       const roomId = await under.room(alice, bob);
       await setOwn(under, roomId, { displayname: 'Other', more: 1, join_authorised_via_users_server: alice });
@@ -198,7 +198,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await contentOf(under, roomId, bob), content);
     });
 
-    it('are unchanged after a repeated join', async () => {
+    it('leaves the membership event unchanged at a repeated join', async () => {
       const under = await withProfiles();
       const roomId = await under.room(alice, bob);
       await setOwn(under, roomId, { displayname: 'Other' });
@@ -206,14 +206,14 @@ forEachDatabase((open) => {
       assert.equal((await contentOf(under, roomId, bob))?.['displayname'], 'Other');
     });
 
-    it('omit the profile of invited users (include_profile_data_on_invite: false)', async () => {
+    it('omits the profile of invited users (include_profile_data_on_invite: false)', async () => {
       const under = await withProfiles({ include_profile_data_on_invite: false });
       const roomId = await under.room(alice);
       await under.rooms.memberships.invite(alice, roomId, bob);
       assert.deepEqual(await contentOf(under, roomId, bob), { membership: 'invite' });
     });
 
-    it('use the global profile in every room (allow_per_room_profiles: false)', async () => {
+    it('uses the global profile in every room (allow_per_room_profiles: false)', async () => {
       const under = await withProfiles({ allow_per_room_profiles: false });
       const roomId = await under.room(alice, bob);
       const before = await contentOf(under, roomId, bob);
@@ -221,7 +221,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await contentOf(under, roomId, bob), before);
     });
 
-    it('name the authorising user in a join to a restricted room', async () => {
+    it('names the authorising user in a join to a restricted room', async () => {
       const under = await withProfiles();
       const allowed = await under.room(carol, bob);
       const roomId = await roomWith(under, 'none', 'restricted', allowed);

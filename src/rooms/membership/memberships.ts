@@ -52,8 +52,8 @@ export interface MembershipsDeps {
   /** By default every user may leave every room. */
   readonly leaveCheck?: LeaveCheck | undefined;
   /**
-   * Resolves when the state of the room is complete, or after some seconds; changes of memberships that a partial
-   * state does not say wait for it. By default all states are complete.
+   * Resolves when the state of the room is complete, or after some seconds. Membership changes wait for it
+   * when a partial state lacks the current membership. By default all states are complete.
    */
   readonly stateComplete?: (roomId: string) => Promise<void>;
 }
@@ -93,7 +93,8 @@ export class Memberships {
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
-    this.#deps.throttle.invite(requester, roomId, userId);
+    const limits = this.#deps.throttle.inviteLimitsOf(requester);
+    this.#deps.throttle.invite(requester, roomId, userId, limits && (await limits));
     const { serverName, engine } = this.#deps;
     const remote = this.#deps.remote;
     const draft = await this.invitation(sender, userId, given);
@@ -124,7 +125,7 @@ export class Memberships {
     const { contents, options } = this.#deps;
     const content = options.include_profile_data_on_invite
       ? await contents.withProfile(userId, given, 'invite')
-      : { ...contents.without(given), membership: 'invite' };
+      : { ...contents.permitted(given), membership: 'invite' };
     return { type: 'm.room.member', stateKey: userId, sender, content };
   }
 
@@ -159,7 +160,7 @@ export class Memberships {
     const left =
       (isElsewhere ? await this.#leaveRemotely(remote, userId, roomId, content) : undefined) ??
       (await this.#leaveLocally(userId, roomId, content, originServerTs));
-    await this.#forgetIfWanted(userId, roomId);
+    await this.#forgetIfConfigured(userId, roomId);
     return left;
   }
 
@@ -267,7 +268,7 @@ export class Memberships {
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
     const removed = await sendMember(this.#deps.engine, sender, roomId, userId, content, originServerTs);
-    await this.#forgetIfWanted(userId, roomId);
+    await this.#forgetIfConfigured(userId, roomId);
     return removed;
   }
 
@@ -281,13 +282,13 @@ export class Memberships {
     if (!room.forgotten) await this.#deps.engine.userRooms.forget(this.#deps.streams, userId, room);
   }
 
-  async #forgetIfWanted(userId: string, roomId: string): Promise<void> {
+  async #forgetIfConfigured(userId: string, roomId: string): Promise<void> {
     const { options, serverName } = this.#deps;
     const isLocal = serverOfUser(userId) === serverName;
     if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
   }
 
-  /** Waits for the rest of a partial state, if that may say what a user's membership is. */
+  /** Waits for the rest of a partial state if it may contain the user's membership. */
   async #completeState(roomId: string, userId: string): Promise<void> {
     const { engine, stateComplete } = this.#deps;
     const head = await engine.heads.get(roomId);
@@ -299,7 +300,7 @@ export class Memberships {
   }
 
   #memberContent(given: JsonObject, membership: string): JsonObject {
-    return { ...this.#deps.contents.without(given), membership };
+    return { ...this.#deps.contents.permitted(given), membership };
   }
 }
 
@@ -307,7 +308,8 @@ export class Memberships {
 const membersUnknown = () => unknown('The members of this room are not known yet. Try again later', 504);
 
 /**
- * Must come before checks of the target: its errors would disclose memberships to users who are not joined.
+ * Requires that the sender is joined. Must be called before checks of the target, whose errors would disclose
+ * memberships to other users.
  */
 function checkMember(head: RoomHead, sender: string): void {
   if (head.membership(sender) !== 'join') throw forbidden('You are not in this room');

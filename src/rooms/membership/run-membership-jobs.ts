@@ -27,7 +27,7 @@ export interface MembershipJobDeps {
 }
 
 /**
- * Registers the jobs that apply changes of accounts to memberships; to be called before jobs are started. A new
+ * Registers the jobs that apply changes of accounts to memberships. Must be called before jobs are started. A new
  * display name or avatar goes into all rooms of the user, a deactivated account leaves them, and guests leave rooms
  * that forbid guest access. They are jobs, so that a restart does not lose them.
  * Source: client-server API, "Profiles" and `POST /account/deactivate`.

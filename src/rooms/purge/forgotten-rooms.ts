@@ -57,10 +57,10 @@ export class ForgottenRooms {
   async #purgeDue(room: PurgedRoom, signal: AbortSignal): Promise<void> {
     const { purge, database, serverName, period, log } = this.#deps;
     if (period === null) return;
-    const mayGo = async () => !(await store.isRemembered(database, room, serverName));
-    const isGone = await purge.purge(room, mayGo, signal);
+    const mayDelete = async () => !(await store.isRemembered(database, room, serverName));
+    const isGone = await purge.purge(room, mayDelete, signal);
     if (isGone) log.info({ roomId: room.roomId }, 'Deleted a room that all local users have forgotten');
-    else if (signal.aborted) throw new Error('interrupted');
+    else if (signal.aborted) throw new Error('Interrupted because the server stops');
   }
 
   /** Schedules rooms that were forgotten while the option was off; their period starts now. */

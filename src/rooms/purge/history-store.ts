@@ -59,6 +59,16 @@ export async function refusedBelow(
   return rows.map(({ nid }) => nid);
 }
 
+/** Returns the nids of the forward extremities on disk: the current ones, and the ones of former stays in the room. */
+export async function storedExtremities(writer: Writer<RoomTables>, roomNid: number): Promise<Set<number>> {
+  const row = await writer
+    .selectFrom('rooms')
+    .select(['extremities', 'loose_ends'])
+    .where('room_nid', '=', roomNid)
+    .executeTakeFirst();
+  return new Set([row?.extremities, row?.loose_ends].flatMap((json) => JSON.parse(json ?? '[]') as number[]));
+}
+
 /** Returns the nid of the newest timeline event that its sender dated before `ts` (milliseconds since the epoch). */
 export async function newestBefore(
   database: Database,

@@ -6,9 +6,11 @@ import * as store from './store.ts';
 
 export interface RoomPurgeDeps {
   readonly database: Database;
+  /** Has the state groups; by default `database` has them. */
+  readonly stateDatabase?: Database;
   readonly streams: StreamWriter;
   readonly engine: RoomWriter;
-  /** What the slices store for rooms. */
+  /** The rows that slices store for rooms. */
   readonly rows: readonly RoomRows[];
 }
 
@@ -33,20 +35,24 @@ export class RoomPurge {
 
   /**
    * Deletes a room. The room is unknown to local users from the start of the deletion.
-   * @param mayGo whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room that
+   * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room that
    * is kept never does, and again when the room can no longer change. Not called when an earlier call has begun the
    * deletion
-   * @returns whether the room is deleted; false if `mayGo` refuses or `signal` aborts before the end
+   * @returns whether the room is deleted; false if `mayDelete` refuses or `signal` aborts before the end
    */
-  async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  purge(room: PurgedRoom, mayDelete: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+    return this.#deps.database.inBackground(() => this.#purge(room, mayDelete, signal));
+  }
+
+  async #purge(room: PurgedRoom, mayDelete: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
     const { database, streams, engine } = this.#deps;
     const { heads, removals } = engine;
-    if ((await store.roomExists(database, room)) && !(await mayGo())) return false;
+    if ((await store.roomExists(database, room)) && !(await mayDelete())) return false;
     heads.block(room.roomId);
     try {
       await engine.settled();
       if (await store.roomExists(database, room)) {
-        if (!(await mayGo())) return false;
+        if (!(await mayDelete())) return false;
         await streams.write<RoomTables, void>(async (writer, publish) => {
           await writer.deleteFrom('rooms').where('room_nid', '=', room.roomNid).execute();
           publish(removals, { kind: 'purged', ...room });
@@ -72,7 +78,7 @@ export class RoomPurge {
   }
 
   async #deleteGroups(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
-    const { database } = this.#deps;
+    const { stateDatabase: database = this.#deps.database } = this.#deps;
     for (;;) {
       const ids = await store.someGroups(database, room, groupsAtOnce);
       if (ids.length === 0) return true;

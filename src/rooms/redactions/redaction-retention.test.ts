@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestUser } from '../../../test/support/servers/server.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import { TestRoom } from '../../../test/support/users/test-room.ts';
@@ -20,7 +20,7 @@ async function open(database: 'sqlite' | 'postgres', redaction_retention_period:
   return { clock, server, talk, alice, bob, secret };
 }
 
-/** The original content as `unredacted` requests get it, or status and errcode. */
+/** Requests an event with its original content (MSC2815). @returns the content, or status and errcode of an error */
 async function unredacted(talk: TestRoom, user: TestUser, eventId: string) {
   const query = { 'fi.mau.msc2815.include_unredacted_content': true };
   const path = `/event/${encodeURIComponent(eventId)}`;
@@ -28,12 +28,12 @@ async function unredacted(talk: TestRoom, user: TestUser, eventId: string) {
   return status === 200 ? body['content'] : [status, body['errcode']];
 }
 
-const kept = { msgtype: 'm.text', body: 'secret' };
-const gone = [404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED'];
+const originalContent = { msgtype: 'm.text', body: 'secret' };
+const contentDeleted = [404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED'];
 
-forServerDatabases(import.meta.url, (database) => {
+forSelectedDatabases(import.meta.url, (database) => {
   describe('the original content of a redacted event', () => {
-    const during = async (
+    const withRetentionPeriod = async (
       period: number | null,
       work: (room: Awaited<ReturnType<typeof open>>) => Promise<void>,
     ) => {
@@ -47,28 +47,28 @@ forServerDatabases(import.meta.url, (database) => {
     const isGone = async ({ talk, alice, secret }: { talk: TestRoom; alice: TestUser; secret: string }) =>
       Array.isArray(await unredacted(talk, alice, secret));
 
-    it('is available to moderators until the retention period ends [option: redaction_retention_period]', async () => {
-      await during(7 * day, async (room) => {
+    it('returns the original content of a redacted event to moderators until the retention period ends [option: redaction_retention_period]', async () => {
+      await withRetentionPeriod(7 * day, async (room) => {
         const { clock, server, talk, alice, bob, secret } = room;
         assert.deepEqual((await talk.event(alice, secret)).content, {});
-        assert.deepEqual(await unredacted(talk, alice, secret), kept);
+        assert.deepEqual(await unredacted(talk, alice, secret), originalContent);
         assert.deepEqual(await unredacted(talk, bob, secret), [403, 'M_FORBIDDEN']);
         clock.advance(7 * day - minute);
         await server.restart();
-        assert.deepEqual(await unredacted(talk, alice, secret), kept);
+        assert.deepEqual(await unredacted(talk, alice, secret), originalContent);
         clock.advance(6 * minute);
-        // Jobs run beside requests.
-        await eventually('the end of its time', () => isGone(room));
-        assert.deepEqual(await unredacted(talk, alice, secret), gone);
+        // The job that deletes it runs at the same time as requests.
+        await eventually('the deletion of the original content', () => isGone(room));
+        assert.deepEqual(await unredacted(talk, alice, secret), contentDeleted);
         await server.restart();
-        assert.deepEqual(await unredacted(talk, alice, secret), gone);
+        assert.deepEqual(await unredacted(talk, alice, secret), contentDeleted);
         const event = await talk.event(alice, secret);
         assert.deepEqual([event.content, event.sender, event.event_id], [{}, bob.userId, secret]);
       });
     });
 
-    it('is available only to joined users with the redact level', async () => {
-      await during(null, async ({ server, talk, alice, bob, secret }) => {
+    it('returns the original content of a redacted event only to joined users with the redact level', async () => {
+      await withRetentionPeriod(null, async ({ server, talk, alice, bob, secret }) => {
         const [mona, admin] = [await server.register('mona'), await registerAdmin(server)];
         assert.deepEqual(await unredacted(talk, mona, secret), [404, 'M_NOT_FOUND']);
         const path = `/rooms/${encodeURIComponent(talk.roomId)}/event/${encodeURIComponent(secret)}`;
@@ -79,35 +79,35 @@ forServerDatabases(import.meta.url, (database) => {
         assert.deepEqual(await unredacted(talk, mona, secret), [403, 'M_FORBIDDEN']);
         const levels = { users: { [alice.userId]: 100, [mona.userId]: 50 } };
         await talk.setState(alice, 'm.room.power_levels', levels);
-        assert.deepEqual(await unredacted(talk, mona, secret), kept);
+        assert.deepEqual(await unredacted(talk, mona, secret), originalContent);
         assert.deepEqual(await unredacted(talk, bob, secret), [403, 'M_FORBIDDEN']);
         await talk.leave(mona);
         assert.deepEqual(await unredacted(talk, mona, secret), [403, 'M_FORBIDDEN']);
       });
     });
 
-    it('is unavailable after the erasure of the sender', async () => {
-      await during(null, async ({ server, talk, alice, bob, secret }) => {
+    it('hides the original content of a redacted event after the erasure of the sender', async () => {
+      await withRetentionPeriod(null, async ({ server, talk, alice, bob, secret }) => {
         const auth = { type: 'm.login.password', user: bob.userId, password: 'correct horse' };
         const body = { erase: true, auth };
         const path = '/_matrix/client/v3/account/deactivate';
         const { status, raw } = await server.api('POST', path, { token: bob.token, body });
         assert.equal(status, 200, raw);
-        assert.deepEqual(await unredacted(talk, alice, secret), gone);
+        assert.deepEqual(await unredacted(talk, alice, secret), contentDeleted);
       });
     });
 
-    it('is stored without limit when the period is null', async () => {
-      await during(null, async ({ clock, server, talk, alice, secret }) => {
+    it('stores the original content of a redacted event without limit when the period is null', async () => {
+      await withRetentionPeriod(null, async ({ clock, server, talk, alice, secret }) => {
         clock.advance(365 * day);
         await server.restart();
         clock.advance(10 * minute);
-        assert.deepEqual(await unredacted(talk, alice, secret), kept);
+        assert.deepEqual(await unredacted(talk, alice, secret), originalContent);
       });
     });
 
-    it('is the plain event when nothing was redacted', async () => {
-      await during(day, async ({ talk, alice, bob }) => {
+    it('returns the content of an event that was not redacted when unredacted content is requested', async () => {
+      await withRetentionPeriod(day, async ({ talk, alice, bob }) => {
         const event = await talk.say(bob, 'plain');
         assert.deepEqual(await unredacted(talk, alice, event), { msgtype: 'm.text', body: 'plain' });
         assert.deepEqual(await unredacted(talk, alice, '$nothing'), [404, 'M_NOT_FOUND']);

@@ -35,14 +35,14 @@ export class RedactionRetention {
     const { engine, clock, period } = this.#deps;
     if (period === null) return;
     for (let isMore = true; isMore && !signal.aborted; ) {
-      const due = await this.#due(clock.now() - period);
+      const due = await this.#expiredNids(clock.now() - period);
       const events = await engine.events.getMany(due);
-      await this.#write(due, events);
+      await this.#writeRedacted(due, events);
       isMore = due.length === eventsAtOnce;
     }
   }
 
-  async #due(before: number): Promise<number[]> {
+  async #expiredNids(before: number): Promise<number[]> {
     const rows = await this.#deps.database
       .reader<RoomTables>()
       .selectFrom('redacted_events')
@@ -54,7 +54,7 @@ export class RedactionRetention {
     return rows.map((row) => row.event_nid);
   }
 
-  async #write(due: readonly number[], events: ReadonlyMap<number, StoredEvent>): Promise<void> {
+  async #writeRedacted(due: readonly number[], events: ReadonlyMap<number, StoredEvent>): Promise<void> {
     if (due.length === 0) return;
     const { streams, engine } = this.#deps;
     await streams.write<RoomTables, void>(async (writer, publish) => {

@@ -16,6 +16,10 @@ export interface UserRedactionOrder {
   readonly reason: string | null;
   /** Maximum number of events in each room that are redacted, the newest. */
   readonly limit: number;
+  /** Only events that were sent at this time or later, in milliseconds since the epoch; null: no bound. */
+  readonly sentFrom: number | null;
+  /** Only events that were sent at this time or earlier. */
+  readonly sentUntil: number | null;
 }
 
 export interface UserRedactionStatus {
@@ -48,7 +52,7 @@ const eventsAtOnce = 100;
 /** Message events that are redacted. Joins are, too: their content has the name and the avatar of the user. */
 const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.encrypted']);
 
-/** The payload of the job: the order and how far it has come. */
+/** The payload of the job: the order and its progress. */
 type Progress = {
   readonly [Name in keyof UserRedactionOrder]: UserRedactionOrder[Name];
 } & {
@@ -75,6 +79,7 @@ export class UserRedaction {
       parallel: 1,
       maxAttempts,
       keep: statusLifetime,
+      progressOf: ({ redacted }) => ({ done: redacted, total: null }),
     });
   }
 
@@ -100,7 +105,7 @@ export class UserRedaction {
     for (let roomId = order.roomIds[0]; roomId !== undefined; roomId = order.roomIds[0]) {
       const events = await this.#events(order, roomId);
       for (const stored of events) {
-        if (signal.aborted) throw new Error('interrupted');
+        if (signal.aborted) throw new Error('Interrupted because the server stops');
         order = await this.#redact(order, roomId, stored);
       }
       if (events.length === 0)
@@ -151,7 +156,7 @@ export class UserRedaction {
       const stored = await rooms.engine.events.getMany(rows.map(({ nid }) => nid));
       for (const { nid } of rows) {
         const event = stored.get(nid);
-        if (event && isOfUser(event, order.userId)) found.push(event);
+        if (event && isOfUser(event, order.userId) && isInTime(event, order)) found.push(event);
         if (found.length === wanted) return found;
       }
       before = rows.at(-1)?.stream ?? null;
@@ -160,7 +165,10 @@ export class UserRedaction {
   }
 }
 
-/** A pattern of events that may be of a sender; content with such a member matches as well. */
+/**
+ * Returns an SQL pattern that matches all events of a sender, and other events whose content has the same
+ * `sender` member.
+ */
 const senderPattern = (userId: string): string =>
   `%"sender":${JSON.stringify(userId).replaceAll(/[\\%_]/g, '\\$&')}%`;
 
@@ -168,6 +176,11 @@ function isOfUser({ event, rejected, softFailed }: StoredEvent, userId: string):
   if (event.sender !== userId || rejected || softFailed) return false;
   if (event.stateKey === undefined) return messageTypes.has(event.type);
   return event.type === 'm.room.member' && event.content['membership'] === 'join';
+}
+
+function isInTime({ event }: StoredEvent, { sentFrom, sentUntil }: UserRedactionOrder): boolean {
+  const ts = event.originServerTs;
+  return ts >= (sentFrom ?? Number.NEGATIVE_INFINITY) && ts <= (sentUntil ?? Number.POSITIVE_INFINITY);
 }
 
 function statusOf({ payload, result, state, running, attempts, error }: Job): UserRedactionStatus {

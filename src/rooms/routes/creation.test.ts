@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`POST /createRoom, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
@@ -39,7 +39,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     }
 
-    it('applies every parameter of the request', async () => {
+    it('applies every parameter of POST /createRoom', async () => {
       const roomId = await anna.createRoom({
         preset: 'trusted_private_chat',
         room_alias_name: `all-${database}`,

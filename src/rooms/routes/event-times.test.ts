@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { sendingRoutes } from './sending-routes.ts';
 
 const bridge = `bridge:${alice}`;
 const long = 1_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('origin_server_ts of a sent event', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
@@ -32,7 +32,7 @@ forEachDatabase((open) => {
     };
     const message = { msgtype: 'm.text', body: 'hello' };
 
-    it('is the ts of an application service in messages, redactions and state events', async () => {
+    it('uses the ts of an application service as origin_server_ts of messages, redactions and state events', async () => {
       const sent = await put(bridge, send('m.room.message'), message, long);
       assert.equal(await timeOf(sent), long);
       const redaction = { redacts: sent.body['event_id'] };
@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       assert.equal(await timeOf(await put(bridge, '/state/org.example.x/key', { x: 1 }, 0)), 0);
     });
 
-    it('is the ts of an application service in all membership changes', async () => {
+    it('uses the ts of an application service as origin_server_ts of all membership changes', async () => {
       const changes: [by: string, of: string, membership: string][] = [
         [bridge, carol, 'invite'],
         [`bridge:${carol}`, carol, 'join'],
@@ -68,7 +68,7 @@ forEachDatabase((open) => {
       assert.equal(await timeOf(knock), long);
     });
 
-    it('is the current time for other users, and without ts', async () => {
+    it('uses the current time as origin_server_ts for other users, and without ts', async () => {
       const now = under.clock.now();
       assert.equal(await timeOf(await put(bob, send('m.room.message'), message, long)), now);
       assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, long)), now);
@@ -76,7 +76,7 @@ forEachDatabase((open) => {
       assert.equal(await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'z' })), now);
     });
 
-    it('is refused with 400 M_INVALID_PARAM when ts is not a non-negative safe integer', async () => {
+    it('refuses a ts that is no non-negative safe integer with 400 M_INVALID_PARAM', async () => {
       for (const ts of [-1, 2 ** 53, 1.5]) {
         for (const path of [send('m.room.message'), '/state/m.room.topic']) {
           const { status, body } = await put(bridge, path, message, ts);

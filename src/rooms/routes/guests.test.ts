@@ -45,7 +45,7 @@ describe('guests', () => {
     initial_state: [{ type: 'm.room.guest_access', content: { guest_access: 'can_join' } }],
   };
 
-  it('join rooms that allow guests, send messages, and cannot change memberships of other users', async () => {
+  it('lets guests join rooms that allow them and send messages, but not change memberships of other users', async () => {
     const closed = await anna.createRoom();
     const refused = await guest.call('POST', `/rooms/${enc(closed)}/join`, {});
     assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
@@ -72,7 +72,7 @@ describe('guests', () => {
     await guest.leave(roomId);
   });
 
-  it('are removed when the room forbids guest access', async () => {
+  it('removes guests when the room forbids guest access', async () => {
     const roomId = await anna.createRoom(open);
     await guest.join(roomId);
     const { next_batch } = await guest.sync();
@@ -82,7 +82,7 @@ describe('guests', () => {
     assert.ok(((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId));
   });
 
-  it('are removed when the event that allows guests is redacted', async () => {
+  it('removes guests when the event that allows guests is redacted', async () => {
     const roomId = await anna.createRoom(open);
     await guest.join(roomId);
     const { next_batch } = await guest.sync();
@@ -95,7 +95,7 @@ describe('guests', () => {
     await hasLeft(guest, roomId, next_batch);
   });
 
-  it('read world-readable rooms without joining', async () => {
+  it('lets guests read world-readable rooms without joining', async () => {
     const initial_state = [
       { type: 'm.room.history_visibility', content: { history_visibility: 'world_readable' } },
     ];
@@ -106,7 +106,7 @@ describe('guests', () => {
     assert.equal((await guest.call('GET', `/rooms/${enc(roomId)}/state`)).status, 200);
   });
 
-  it('read the capabilities, and keep their rooms when they upgrade to an account', async () => {
+  it('lets guests read the capabilities, and keeps their rooms when they upgrade to an account', async () => {
     const { capabilities } = await guest.do('GET', '/capabilities');
     assert.ok(capabilities);
     const roomId = await anna.createRoom(open);

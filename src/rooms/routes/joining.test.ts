@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
 import { assertRefused, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`joining, on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
 import { ServerOfThreeUsers } from './test/three-users.ts';
 
 const type = 'org.example.location';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`state that users own (MSC3757), on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
 
@@ -29,7 +29,7 @@ for (const database of serverDatabases(import.meta.url)) {
     };
 
     for (const version of ['org.matrix.msc3757.10', 'org.matrix.msc3757.11']) {
-      it(`can have keys with a suffix, and is set by its owner and users above them, in version ${version}`, async () => {
+      it(`accepts state keys with a suffix from the owner and from users above them, in room version ${version}`, async () => {
         const { anna, ben, cleo } = users;
         const set = setter(await roomOf(version));
         for (const key of [cleo.id, `${cleo.id}_phone`, `${cleo.id}_`]) {
@@ -50,7 +50,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     }
 
-    it('has the id of the sender as its key in other versions', async () => {
+    it('requires the id of the sender as the state key in other room versions', async () => {
       const { anna, cleo } = users;
       const set = setter(await roomOf('11'));
       assert.equal(await set(cleo, cleo.id), 200);

@@ -3,7 +3,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import { RoomView } from '../history/room-view.ts';
 
 /**
- * Refuses users who may not read the room of a path with `:roomId`.
+ * Returns a check that refuses users who may not read the room of a path with `:roomId`.
  * @throws MatrixError M_FORBIDDEN, as `RoomView.forReading`
  */
 export const readAccess =

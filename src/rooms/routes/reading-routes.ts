@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { readFilter } from '../../filters/index.ts';
-import { type AccessCheck, type Route, route } from '../../kernel/http/index.ts';
+import { type AccessCheck, Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
 import type { StateReader } from '../history/state-reader.ts';
@@ -105,7 +105,7 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
         auth: 'guest',
         response: events,
       },
-      ({ params, requester }) => stateReader.all(requester, params.roomId),
+      async ({ params, requester }) => new Reply(200, await stateReader.allAsText(requester, params.roomId)),
     ),
     route(
       { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
@@ -153,13 +153,14 @@ function memberRoutes(
         }),
         response: Type.Object({ chunk: events }),
       },
-      async ({ params, query, requester }) => ({
-        chunk: await stateReader.members(requester, params.roomId, {
+      async ({ params, query, requester }) => {
+        const chunk = await stateReader.membersAsText(requester, params.roomId, {
           at: query.at,
           membership: query.membership,
           notMembership: query.not_membership,
-        }),
-      }),
+        });
+        return new Reply(200, `{"chunk":${chunk}}`);
+      },
     ),
     route(
       {

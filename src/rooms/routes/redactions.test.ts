@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
 import { assertRefused, eventOf, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`a redaction, on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
     const room = () => roomOfAnnaAndBen(users);
 
-    it('removes the content from all responses, and gives the reason', async () => {
+    it('removes the content of a redacted event from all responses, and returns the reason', async () => {
       const { anna, ben } = users;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
@@ -31,7 +31,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('requires the redact level for events of other users only', async () => {
+    it('requires the redact level only for redactions of events of other users', async () => {
       const { anna, ben } = users;
       const roomId = await room();
       const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
@@ -51,7 +51,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await eventOf(ben, roomId, sent))['redacts'], hers);
     });
 
-    it('removes the content of state events and the data derived from them', async () => {
+    it('removes the content of redacted state events and the data derived from them', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await room();
       const named = await ben.setState(
@@ -76,7 +76,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.notEqual(rooms?.join?.[roomId]?.summary?.['m.heroes'], undefined, 'the room has no name');
     });
 
-    it('refuses targets in another room with 400', async () => {
+    it('refuses to redact events of another room with 400', async () => {
       const { anna } = users;
       const [roomId, otherRoom] = [await room(), await room()];
       const elsewhere = await anna.say(otherRoom, 'x');
@@ -91,7 +91,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('is sent again by each POST, which has no transaction id', async () => {
+    it('sends a redaction for each POST, which has no transaction id', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
@@ -105,7 +105,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((content as { reason?: string }).reason, 'rude');
     });
 
-    it('can target unknown events, redactions and redacted events, but not m.room.create', async () => {
+    it('accepts redactions of unknown events, redactions and redacted events, but not of m.room.create', async () => {
       const { anna } = users;
       const roomId = await room();
       await anna.redact(roomId, '$unknown');

@@ -30,21 +30,22 @@ const content = Type.Unsafe<JsonObject>(Type.Object({}));
 const sent = Type.Object({ event_id: Type.String() });
 const sentOrDelayed = Type.Union([sent, Type.Object({ delay_id: Type.String() })]);
 
-/** Delay of an event in milliseconds: the first form of MSC4140, which clients use. */
+/** Query parameter for the delay of an event in milliseconds: the first form of MSC4140, which clients use. */
 const delayKey = 'org.matrix.msc4140.delay';
 /**
- * Names a parent delayed event: a withdrawn form of MSC4140. It must be refused, since the client does not
- * expect the event to be sent at once.
+ * Query parameter for the id of a parent delayed event, in a withdrawn form of MSC4140. It must be refused, since the
+ * client does not expect the event to be sent at once.
  */
 const parentKey = 'org.matrix.msc4140.parent_delay_id';
 const delay = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
 
-/** The time of an event of an application service: milliseconds since the epoch. */
+/** Query parameter for the time of an event of an application service, in milliseconds since the epoch. */
 const time = { ts: Type.Optional(Type.Integer()) };
 
 /**
- * The requested `origin_server_ts`; `undefined`: now. Only application services can set it. Source:
- * application service API, "Timestamp massaging". @throws MatrixError M_INVALID_PARAM
+ * Returns the requested `origin_server_ts`, which only application services can set; `undefined` means now.
+ * Source: application service API, "Timestamp massaging".
+ * @throws MatrixError M_INVALID_PARAM
  */
 function timeIn({ ts }: { ts?: number }, { appservice }: Requester): number | undefined {
   if (appservice === undefined || ts === undefined) return undefined;
@@ -104,11 +105,12 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
   ];
 }
 
-/** Sends and redacts without a transaction id, for scripts: older than the specification, and still widely served. */
+/** Routes for scripts that send and redact without a transaction id; they are older than the specification. */
 function postRoutes(sending: Sending): Route[] {
   return [
     route(
       {
+        actsAs: 'sendMessage',
         method: 'POST',
         path: clientPath('/rooms/:roomId/send/:eventType'),
         auth: 'guest',
@@ -124,6 +126,7 @@ function postRoutes(sending: Sending): Route[] {
     ),
     route(
       {
+        actsAs: 'redactEvent',
         method: 'POST',
         path: clientPath('/rooms/:roomId/redact/:eventId'),
         auth: 'guest',
@@ -147,8 +150,8 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
   ) => {
     const milliseconds = delayIn(query);
     if (milliseconds === undefined) {
-      const place = { type, stateKey, originServerTs: timeIn(query, requester) };
-      return { event_id: await sending.state(requester, roomId, place, body) };
+      const target = { type, stateKey, originServerTs: timeIn(query, requester) };
+      return { event_id: await sending.state(requester, roomId, target, body) };
     }
     const event = { roomId, type, stateKey, content: body };
     return { delay_id: await delayed.schedule(requester, event, milliseconds) };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { assertRefused, eventOf, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`sending, on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
     const room = () => roomOfAnnaAndBen(users);
@@ -84,7 +84,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('refuses malformed requests', async () => {
+    it('refuses malformed and too large requests to send events, set state and read rooms', async () => {
       const { anna } = users;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;

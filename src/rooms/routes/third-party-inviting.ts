@@ -30,7 +30,7 @@ export interface ThirdPartyInviting {
     invites: readonly AddressInvite[],
   ): Promise<{ userIds: readonly string[]; inviteOthers(roomId: string): Promise<void> }>;
   /**
-   * Creates the invite of a joining user from what an identity server has signed.
+   * Creates the invite of a joining user from the object that an identity server has signed.
    * @throws MatrixError M_FORBIDDEN when it does not match a third-party invite of the room
    */
   redeem(userId: string, roomId: string, signed: JsonObject): Promise<void>;

@@ -23,9 +23,9 @@ export interface OldLevels {
 }
 
 /**
- * The power levels of the new room: those of the old one in the format of the new version, with unknown keys.
- * Where creators are privileged, without the new creators; former creators get no level then, since the user who
- * upgrades chooses the creators.
+ * The power levels of the new room: those of the old room in the format of the new version, with unknown
+ * keys. In room versions with privileged creators, the new creators are left out, and former creators get no
+ * level, since the user who upgrades chooses the creators.
  * Source: client-server API, "Room Upgrades"; room version 12.
  */
 export function carriedLevels(
@@ -62,7 +62,10 @@ export function carriedLevels(
 
 const knownKeys = new Set([...Object.keys(defaultLevels), 'users', 'events', 'notifications']);
 
-/** The levels with the creator high enough to send all first events; `undefined`: they are already. */
+/**
+ * Returns the levels with the creator raised to a level that suffices for all first events; `undefined` when
+ * it suffices already.
+ */
 export function temporaryLevels(
   levels: JsonObject,
   creator: string,
@@ -82,8 +85,8 @@ export function temporaryLevels(
 }
 
 /**
- * The old room's power levels with sending and inviting restricted to moderators; `undefined` when they are
- * already. Source: client-server API, "Room Upgrades", step 6.
+ * Returns the old room's power levels with sending and inviting restricted to moderators; `undefined` when
+ * both are restricted already. Source: client-server API, "Room Upgrades", step 6.
  */
 export function restrictedLevels({ create, levels }: OldLevels): JsonObject | undefined {
   const present = new PowerLevels(create, levels);

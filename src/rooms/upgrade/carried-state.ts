@@ -99,7 +99,7 @@ const banContent = ({ reason }: JsonObject): JsonObject => ({
   ...(typeof reason === 'string' ? { reason } : undefined),
 });
 
-/** A join rule that the new version does not support becomes `invite`, which it amounts to there. */
+/** A join rule that the new version does not support becomes `invite`, which has the same effect there. */
 function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   const rule = content['join_rule'];
   const isKnown =

@@ -1,18 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
 import { SettingsTransfer } from './settings-transfer.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('SettingsTransfer', () => {
-    it('copies the settings of the upgrading user, who joins the new room before the tombstone', async () => {
+    it('copies the settings of the upgrading user, who joins the new room before the tombstone, also after those of another user were refused', async () => {
       const under = await RoomsUnderTest.open(open);
       const transferred: string[] = [];
-      const transfer = async (...names: [userId: string, from: string, to: string]) =>
-        void transferred.push(names.join(' '));
+      const refused = new Set<string>();
+      const transfer = async (...names: [userId: string, from: string, to: string]) => {
+        const [userId] = names;
+        if (userId === bob && refused.size === 0) {
+          refused.add(userId);
+          throw new MatrixError(400, 'M_TOO_LARGE', 'There are too many push rules');
+        }
+        transferred.push(names.join(' '));
+      };
       const moved: string[] = [];
       const moveListing = async (from: string, to: string) => void moved.push(`${from} ${to}`);
       const following = new SettingsTransfer({
@@ -28,7 +36,7 @@ forEachDatabase((open) => {
           preset: 'public_chat',
           creation_content: { predecessor: { room_id: roomId, event_id: '$last' } },
         });
-      const bury = (roomId: string, next: string) =>
+      const sendTombstone = (roomId: string, next: string) =>
         under.engine.timeline.append(roomId, {
           type: 'm.room.tombstone',
           stateKey: '',
@@ -37,11 +45,16 @@ forEachDatabase((open) => {
         });
       const [old, other] = [await under.room(alice, bob), await under.room(alice, bob)];
       const [next, otherNext] = [await successor(old), await successor(other)];
-      await bury(other, otherNext);
+      await sendTombstone(other, otherNext);
       await under.join(bob, otherNext);
-      await eventually('all that was before', () => transferred.includes([bob, other, otherNext].join(' ')));
+      await eventually('the refused settings', () => refused.size > 0);
+      await under.leave(bob, otherNext);
+      await under.join(bob, otherNext);
+      await eventually('the transfer of the earlier upgrade', () =>
+        transferred.includes([bob, other, otherNext].join(' ')),
+      );
       assert.ok(!transferred.includes([alice, old, next].join(' ')));
-      await bury(old, next);
+      await sendTombstone(old, next);
       await eventually('the settings', () => transferred.includes([alice, old, next].join(' ')));
       await following.stop();
       assert.deepEqual([...new Set(moved)].sort(), [`${old} ${next}`, `${other} ${otherNext}`].sort());

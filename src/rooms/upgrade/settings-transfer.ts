@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
-import { isJsonObject, membershipOf, serverOfUser } from '../../protocol/index.ts';
+import { isJsonObject, MatrixError, membershipOf, serverOfUser } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 export interface SettingsTransferDeps {
@@ -12,7 +12,10 @@ export interface SettingsTransferDeps {
   readonly log: Logger;
   readonly engine: RoomReader;
   readonly serverName: string;
-  /** Copies a user's settings from one room to another. May be called more than once for the same rooms. */
+  /**
+   * Copies a user's settings from one room to another. May be called more than once for the same rooms.
+   * @throws MatrixError when the settings cannot be copied in a later attempt either
+   */
   readonly transfer: (userId: string, fromRoomId: string, toRoomId: string) => Promise<void>;
   /** Moves the local aliases and the directory entry of a room to another one. May be called more than once. */
   readonly moveListing: (fromRoomId: string, toRoomId: string) => Promise<void>;
@@ -22,9 +25,9 @@ export interface SettingsTransferDeps {
 const eventsAtOnce = 500;
 
 /**
- * Copies the settings of users who join a room from the room that it replaces, and moves local aliases and the
- * directory entry there, as a remote user may have upgraded it. The user who upgrades a room joins the new one before
- * the tombstone is sent.
+ * Copies the settings of users who join a room from the room that it replaces, and moves local aliases and
+ * the directory entry to the new room, because a remote user may have upgraded the old one. The user who
+ * upgrades a room joins the new one before the tombstone is sent.
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
@@ -100,8 +103,19 @@ export class SettingsTransfer {
     // Any user can create a room that claims a predecessor: the tombstone of the old room must confirm it.
     const replacement = await this.#stateContent(oldHead, 'm.room.tombstone', 'replacement_room');
     if (replacement !== roomId) return;
-    await transfer(userId, oldHead.roomId, roomId);
-    await moveListing(oldHead.roomId, roomId);
+    const about = { room: roomId, predecessor: oldHead.roomId };
+    await this.#unlessRefused({ ...about, user: userId }, () => transfer(userId, oldHead.roomId, roomId));
+    await this.#unlessRefused(about, () => moveListing(oldHead.roomId, roomId));
+  }
+
+  /** Logs errors that would come again with each attempt, so that they do not keep the settings of other users waiting. */
+  async #unlessRefused(about: object, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      this.#deps.log.warn({ ...about, err: error }, 'Settings of a replaced room could not all be copied');
+    }
   }
 
   async #stateContent(head: RoomHead, type: string, member: string) {

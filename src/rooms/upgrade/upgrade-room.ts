@@ -74,8 +74,8 @@ export class RoomUpgrade {
    * tombstones, M_LIMIT_EXCEEDED
    */
   upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
-    const asked = JSON.stringify([requester.userId, roomId, request]);
-    return this.#running.run(asked, () => this.#upgrade(requester, roomId, request));
+    const key = JSON.stringify([requester.userId, roomId, request]);
+    return this.#running.run(key, () => this.#upgrade(requester, roomId, request));
   }
 
   async #upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
@@ -91,7 +91,7 @@ export class RoomUpgrade {
     return newRoomId;
   }
 
-  /** Returns the id of no room, for shadow-banned users. */
+  /** Returns a room id that no room has, for shadow-banned users. */
   #pretendedRoom(): string {
     return `!${randomLetters(this.#deps.randomness, 18)}:${this.#deps.serverName}`;
   }
@@ -145,14 +145,15 @@ export class RoomUpgrade {
   async #makeTombstone(userId: string, head: RoomHead, newRoomId: string): Promise<BuiltEvent> {
     const { engine } = this.#deps;
     const { roomId, version } = head;
-    const draft = {
+    const requested = {
       type: 'm.room.tombstone',
       stateKey: '',
       sender: userId,
       content: tombstoneContent(newRoomId),
     };
-    const template = await engine.placement.eventTemplate(roomId, draft);
-    if (!engine.checks.isEmpty) await engine.checks.pass(draft, { roomId });
+    const template = await engine.placement.eventTemplate(roomId, requested);
+    const checked = engine.checks.isEmpty ? requested : await engine.checks.pass(requested, { roomId });
+    const draft = { ...requested, content: checked.content };
     const references = graphReferences(template.event, version);
     const built = buildFromTemplate(references, { ...draft, roomId }, version, this.#deps, false);
     return engine.policies.sign(head, built);
@@ -209,7 +210,10 @@ export class RoomUpgrade {
     if (moved) await this.#send(roomId, userId, 'm.room.canonical_alias', left).catch(ignoreForbidden);
   }
 
-  /** Moves the local aliases and the directory entry of a room to its replacement, also when a remote user made that. */
+  /**
+   * Moves the local aliases and the directory entry of a room to its replacement, also when a remote user has
+   * upgraded it.
+   */
   async moveListing(roomId: string, newRoomId: string): Promise<void> {
     const { aliases, published } = this.#deps;
     await aliases.moveAll(roomId, newRoomId);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
 import { TestRoom } from '../../../test/support/users/test-room.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('POST /rooms/{roomId}/upgrade', () => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];
@@ -132,7 +132,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([users[alice!.userId], users[bob!.userId]], [100, 100]);
     });
 
-    it('is allowed for every user who may send m.room.tombstone', async () => {
+    it('allows an upgrade by every user who may send m.room.tombstone', async () => {
       const old = await TestRoom.create(server, alice!, [bob!], {
         preset: 'public_chat',
         power_level_content_override: {

@@ -40,6 +40,8 @@ export interface BeginLogin {
   readonly data: JsonObject;
   /** Query parameters of the request that begins the login, which the provider may pass on. */
   readonly parameters?: URLSearchParams;
+  /** Whether the provider must authenticate the user again; by default a session at the provider suffices. */
+  readonly isForced?: boolean;
 }
 
 /** Maximum bytes of the data of a continuation. */
@@ -67,7 +69,8 @@ export class BrowserLogins {
    * @throws Error for a kind that is registered already
    */
   addContinuation(continuation: LoginContinuation): void {
-    if (this.#continuations.has(continuation.kind)) throw new Error(`${continuation.kind} is taken`);
+    if (this.#continuations.has(continuation.kind))
+      throw new Error(`The login continuation ${continuation.kind} is registered already`);
     this.#continuations.set(continuation.kind, continuation);
   }
 
@@ -83,10 +86,10 @@ export class BrowserLogins {
     if (JSON.stringify(login.data).length > maxData) throw tooLarge('The login has too much data');
     limiter.take(request.ip);
     const state = sessions.newId();
-    const { url, secrets } = await provider.begin(state, login.parameters ?? new URLSearchParams());
+    const { kind, data, isForced = false, parameters = new URLSearchParams() } = login;
+    const { url, secrets } = await provider.begin(state, parameters, isForced);
     const browser = browserOrNew(request, randomness);
-    const { kind, data } = login;
-    const session = { provider: provider.id, kind, data, secrets };
+    const session = { provider: provider.id, kind, data, isForced, secrets };
     sessions.add(state, { browser, ip: request.ip }, session, provider.lifetime);
     return redirect(url, 302, {
       'Set-Cookie': browserCookie(request, browser, provider.respondsByPost === true),
@@ -95,7 +98,7 @@ export class BrowserLogins {
     });
   }
 
-  /** Returns the provider of an id. */
+  /** Returns the provider with an id. */
   provider(id: string): IdentityProvider | undefined {
     return this.#deps.providers.find((provider) => provider.id === id);
   }
@@ -129,15 +132,20 @@ export class BrowserLogins {
     return this.begin(request, { ...session, parameters });
   }
 
-  /** Logs in a user whom a provider has authenticated, although no login was begun on this server. */
+  /**
+   * Logs in a user whom a provider has authenticated, although no login was begun on this server.
+   * @param authenticate returns the user
+   * @throws MatrixError M_LIMIT_EXCEEDED
+   */
   respondUnsolicited(
     request: BrowserRequest,
     login: Pick<BeginLogin, 'provider' | 'kind' | 'data'>,
-    remote: RemoteUser,
+    authenticate: () => Promise<RemoteUser>,
   ): Promise<Reply> {
+    this.#deps.limiter.take(request.ip);
     const session = { ...login, secrets: {} };
-    return this.#attempt(request, session, (provider) =>
-      this.#authenticated(request, session, provider, remote),
+    return this.#attempt(request, session, async (provider) =>
+      this.#authenticated(request, session, provider, await authenticate()),
     );
   }
 
@@ -162,7 +170,10 @@ export class BrowserLogins {
     return { newUser: session.newUser, provider, formTargets };
   }
 
-  /** Continues the login of a new user with what was entered on a page. @throws LoginFailure for an unknown login */
+  /**
+   * Continues the login of a new user with the fields that were entered on a page. @throws LoginFailure for
+   * an unknown login
+   */
   async continueWith(request: BrowserRequest, id: string, newUser: NewUser): Promise<Reply> {
     const browser = browserOf(request);
     const session = this.#deps.sessions.take(id, browser);
@@ -242,7 +253,8 @@ export class BrowserLogins {
     if (continuation === undefined) throw new Error(`No continuation of the kind ${session.kind}`);
     const { externalId, sessionId, members = {} } = remote;
     const providerSession = { provider: session.provider, externalId, sessionId };
-    return continuation.finish({ ...login, data: session.data, providerSession, members }, request);
+    const { data, isForced = false } = session;
+    return continuation.finish({ ...login, data, isForced, providerSession, members }, request);
   }
 
   #errorPage({ status, code, message, template, values }: LoginFailure): Promise<Reply> {

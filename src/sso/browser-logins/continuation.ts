@@ -6,7 +6,7 @@ import type { LoginFailure } from './login-failure.ts';
 /** The parts of a browser's request that a login needs. */
 export type BrowserRequest = Pick<RouteRequest, 'ip' | 'headers' | 'cookies' | 'isSecure' | 'url' | 'log'>;
 
-/** What follows a login through a browser, registered when the server opens. */
+/** The action that follows a login through a browser. Registered while the server opens. */
 export interface LoginContinuation {
   /** For instance `client`. */
   readonly kind: string;
@@ -28,8 +28,10 @@ export interface FinishedLogin {
   /** The data that `BrowserLogins.begin` received. */
   readonly data: JsonObject;
   readonly isNewAccount: boolean;
-  /** The provider and the session there, by which the provider may request a logout. */
+  /** Whether the provider has authenticated the user for this login, and not only at some earlier time. */
+  readonly isForced: boolean;
+  /** The provider, and the session at the provider, by which it may request a logout. */
   readonly providerSession: ProviderSession;
-  /** Further members for the response to the client (`extra_attributes`). */
+  /** Further members of the response with which the client logs in (`extra_attributes`). */
   readonly members: JsonObject;
 }

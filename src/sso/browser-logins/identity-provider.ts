@@ -15,21 +15,34 @@ export interface IdentityProvider extends ProviderFace {
   readonly allowsRegistration: boolean;
   /** Whether the provider sends the browser back with a form (POST), which is a request from another site. */
   readonly respondsByPost?: boolean;
-  /** Milliseconds that the user may take; by default 15 minutes. */
+  /** Milliseconds within which the user must finish the login; by default 15 minutes. */
   readonly lifetime?: number;
   /**
    * Begins a login.
    * @param state identifies the login; the provider returns it
    * @param parameters query parameters of the request that began the login
-   * @returns the URL to which the browser is redirected, and what `authenticate` of the provider needs later
+   * @param isForced whether the provider must authenticate the user again, although the user is signed in there
+   * @returns the URL to which the browser is redirected, and the secrets that `authenticate` of the provider needs later
    * @throws LoginFailure
    */
-  begin(state: string, parameters: URLSearchParams): Promise<{ url: string; secrets: JsonObject }>;
+  begin(
+    state: string,
+    parameters: URLSearchParams,
+    isForced: boolean,
+  ): Promise<{ url: string; secrets: JsonObject }>;
 }
 
 /** A user whom a provider has authenticated. */
 export interface RemoteUser {
   readonly externalId: string;
+  /** For SAML, which may stand for several identity providers: the one that has authenticated the user. */
+  readonly issuer?: {
+    readonly entityId: string;
+    /** Whether users of several identity providers may log in. Then `externalId` contains the entity id. */
+    readonly isOneOfSeveral: boolean;
+    /** The external id in the other form (with or without the entity id), under which the account may be stored. */
+    readonly otherExternalId: string;
+  };
   /** Id of the session at the provider. */
   readonly sessionId?: string | undefined;
   /** Local part for the account of a new user, without characters that user ids cannot contain. */
@@ -43,6 +56,6 @@ export interface RemoteUser {
   readonly emails?: readonly string[];
   /** URL of the avatar. */
   readonly picture?: string | undefined;
-  /** Further members for the response to the client. */
+  /** Further members of the response with which the client logs in (`extra_attributes`). */
   readonly members?: JsonObject;
 }

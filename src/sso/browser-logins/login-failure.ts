@@ -31,6 +31,10 @@ export class LoginFailure extends MatrixError {
   }
 }
 
+/** Returns the failure of a login in which the provider had to authenticate the user again and did not. */
+export const notAuthenticatedAgain = () =>
+  new LoginFailure('login_required', 'The identity provider has not asked you to sign in again');
+
 /** Returns the failure of a login that the browser has not begun, or that took too long. */
 export const unknownLogin = () =>
   new LoginFailure(

@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { addressKey } from '../../kernel/rate-limits/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RemoteUser } from './identity-provider.ts';
 
@@ -11,13 +12,15 @@ export interface LoginSession {
   /** Kind of the continuation. */
   readonly kind: string;
   readonly data: JsonObject;
-  /** What the provider needs when the browser comes back, for instance a nonce. */
+  /** Whether the provider had to authenticate the user again. */
+  readonly isForced?: boolean;
+  /** Values that the provider needs when the browser comes back, for instance a nonce. */
   readonly secrets: JsonObject;
   /** A new user whom the provider has authenticated. */
   readonly newUser?: NewUser;
 }
 
-/** A new user, and what was chosen on the pages so far. */
+/** A new user, with the choices that were made on the pages so far. */
 export interface NewUser {
   readonly remote: RemoteUser;
   readonly localpart?: string;
@@ -35,7 +38,6 @@ export interface LoginOwner {
 interface Stored {
   readonly session: LoginSession;
   readonly browserHash: string;
-  readonly ip: string;
   readonly expiresAt: number;
 }
 
@@ -88,16 +90,16 @@ export class LoginSessions {
   }
 
   add(id: string, { browser, ip }: LoginOwner, session: LoginSession, lifetime = usualLifetime): void {
+    const address = addressKey(ip);
     this.#sessions.set(id, {
       session,
       browserHash: digest(browser),
-      ip,
       expiresAt: this.#clock.now() + lifetime,
     });
-    const ids = [...(this.#byAddress.get(ip) ?? []), id].filter((known) => this.#sessions.has(known));
+    const ids = [...(this.#byAddress.get(address) ?? []), id].filter((known) => this.#sessions.has(known));
     for (const oldest of ids.splice(0, Math.max(0, ids.length - maxPerAddress)))
       this.#sessions.delete(oldest);
-    this.#byAddress.set(ip, ids);
+    this.#byAddress.set(address, ids);
   }
 
   /** Returns a login of a browser; `undefined` when it is unknown, expired or of another browser. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { CasServer } from '../test/cas-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from '../test/sso-server.ts';
 import { CasProvider } from './cas-provider.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('login with CAS', () => {
     let cas: CasServer;
     let hearth: SsoServer;
@@ -124,21 +124,24 @@ describe('CasProvider', () => {
   };
 
   it('validates tickets with protocol versions 1 and 2', async () => {
-    const one = await open({ protocol_version: 1 }, 'yes\nalice\n').authenticate('t', 's');
+    const one = await open({ protocol_version: 1 }, 'yes\nalice\n').authenticate('t', 's', {});
     assert.deepEqual([one.externalId, one.localpart], ['alice', 'alice']);
-    await assert.rejects(open({ protocol_version: 1 }, 'no\n\n').authenticate('t', 's'), {
+    await assert.rejects(open({ protocol_version: 1 }, 'no\n\n').authenticate('t', 's', {}), {
       code: 'invalid_ticket',
     });
     const xml =
       '<r:serviceResponse xmlns:r="x"><r:authenticationSuccess><r:user>b<!-- c -->ob</r:user></r:authenticationSuccess></r:serviceResponse>';
-    const two = await open({ protocol_version: 2 }, xml).authenticate('t', 's');
+    const two = await open({ protocol_version: 2 }, xml).authenticate('t', 's', {});
     assert.equal(two.externalId, 'bob');
-    await open({}, xml).authenticate('t', 's');
+    await open({}, xml).authenticate('t', 's', {});
     assert.deepEqual(paths, ['/x/validate', '/x/validate', '/x/proxyValidate', '/x/proxyValidate']);
   });
 
   it('creates no accounts with enable_registration: false, and leaves numeric names unchanged without allow_numeric_ids', async () => {
     assert.equal(open({ enable_registration: false }, '').allowsRegistration, false);
-    assert.equal((await open({ protocol_version: 1 }, 'yes\n12\n').authenticate('t', 's')).localpart, '12');
+    assert.equal(
+      (await open({ protocol_version: 1 }, 'yes\n12\n').authenticate('t', 's', {})).localpart,
+      '12',
+    );
   });
 });

@@ -1,6 +1,7 @@
 import type { OutboundHttp } from '../../kernel/outbound/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { meetsRequirements } from '../attribute-requirements.ts';
+import { boundedProfile } from '../bounded-profile.ts';
 import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
 import { LoginFailure } from '../browser-logins/login-failure.ts';
 import type { SsoConfig } from '../config.ts';
@@ -25,6 +26,9 @@ const validationPaths: Readonly<Record<number, string>> = {
   3: 'p3/proxyValidate',
 };
 
+/** With this parameter the CAS server asks the user for the password. Source: CAS protocol, 2.1.1 and 2.4.1. */
+const renew = { renew: 'true' };
+
 /** A server of the Central Authentication Service. Source: CAS protocol 3.0 specification, which includes 1.0 and 2.0. */
 export class CasProvider implements IdentityProvider {
   readonly id = 'cas';
@@ -48,17 +52,22 @@ export class CasProvider implements IdentityProvider {
     this.#serviceUrl = `${baseUrl}_matrix/client/r0/login/cas/ticket`;
   }
 
-  async begin(state: string): Promise<{ url: string; secrets: JsonObject }> {
-    const query = new URLSearchParams({ service: this.#serviceFor(state) });
-    return { url: `${this.#serverUrl}login?${query}`, secrets: {} };
+  async begin(
+    state: string,
+    _parameters: URLSearchParams,
+    isForced: boolean,
+  ): Promise<{ url: string; secrets: JsonObject }> {
+    const query = new URLSearchParams({ service: this.#serviceFor(state), ...(isForced && renew) });
+    return { url: `${this.#serverUrl}login?${query}`, secrets: { isForced } };
   }
 
   /**
-   * Returns the user of a ticket, which the CAS server issues for one login only.
+   * Returns the user of a ticket, which the CAS server issues for one login only. In a forced login it accepts only
+   * tickets for which the user has entered a password.
    * @throws LoginFailure
    */
-  async authenticate(ticket: string, state: string): Promise<RemoteUser> {
-    const user = await this.#validate(ticket, this.#serviceFor(state));
+  async authenticate(ticket: string, state: string, { isForced }: JsonObject): Promise<RemoteUser> {
+    const user = await this.#validate(ticket, this.#serviceFor(state), isForced === true);
     const { displayname_attribute, required_attributes } = this.#config;
     const requirements = Object.entries(required_attributes).map(([attribute, value]) => ({
       attribute,
@@ -68,12 +77,11 @@ export class CasProvider implements IdentityProvider {
     if (!meetsRequirements(user.attributes, requirements)) {
       throw new LoginFailure('unauthorised', 'You are not allowed to log in here', { status: 403 });
     }
-    const displayName =
-      displayname_attribute === null ? undefined : user.attributes[displayname_attribute]?.[0];
+    const name = displayname_attribute === null ? undefined : user.attributes[displayname_attribute]?.[0];
     const localpart = this.#localpart(user.name);
     // Names at the CAS server are user names of this server, so an existing account of the same name belongs
     // to the user.
-    return { externalId: user.name, localpart, existingLocalpart: localpart, displayName };
+    return { externalId: user.name, localpart, existingLocalpart: localpart, ...boundedProfile(name) };
   }
 
   /**
@@ -84,15 +92,16 @@ export class CasProvider implements IdentityProvider {
     return `${this.#serviceUrl}?${new URLSearchParams({ session: state })}`;
   }
 
-  async #validate(ticket: string, service: string): Promise<CasUser> {
+  async #validate(ticket: string, service: string, isForced: boolean): Promise<CasUser> {
     const version = this.#config.protocol_version ?? 2;
     const url = new URL(`${this.#serverUrl}${validationPaths[version]}`);
     url.searchParams.set('ticket', ticket);
     url.searchParams.set('service', service);
+    if (isForced) url.searchParams.set('renew', renew.renew);
     let text: string;
     try {
       const { status, body } = await this.#http.fetch(url, { timeout, maxBody });
-      if (status !== 200) throw new Error(`status ${status}`);
+      if (status !== 200) throw new Error(`the CAS server responded ${status}`);
       text = body.toString('utf8');
     } catch (cause) {
       const message = `The identity provider ${this.name} cannot be used at the moment`;

@@ -23,11 +23,11 @@ export function casRoutes(logins: BrowserLogins): Route[] {
       },
       (request) => {
         const { session, ticket } = request.query;
-        return logins.respond(request, session, async (provider) => {
+        return logins.respond(request, session, async (provider, secrets) => {
           if (!(provider instanceof CasProvider) || ticket === '') {
             throw new LoginFailure('invalid_response', 'The CAS server sent an invalid response');
           }
-          return provider.authenticate(ticket, session);
+          return provider.authenticate(ticket, session, secrets);
         });
       },
     ),

@@ -99,8 +99,9 @@ export function redirectRoutes(deps: RedirectRoutesDeps): Route[] {
 }
 
 /**
- * Redirects a browser that uses another name of this server to the public one, to which the provider returns, so that it
- * has the cookie there. A proxy that changes the host name causes one redirect only.
+ * Redirects a browser that uses another host name of this server to the public host name, to which the
+ * provider returns, so that the browser has the cookie of that host. A proxy that changes the host name
+ * causes one redirect only.
  */
 function onPublicHost(
   { publicUrl }: RedirectRoutesDeps,

@@ -5,19 +5,28 @@ import type { SsoTables } from '../tables.ts';
 export interface ExternalId {
   readonly provider: string;
   readonly externalId: string;
+  /** Entity id of the SAML identity provider that has authenticated the user. */
+  readonly issuer?: string | undefined;
 }
 
-export async function findUserOf(
+/** An account, and the identity provider that has authenticated its user. */
+export interface LinkedAccount {
+  readonly userId: string;
+  /** `undefined` when it is unknown. */
+  readonly issuer: string | undefined;
+}
+
+export async function findAccountOf(
   reader: Reader<SsoTables>,
   { provider, externalId }: ExternalId,
-): Promise<string | undefined> {
+): Promise<LinkedAccount | undefined> {
   const row = await reader
     .selectFrom('external_ids')
-    .select('user_id')
+    .select(['user_id', 'issuer'])
     .where('auth_provider', '=', provider)
     .where('external_id', '=', externalId)
     .executeTakeFirst();
-  return row?.user_id;
+  return row && { userId: row.user_id, issuer: row.issuer ?? undefined };
 }
 
 /** Returns the external ids of a user, ordered by provider and id. */
@@ -36,16 +45,61 @@ export async function externalIdsOf(reader: Reader<SsoTables>, userId: string): 
 export async function insertExternalId(
   writer: Writer<SsoTables>,
   userId: string,
-  { provider, externalId }: ExternalId,
+  { provider, externalId, issuer }: ExternalId,
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await writer
     .insertInto('external_ids')
-    .values({ auth_provider: provider, external_id: externalId, user_id: userId })
+    .values({ auth_provider: provider, external_id: externalId, user_id: userId, issuer: issuer ?? null })
     .onConflict((conflict) => conflict.columns(['auth_provider', 'external_id']).doNothing())
     .executeTakeFirst();
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-export async function deleteExternalIdsOf(writer: Writer<SsoTables>, userId: string): Promise<void> {
-  await writer.deleteFrom('external_ids').where('user_id', '=', userId).execute();
+/** Deletes an external id of an account. */
+export async function deleteExternalId(
+  writer: Writer<SsoTables>,
+  userId: string,
+  { provider, externalId }: ExternalId,
+): Promise<void> {
+  await writer
+    .deleteFrom('external_ids')
+    .where('user_id', '=', userId)
+    .where('auth_provider', '=', provider)
+    .where('external_id', '=', externalId)
+    .execute();
+}
+
+/** Stores the identity provider that has authenticated a user, where none is known. */
+export async function setIssuerOf(
+  writer: Writer<SsoTables>,
+  { provider, externalId }: ExternalId,
+  issuer: string,
+): Promise<void> {
+  await writer
+    .updateTable('external_ids')
+    .set({ issuer })
+    .where('auth_provider', '=', provider)
+    .where('external_id', '=', externalId)
+    .where('issuer', 'is', null)
+    .execute();
+}
+
+/**
+ * Changes an external id of an identity provider.
+ * @returns the user id of the account that has it; `undefined` when no account has it from this identity provider
+ */
+export async function renameExternalId(
+  writer: Writer<SsoTables>,
+  { provider, externalId, issuer }: ExternalId & { readonly issuer: string },
+  to: string,
+): Promise<string | undefined> {
+  const row = await writer
+    .updateTable('external_ids')
+    .set({ external_id: to })
+    .where('auth_provider', '=', provider)
+    .where('external_id', '=', externalId)
+    .where('issuer', '=', issuer)
+    .returning('user_id')
+    .executeTakeFirst();
+  return row?.user_id;
 }

@@ -2,11 +2,14 @@ import { type AnyWriter, type Database, writerFor } from '../../kernel/database/
 import { invalidParam } from '../../protocol/index.ts';
 import type { SsoTables } from '../tables.ts';
 import {
-  deleteExternalIdsOf,
+  deleteExternalId,
   type ExternalId,
   externalIdsOf,
-  findUserOf,
+  findAccountOf,
   insertExternalId,
+  type LinkedAccount,
+  renameExternalId,
+  setIssuerOf,
 } from './external-id-store.ts';
 
 /** Maximum characters of an external id, which is part of a primary key. */
@@ -22,8 +25,13 @@ export class ExternalIds {
 
   /** Returns the user id of the account of a provider's user, also of a deactivated account. */
   async find(provider: string, externalId: string): Promise<string | undefined> {
+    return (await this.findAccount(provider, externalId))?.userId;
+  }
+
+  /** Returns the account of a provider's user, also a deactivated one. */
+  async findAccount(provider: string, externalId: string): Promise<LinkedAccount | undefined> {
     if (!isStorable({ provider, externalId })) return undefined;
-    return findUserOf(this.#database.reader<SsoTables>(), { provider, externalId });
+    return findAccountOf(this.#database.reader<SsoTables>(), { provider, externalId });
   }
 
   list(userId: string): Promise<ExternalId[]> {
@@ -47,6 +55,21 @@ export class ExternalIds {
     });
   }
 
+  /** Stores the identity provider that has authenticated the user of an external id, where none is known. */
+  setIssuer(id: ExternalId, issuer: string): Promise<void> {
+    return this.#database.transaction<SsoTables, void>((writer) => setIssuerOf(writer, id, issuer));
+  }
+
+  /**
+   * Gives an account another external id, if its identity provider is the one that `id` names.
+   * @returns the user id of the account; `undefined` when none has the id from this identity provider
+   */
+  rename(id: ExternalId & { readonly issuer: string }, to: string): Promise<string | undefined> {
+    return this.#database.transaction<SsoTables, string | undefined>((writer) =>
+      renameExternalId(writer, id, to),
+    );
+  }
+
   /**
    * Checks that external ids may be given to an account.
    * @throws MatrixError M_INVALID_PARAM when one belongs to another account or contains U+0000
@@ -65,9 +88,13 @@ export class ExternalIds {
    */
   async replace(userId: string, ids: readonly ExternalId[]): Promise<void> {
     await this.#database.transaction<SsoTables, void>(async (writer) => {
-      await deleteExternalIdsOf(writer, userId);
+      const isSame = (one: ExternalId) => (other: ExternalId) =>
+        one.provider === other.provider && one.externalId === other.externalId;
+      for (const old of await externalIdsOf(writer, userId)) {
+        if (!ids.some(isSame(old))) await deleteExternalId(writer, userId, old);
+      }
       for (const id of ids) {
-        if ((await findUserOf(writer, id)) === userId) continue;
+        if ((await findAccountOf(writer, id))?.userId === userId) continue;
         if (!(await insertExternalId(writer, userId, id))) throw inUse(id);
       }
     });

@@ -8,7 +8,10 @@ export interface ProviderSession {
   readonly sessionId: string | undefined;
 }
 
-/** A logout that a provider has requested: of a session there, of a user, or of a session only if it is that user's. One of both is named. */
+/**
+ * A logout that a provider has requested: of one session, of all sessions of a user, or, with both ids, of a
+ * session of this user only. At least one of the ids is present.
+ */
 export interface ProviderLogout {
   readonly provider: string;
   readonly sessionId: string | undefined;
@@ -30,12 +33,12 @@ export class ProviderSessions {
     this.#database = database;
   }
 
-  /** Registers what else ends with a session at a provider, besides devices, while the server opens. */
+  /** Registers a function that a logout calls besides deleting devices. Called while the server opens. */
   onLogout(listener: (logout: ProviderLogout) => Promise<void>): void {
     this.#listeners.push(listener);
   }
 
-  /** Ends what was registered by `onLogout`. */
+  /** Calls the functions that `onLogout` has registered. */
   async endOthers(logout: ProviderLogout): Promise<void> {
     for (const listener of this.#listeners) await listener(logout);
   }
@@ -43,7 +46,7 @@ export class ProviderSessions {
   /** Records the session of a device, in the transaction that logs the device in. */
   async recordIn(
     writer: AnyWriter,
-    { userId, deviceId }: { readonly userId: string; readonly deviceId: string },
+    { userId, deviceId }: DeviceOfSession,
     { provider, externalId, sessionId }: ProviderSession,
   ): Promise<void> {
     const values = { auth_provider: provider, external_id: externalId, session_id: sessionId ?? null };
@@ -54,7 +57,19 @@ export class ProviderSessions {
       .execute();
   }
 
-  /** Returns the devices that a logout is about. */
+  /**
+   * Forgets the session of a device that logs in again, in the transaction of that login: a session that is opened with a
+   * password does not end with one at a provider.
+   */
+  async forgetIn(writer: AnyWriter, { userId, deviceId }: DeviceOfSession): Promise<void> {
+    await writerFor<SsoTables>(writer)
+      .deleteFrom('provider_sessions')
+      .where('user_id', '=', userId)
+      .where('device_id', '=', deviceId)
+      .execute();
+  }
+
+  /** Returns the devices whose sessions a logout ends. */
   async devicesOf({ provider, sessionId, externalId }: ProviderLogout): Promise<DeviceOfSession[]> {
     const rows = await this.#database
       .reader<SsoTables>()

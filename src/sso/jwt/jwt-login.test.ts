@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import { ssoOptions } from '../test/sso-server.ts';
@@ -12,7 +12,7 @@ import { JwtLogin } from './jwt-login.ts';
 const secret = 'a shared secret that is long enough for every algorithm of HMAC, so that none is weak';
 const key = Buffer.from(secret);
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('login with a JSON web token', () => {
     let server: TestServer;
     before(async () => {

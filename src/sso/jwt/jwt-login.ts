@@ -8,6 +8,7 @@ import {
 import type { Clock } from '../../kernel/clock.ts';
 import { StartFailure } from '../../kernel/start-failure.ts';
 import { forbidden, type JsonObject, MatrixError, missingParam, type UserId } from '../../protocol/index.ts';
+import { boundedName } from '../bounded-profile.ts';
 import type { SsoConfig } from '../config.ts';
 
 type JwtConfig = SsoConfig['jwt_config'];
@@ -54,7 +55,8 @@ export class JwtLogin implements LoginType {
     if (typeof name !== 'string' || name === '') throw invalid('it names no user');
     const displayName =
       this.#config.display_name_claim === null ? undefined : claims[this.#config.display_name_claim];
-    return { userId: await this.#account(name, typeof displayName === 'string' ? displayName : undefined) };
+    const shown = typeof displayName === 'string' ? boundedName(displayName) : undefined;
+    return { userId: await this.#account(name, shown) };
   }
 
   async #verify(token: string): Promise<Readonly<Record<string, unknown>>> {
@@ -85,20 +87,25 @@ export class JwtLogin implements LoginType {
     const { accounts } = this.#deps.accounts();
     const existing = await accounts.getUser(`@${name}:${this.#deps.serverName}`);
     if (existing === undefined) return this.#create(this.#newUserId(name), displayName);
-    return this.#active(existing.userId);
+    return this.#activeUserId(existing.userId);
   }
 
   /** Creates an account, unless an account with the name in lowercase exists. */
   async #create(userId: UserId, displayName: string | undefined): Promise<string> {
     const { accounts, registration } = this.#deps.accounts();
-    if (await accounts.isTaken(userId)) return this.#active(userId);
+    if (await accounts.isTaken(userId)) return this.#activeUserId(userId);
+    registration.checkEnabled();
     return (await registration.create({ userId, displayName })).userId;
   }
 
-  /** @throws MatrixError for an account that may not log in, or not in this way */
-  async #active(userId: string): Promise<string> {
+  /**
+   * Returns the user id if the account may log in with a token. @throws MatrixError for locked and
+   * deactivated accounts, guests and users of application services
+   */
+  async #activeUserId(userId: string): Promise<string> {
     const user = await activeAccount(this.#deps.accounts().accounts, userId);
-    if (user.isGuest || user.appservice !== undefined) throw forbidden('This account cannot be used here');
+    if (user.isGuest || user.appservice !== undefined)
+      throw forbidden('Guests and users of application services cannot log in with a JSON web token');
     return user.userId;
   }
 

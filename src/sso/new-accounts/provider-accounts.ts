@@ -12,6 +12,7 @@ import { MatrixError, type UserId } from '../../protocol/index.ts';
 import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
 import { LoginFailure } from '../browser-logins/login-failure.ts';
 import type { NewUser } from '../browser-logins/login-sessions.ts';
+import type { ExternalId, LinkedAccount } from '../external-ids/external-id-store.ts';
 import { type ExternalIds, maxExternalId } from '../external-ids/external-ids.ts';
 import type { ProviderProfiles } from './provider-profiles.ts';
 
@@ -50,26 +51,79 @@ export class ProviderAccounts {
       throw new LoginFailure('mapping_error', 'The identity provider sent no usable id of the user');
     }
     const { externalIds } = this.#deps;
-    const known = await externalIds.find(provider.id, externalId);
+    const known = (await this.#byId(provider, remote)) ?? (await this.#byOtherId(provider, remote));
     if (known !== undefined) {
       await this.#checkActive(known);
       return known;
     }
-    const existing = await this.#existing(remote);
+    const existing = await this.#existingAccount(remote);
     if (existing === undefined) return undefined;
     const { userId } = existing;
     await this.#checkActive(userId);
     if (existing.isGuest || existing.appservice !== undefined) {
-      throw new LoginFailure('mapping_error', `The account ${userId} cannot be used here`, { status: 403 });
+      throw new LoginFailure(
+        'mapping_error',
+        `The account ${userId} belongs to a guest or an application service, and cannot be linked`,
+        { status: 403 },
+      );
     }
-    if (!(await externalIds.link(userId, { provider: provider.id, externalId }))) {
+    if (!(await externalIds.link(userId, idOf(provider, remote)))) {
       const message = `The account ${userId} belongs to another user of ${provider.name}`;
       throw new LoginFailure('mapping_error', message, { status: 403 });
     }
     return userId;
   }
 
-  /** Updates the profile of an account from what the provider reports. */
+  /**
+   * Returns the user id of the account with the external id.
+   * @throws LoginFailure when the account belongs to a user of another identity provider
+   */
+  async #byId(provider: IdentityProvider, { externalId, issuer }: RemoteUser): Promise<string | undefined> {
+    const { externalIds } = this.#deps;
+    const found = await externalIds.findAccount(provider.id, externalId);
+    if (found === undefined || issuer === undefined || found.issuer === issuer.entityId) return found?.userId;
+    if (found.issuer === undefined) {
+      // An id without an entity id belongs to the only identity provider, and still belongs to it when others are added.
+      await externalIds.setIssuer({ provider: provider.id, externalId }, issuer.entityId);
+      return found.userId;
+    }
+    // The metadata lack the identity provider of that account. The user may have an account of their own
+    // under an id that contains the entity id, from a time with several identity providers.
+    const own = issuer.isOneOfSeveral
+      ? undefined
+      : await externalIds.findAccount(provider.id, issuer.otherExternalId);
+    if (own !== undefined && mayUse(own, issuer)) return own.userId;
+    throw ofAnotherProvider(externalId);
+  }
+
+  /**
+   * Returns the user id of the account with the external id in its other form (with or without the entity id).
+   * @throws LoginFailure when the account belongs, or may belong, to a user of another identity provider
+   */
+  async #byOtherId(
+    provider: IdentityProvider,
+    { externalId, issuer }: RemoteUser,
+  ): Promise<string | undefined> {
+    const { externalIds } = this.#deps;
+    if (issuer === undefined) return undefined;
+    const { entityId, isOneOfSeveral, otherExternalId } = issuer;
+    const found = await externalIds.findAccount(provider.id, otherExternalId);
+    if (found === undefined) return undefined;
+    if (!isOneOfSeveral) {
+      if (!mayUse(found, issuer)) throw ofAnotherProvider(otherExternalId);
+      return found.userId;
+    }
+    if (found.issuer === undefined) {
+      const message = `An account of ${otherExternalId} is not assigned to an identity provider yet. Please ask the administrator.`;
+      throw new LoginFailure('mapping_error', message, { status: 403 });
+    }
+    if (found.issuer !== entityId) return undefined;
+    const old = { provider: provider.id, externalId: otherExternalId, issuer: entityId };
+    // A concurrent login may have been first.
+    return (await externalIds.rename(old, externalId)) ?? externalIds.find(provider.id, externalId);
+  }
+
+  /** Updates the profile of an account from the profile that the provider reports. */
   async update(userId: string, remote: RemoteUser): Promise<void> {
     await this.#deps.profiles.update(userId, remote);
   }
@@ -100,9 +154,13 @@ export class ProviderAccounts {
         userId = registration.userIdFor(attempt === 0 ? localpart : `${localpart}${attempt}`);
       } catch (cause) {
         if (!(cause instanceof MatrixError)) throw cause;
-        throw new LoginFailure('mapping_error', `The user name is not possible here: ${cause.message}`, {
-          cause,
-        });
+        throw new LoginFailure(
+          'mapping_error',
+          `The user name cannot be used on this server: ${cause.message}`,
+          {
+            cause,
+          },
+        );
       }
       if (!(await accounts.isTaken(userId))) return userId;
     }
@@ -115,12 +173,13 @@ export class ProviderAccounts {
    * @throws LoginFailure; MatrixError M_USER_IN_USE, M_LIMIT_EXCEEDED
    */
   async create(provider: IdentityProvider, newUser: NewUser, ip: string): Promise<string> {
-    const { externalIds, limiter } = this.#deps;
+    const { limiter } = this.#deps;
     const { remote } = newUser;
-    limiter.take(ip);
-    const id = { provider: provider.id, externalId: remote.externalId };
-    const emails = await this.#freeAddresses(remote.emails ?? []);
     const { registration } = this.#deps.accounts();
+    registration.checkEnabled();
+    limiter.take(ip);
+    const id = idOf(provider, remote);
+    const emails = await this.#freeAddresses(remote.emails ?? []);
     try {
       const userId =
         newUser.localpart === undefined
@@ -131,7 +190,7 @@ export class ProviderAccounts {
       await this.#deps.profiles.setPicture(userId, remote);
       return userId;
     } catch (error) {
-      const other = await externalIds.find(provider.id, remote.externalId);
+      const other = await this.#byId(provider, remote);
       if (other !== undefined) return other;
       throw error;
     }
@@ -145,7 +204,7 @@ export class ProviderAccounts {
       emails,
       newUser,
     }: {
-      readonly id: { readonly provider: string; readonly externalId: string };
+      readonly id: ExternalId;
       readonly emails: readonly string[];
       readonly newUser: NewUser;
     },
@@ -176,12 +235,12 @@ export class ProviderAccounts {
     return free;
   }
 
-  async #existing({ existingLocalpart: localpart }: RemoteUser): Promise<User | undefined> {
+  async #existingAccount({ existingLocalpart: localpart }: RemoteUser): Promise<User | undefined> {
     if (localpart === undefined || localpart === '') return undefined;
     return this.#deps.accounts().accounts.getUser(`@${localpart}:${this.#deps.serverName}`);
   }
 
-  /** @throws LoginFailure */
+  /** Checks that an account may log in. @throws LoginFailure when it is deactivated or locked */
   async #checkActive(userId: string): Promise<void> {
     try {
       await activeAccount(this.#deps.accounts().accounts, userId);
@@ -196,3 +255,20 @@ export class ProviderAccounts {
     }
   }
 }
+
+/** Whether an account belongs to the identity provider of a user, or its identity provider is unknown. */
+const mayUse = (account: LinkedAccount, { entityId }: NonNullable<RemoteUser['issuer']>) =>
+  account.issuer === undefined || account.issuer === entityId;
+
+const ofAnotherProvider = (externalId: string) =>
+  new LoginFailure(
+    'mapping_error',
+    `The account of ${externalId} belongs to a user of another identity provider. Please ask the administrator.`,
+    { status: 403 },
+  );
+
+const idOf = ({ id }: IdentityProvider, { externalId, issuer }: RemoteUser): ExternalId => ({
+  provider: id,
+  externalId,
+  issuer: issuer?.entityId,
+});

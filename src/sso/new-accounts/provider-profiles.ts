@@ -6,7 +6,10 @@ import type { RemoteUser } from '../browser-logins/identity-provider.ts';
 
 /** Stores avatars; provided by the media repository. */
 export interface PictureStore {
-  /** Returns the SHA-256 of a local file, in hexadecimal; `undefined` for one that is not stored here. */
+  /**
+   * Returns the SHA-256 of a local file, in hexadecimal; `undefined` for a file that is not stored on this
+   * server.
+   */
   describe(mxcUri: string): Promise<{ readonly sha256: string } | undefined>;
   /** Stores a file of a user. @returns its `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
@@ -14,7 +17,7 @@ export interface PictureStore {
 
 export interface ProviderProfilesDeps {
   readonly profiles: Pick<Profiles, 'read' | 'setForUser'>;
-  readonly pictureHttp: Pick<OutboundHttp, 'fetch'>;
+  readonly guardedHttp: Pick<OutboundHttp, 'fetch'>;
   /** Absent where another process runs the media repository. */
   readonly pictures: PictureStore | undefined;
   readonly log: Logger;
@@ -59,19 +62,21 @@ export class ProviderProfiles {
    * the login continues.
    */
   async setPicture(userId: string, { picture }: RemoteUser): Promise<void> {
-    const { pictureHttp, log, pictures, profiles, maxPicture } = this.#deps;
+    const { guardedHttp, log, pictures, profiles, maxPicture } = this.#deps;
     if (!picture || pictures === undefined) return;
     try {
       const url = new URL(picture);
-      if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Error('not an HTTP URL');
+      if (url.protocol !== 'https:' && url.protocol !== 'http:')
+        throw new Error('the picture has no HTTP URL');
       const maxBody = maxPicture ?? usualMaxPicture;
-      const { status, headers, body } = await pictureHttp.fetch(url, { timeout, maxBody, redirects: 3 });
+      const { status, headers, body } = await guardedHttp.fetch(url, { timeout, maxBody, redirects: 3 });
       const contentType = String(headers['content-type'] ?? '')
         .split(';', 1)[0]!
         .trim()
         .toLowerCase();
-      if (status !== 200) throw new Error(`status ${status}`);
-      if (!pictureTypes.test(contentType)) throw new Error(`content type ${contentType}`);
+      if (status !== 200) throw new Error(`the server of the picture responded ${status}`);
+      if (!pictureTypes.test(contentType))
+        throw new Error(`the picture has the unsupported content type ${contentType}`);
       const avatar = (await profiles.read(userId))['avatar_url'];
       const present = typeof avatar === 'string' ? await pictures.describe(avatar) : undefined;
       if (present?.sha256 === hash('sha256', body, 'hex')) return;

@@ -48,9 +48,11 @@ export class BackchannelLogout {
 
   async #logOut(provider: OidcProvider, claims: JsonObject): Promise<void> {
     const { sid, sub, events, nonce } = claims;
-    if (!isJsonObject(events) || !isJsonObject(events[logoutEvent])) throw new Error('not a logout token');
+    if (!isJsonObject(events) || !isJsonObject(events[logoutEvent]))
+      throw new Error('the token is no logout token');
     if (nonce !== undefined) throw new Error('a logout token must not have a nonce');
-    if (typeof sid !== 'string' && typeof sub !== 'string') throw new Error('neither sid nor sub');
+    if (typeof sid !== 'string' && typeof sub !== 'string')
+      throw new Error('the logout token has neither sid nor sub');
     // A logout token may lack claims that the template of the subject needs: backchannel_logout_ignore_sub
     // skips the comparison.
     const subject =

@@ -39,6 +39,7 @@ describe('options of OpenID Connect', () => {
         backchannel_logout_uri: `${publicUrl}/_synapse/client/oidc/backchannel_logout`,
         backchannel_logout_session_required: true,
       },
+      { client_id: 'public', redirect_uris: [callback], token_endpoint_auth_method: 'none' },
     ]);
     const provider = (idp_id: string, more: object = {}) => ({
       idp_id,
@@ -54,7 +55,12 @@ describe('options of OpenID Connect', () => {
     const mapping = (config: object) => ({
       user_mapping_provider: { config: { localpart_template: '{{ user.sub }}', ...config } },
     });
+    const picker =
+      '{{ server_name }} {{ redirect_url }}{% for p in providers %} {{ p.idp_id }}={{ p.idp_name }}{% endfor %}';
+    writeFileSync(join(folder, 'sso_login_idp_picker.html'), picker);
+    writeFileSync(join(folder, 'sso_error.html'), 'Our own page: {{ error }} <i>{{ error_description }}</i>');
     hearth = await SsoServer.start('sqlite', {
+      mail: { templates: { custom_template_directory: folder } },
       // For pictures.
       outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
       sso: ssoOptions({
@@ -73,6 +79,7 @@ describe('options of OpenID Connect', () => {
             token_endpoint: `${idp.issuer}/token`,
             jwks_uri: `${idp.issuer}/jwks`,
           }),
+          provider('public', { client_id: 'public', client_secret: null, client_auth_method: 'none' }),
           provider('relay', { redirect_uri: relay }),
           provider('subject', mapping({ subject_template: '{{ user.email }}' })),
           provider('picture', mapping({ picture_template: '{{ user.picture }}' })),
@@ -115,9 +122,29 @@ describe('options of OpenID Connect', () => {
   it('[option: oidc_providers[].jwks_uri] verifies id tokens without discovery', async () => {
     idp.user = { sub: 'keys' };
     assert.equal(await userOf('oidc-keys'), '@keys:test');
+    // Without discovery the server does not know whether the provider supports PKCE.
+    assert.equal(idp.authorizations.at(-1)!.get('code_challenge'), null);
   });
 
-  it('[option: oidc_providers[].redirect_uri] accepts a response that another page received and passed to the callback', async () => {
+  it('sends no client secret with client_auth_method: none, and proves by PKCE that it began the login', async () => {
+    idp.user = { sub: 'public' };
+    assert.equal(await userOf('oidc-public'), '@public:test');
+    const { authorization, body } = idp.tokenRequests.at(-1)!;
+    const sent = new URLSearchParams(body);
+    assert.deepEqual([authorization, sent.get('client_secret')], [undefined, null]);
+    assert.match(sent.get('code_verifier') ?? '', /^.{43,}$/);
+  });
+
+  it('shows the templates of the operator in place of the built-in ones, with the values of the reference server', async () => {
+    const { body } = await hearth.browser().get(hearth.redirectUrl());
+    assert.match(body, /^test https:\/\/app\.client\.example\/\?room=1#\/home oidc=OIDC oidc-key=OIDC/);
+    idp.user = undefined;
+    const refused = await hearth.login('oidc-keys');
+    assert.equal(refused.status, 400);
+    assert.equal(refused.body, 'Our own page: access_denied <i>The user &lt;b&gt;refused&lt;/b&gt;</i>');
+  });
+
+  it('[option: oidc_providers[].redirect_uri] accepts an authorization response that another page received and passed to the callback', async () => {
     idp.user = { sub: 'relayed' };
     const browser = hearth.browser();
     const page = await browser.get(hearth.redirectUrl('oidc-relay'));
@@ -142,7 +169,7 @@ describe('options of OpenID Connect', () => {
     }
   });
 
-  it('stores the picture again at a later login only when it has changed', async () => {
+  it('stores the picture of a user again at a later login only when it has changed', async () => {
     const avatarAfterLogin = async () => {
       idp.user = { sub: 'again', picture: `http://127.0.0.1:${images.port}/me.png` };
       await userOf('oidc-picture');

@@ -1,22 +1,25 @@
 import type * as OpenidClient from 'openid-client';
 import type { Clock } from '../../kernel/clock.ts';
-import type { OutboundHttp } from '../../kernel/outbound/index.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../protocol/index.ts';
 import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
-import { LoginFailure } from '../browser-logins/login-failure.ts';
+import { LoginFailure, notAuthenticatedAgain } from '../browser-logins/login-failure.ts';
+import type { OperatorRequests } from '../operator-requests.ts';
 import type { OidcProviderConfig } from '../options/oidc.ts';
+import { oidcProviderId } from '../provider-ids.ts';
+import type { UserMapper } from '../user-mapper.ts';
 import { clientAuthentication } from './client-secret.ts';
 import { clockTolerance as tolerance } from './clock-tolerance.ts';
 import { ProviderKeys } from './provider-keys.ts';
-import { MetadataSource, type ProviderMetadata } from './provider-metadata.ts';
+import { endpoints, MetadataSource, type ProviderMetadata } from './provider-metadata.ts';
 import { ProviderRequests } from './provider-requests.ts';
 import { UserMapping } from './user-mapping.ts';
 
-export interface OidcDeps {
-  readonly http: Pick<OutboundHttp, 'fetch'>;
+export interface OidcDeps extends OperatorRequests {
   readonly clock: Clock;
   /** Public URL of this server, ending in a slash. */
   readonly baseUrl: string;
+  /** Modules that map users to accounts, by the id of the provider. */
+  readonly mappers?: ReadonlyMap<string, UserMapper> | undefined;
 }
 
 /** A provider of OpenID Connect, or of plain OAuth 2.0 with a userinfo endpoint. */
@@ -33,15 +36,16 @@ export class OidcProvider implements IdentityProvider {
   readonly #keys: ProviderKeys;
   readonly #redirectUri: string;
 
-  constructor({ http, clock, baseUrl }: OidcDeps, config: OidcProviderConfig) {
-    this.id = config.idp_id === 'oidc' ? 'oidc' : `oidc-${config.idp_id}`;
+  constructor({ http, guardedHttp, clock, baseUrl, mappers }: OidcDeps, config: OidcProviderConfig) {
+    this.id = oidcProviderId(config.idp_id);
     this.name = config.idp_name ?? 'OIDC';
     this.icon = config.idp_icon ?? undefined;
     this.brand = config.idp_brand ?? undefined;
     this.config = config;
-    this.mapping = new UserMapping(config);
+    this.mapping = new UserMapping(config, mappers?.get(this.id));
     this.#clock = clock;
-    this.#requests = new ProviderRequests(http);
+    const configured = endpoints.flatMap((name) => config[name] ?? []);
+    this.#requests = new ProviderRequests({ http, guardedHttp }, new Set(configured));
     this.#metadata = new MetadataSource(config, this.#requests, clock);
     this.#keys = new ProviderKeys(this.#requests, clock);
     this.#redirectUri = config.redirect_uri ?? `${baseUrl}_synapse/client/oidc/callback`;
@@ -55,7 +59,11 @@ export class OidcProvider implements IdentityProvider {
     return this.config.additional_authorization_parameters['response_mode'] === 'form_post';
   }
 
-  async begin(state: string, parameters: URLSearchParams): Promise<{ url: string; secrets: JsonObject }> {
+  async begin(
+    state: string,
+    parameters: URLSearchParams,
+    isForced: boolean,
+  ): Promise<{ url: string; secrets: JsonObject }> {
     const { config } = this;
     const client = await import('openid-client');
     const metadata = await this.#reach(() => this.#metadata.read());
@@ -72,13 +80,14 @@ export class OidcProvider implements IdentityProvider {
       redirect_uri: this.#redirectUri,
       scope: (config.scopes ?? ['openid']).join(' '),
       state,
+      ...(isForced && { prompt: 'login', ...(this.#usesOpenid && { max_age: '0' }) }),
       ...(nonce !== null && { nonce }),
       ...(verifier !== null && {
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
       }),
     });
-    return { url: url.href, secrets: { nonce, verifier } };
+    return { url: url.href, secrets: { nonce, verifier, forcedAt: isForced ? this.#clock.now() : null } };
   }
 
   /**
@@ -95,10 +104,12 @@ export class OidcProvider implements IdentityProvider {
     const metadata = await this.#reach(() => this.#metadata.read());
     const tokens = await this.#exchange(metadata, response, secrets);
     const idClaims = await this.#idClaims(metadata, tokens.id_token, secrets);
+    checkForced(secrets['forcedAt'], idClaims?.['auth_time']);
     const claims = await this.#claims(metadata, tokens.access_token, idClaims);
     this.mapping.check(claims);
     const sid = idClaims?.['sid'];
-    return { ...(await this.mapping.user(claims)), sessionId: typeof sid === 'string' ? sid : undefined };
+    const user = await this.mapping.user(claims, tokens.access_token);
+    return { ...user, sessionId: typeof sid === 'string' ? sid : undefined };
   }
 
   /** Returns the claims of a logout token. @throws Error */
@@ -170,7 +181,7 @@ export class OidcProvider implements IdentityProvider {
         audience: this.config.client_id,
         algorithms: [...id_token_signing_alg_values_supported],
       });
-      if (claims['nonce'] !== nonce) throw new Error('another nonce');
+      if (claims['nonce'] !== nonce) throw new Error('the id token has another nonce');
       return claims as JsonObject;
     } catch (cause) {
       throw new LoginFailure('invalid_token', 'The identity provider sent an invalid id token', { cause });
@@ -227,4 +238,16 @@ export class OidcProvider implements IdentityProvider {
       throw new LoginFailure('provider_unavailable', message, { status: 502, cause });
     }
   }
+}
+
+/**
+ * Checks, for a login that requires it, that the provider has authenticated the user after the login was begun. Providers
+ * that do not support `max_age` send no time: whether they have asked the user again cannot be checked.
+ * @param forcedAt when the login was begun, in milliseconds since the epoch
+ * @param authTime seconds since the epoch
+ * @throws LoginFailure
+ */
+function checkForced(forcedAt: unknown, authTime: unknown): void {
+  if (typeof forcedAt !== 'number' || typeof authTime !== 'number') return;
+  if (authTime + tolerance < Math.floor(forcedAt / 1_000)) throw notAuthenticatedAgain();
 }

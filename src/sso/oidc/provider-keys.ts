@@ -1,8 +1,12 @@
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose';
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { clockTolerance } from './clock-tolerance.ts';
 import type { ProviderRequests } from './provider-requests.ts';
+
+/** Milliseconds for which keys are cached, so that withdrawn ones do not stay valid. */
+const maxAge = 3_600_000;
 
 /** Rate limit of fetching the keys again because a token does not match them. */
 const refetchRate = { per_second: 0.1, burst_count: 5 };
@@ -10,12 +14,13 @@ const refetchRate = { per_second: 0.1, burst_count: 5 };
 /** Failures after which the keys of the provider may have changed. */
 const rotationCodes = new Set(['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']);
 
-/** Verifies tokens with the keys of a provider, which are cached until a token does not match them. */
+/** Verifies tokens with the keys of a provider, which are cached for an hour, or until a token does not match them. */
 export class ProviderKeys {
   readonly #requests: ProviderRequests;
   readonly #clock: Clock;
   readonly #refetches: RateLimiter;
-  #keys: { readonly uri: string; readonly set: JSONWebKeySet } | undefined;
+  readonly #fetching = new LoadOnce<string, JSONWebKeySet>();
+  #keys: { readonly uri: string; readonly set: JSONWebKeySet; readonly readAt: number } | undefined;
 
   constructor(requests: ProviderRequests, clock: Clock) {
     this.#requests = requests;
@@ -28,25 +33,35 @@ export class ProviderKeys {
    * @throws Error
    */
   async verify(token: string, uri: string, options: JWTVerifyOptions): Promise<JWTPayload> {
-    const isCached = this.#keys?.uri === uri;
+    const cached = this.#cached(uri);
     try {
-      return await this.#verify(token, uri, options);
+      return await this.#verify(token, cached ?? (await this.#fetch(uri)), options);
     } catch (error) {
       const { code } = error as { code?: string };
-      if (!isCached || code === undefined || !rotationCodes.has(code)) throw error;
+      if (cached === undefined || code === undefined || !rotationCodes.has(code)) throw error;
       this.#refetches.take(uri);
-      this.#keys = undefined;
-      return this.#verify(token, uri, options);
+      return this.#verify(token, await this.#fetch(uri), options);
     }
   }
 
-  async #verify(token: string, uri: string, options: JWTVerifyOptions): Promise<JWTPayload> {
+  #cached(uri: string): JSONWebKeySet | undefined {
+    if (this.#keys?.uri !== uri || this.#clock.now() - this.#keys.readAt >= maxAge) return undefined;
+    return this.#keys.set;
+  }
+
+  /** Fetches the keys; the cached keys stay until the new keys have arrived. @throws Error */
+  #fetch(uri: string): Promise<JSONWebKeySet> {
+    return this.#fetching.run(uri, async () => {
+      const set = (await this.#requests.json(uri)) as unknown as JSONWebKeySet;
+      this.#keys = { uri, set, readAt: this.#clock.now() };
+      return set;
+    });
+  }
+
+  async #verify(token: string, keys: JSONWebKeySet, options: JWTVerifyOptions): Promise<JWTPayload> {
     const { createLocalJWKSet, jwtVerify } = await import('jose');
-    if (this.#keys?.uri !== uri) {
-      this.#keys = { uri, set: (await this.#requests.json(uri)) as unknown as JSONWebKeySet };
-    }
     const algorithms = options.algorithms?.filter((algorithm) => !/^(HS|none)/i.test(algorithm));
-    const { payload } = await jwtVerify(token, createLocalJWKSet(this.#keys.set), {
+    const { payload } = await jwtVerify(token, createLocalJWKSet(keys), {
       ...options,
       ...(algorithms && { algorithms }),
       clockTolerance,

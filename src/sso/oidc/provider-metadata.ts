@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { OidcProviderConfig } from '../options/oidc.ts';
 import type { ProviderRequests } from './provider-requests.ts';
@@ -20,7 +21,13 @@ export interface ProviderMetadata {
 /** Milliseconds after which the discovery document is read again. */
 const maxAge = 3_600_000;
 
-const endpoints = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'] as const;
+/** Endpoints that the configuration may name in place of the discovery document. */
+export const endpoints = [
+  'authorization_endpoint',
+  'token_endpoint',
+  'userinfo_endpoint',
+  'jwks_uri',
+] as const;
 
 /**
  * Reads and caches the metadata of a provider: its discovery document, over which endpoints of the
@@ -30,7 +37,8 @@ export class MetadataSource {
   readonly #config: OidcProviderConfig;
   readonly #requests: ProviderRequests;
   readonly #clock: Clock;
-  #known: { readonly metadata: ProviderMetadata; readonly readAt: number } | undefined;
+  readonly #reading = new LoadOnce<'metadata', ProviderMetadata>();
+  #cached: { readonly metadata: ProviderMetadata; readonly readAt: number } | undefined;
 
   constructor(config: OidcProviderConfig, requests: ProviderRequests, clock: Clock) {
     this.#config = config;
@@ -41,17 +49,19 @@ export class MetadataSource {
   /** @throws Error when the provider cannot be reached, or its metadata violates the specification */
   async read(): Promise<ProviderMetadata> {
     const now = this.#clock.now();
-    if (this.#known !== undefined && now - this.#known.readAt < maxAge) return this.#known.metadata;
-    const metadata = await this.#load();
-    this.#known = { metadata, readAt: now };
-    return metadata;
+    if (this.#cached !== undefined && now - this.#cached.readAt < maxAge) return this.#cached.metadata;
+    return this.#reading.run('metadata', async () => {
+      const metadata = await this.#load();
+      this.#cached = { metadata, readAt: this.#clock.now() };
+      return metadata;
+    });
   }
 
   async #load(): Promise<ProviderMetadata> {
     const config = this.#config;
     const { issuer, skip_verification: isLenient } = config;
     const document: JsonObject = config.discover
-      ? await this.#requests.json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+      ? await this.#requests.discovery(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
       : {};
     if (!isLenient && config.discover && document['issuer'] !== issuer) {
       throw new Error(`the issuer of the discovery document is not ${issuer}`);

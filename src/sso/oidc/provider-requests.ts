@@ -1,15 +1,35 @@
-import type { OutboundHttp } from '../../kernel/outbound/index.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../protocol/index.ts';
+import { fetchConfigured, type OperatorRequests } from '../operator-requests.ts';
 
 /** Milliseconds until a provider must have answered, while a user waits; and maximum bytes of its answer. */
 const [timeout, maxBody] = [10_000, 256 * 1024];
 
-/** Sends requests to OpenID Connect providers: with bounds, and to allowed addresses only. */
+/**
+ * Sends requests to an OpenID Connect provider, with bounds. Endpoints of the configuration may be at private
+ * addresses; endpoints that the discovery document names may be there only if the document itself is at a
+ * private address.
+ */
 export class ProviderRequests {
-  readonly #http: Pick<OutboundHttp, 'fetch'>;
+  readonly #requests: OperatorRequests;
+  readonly #configured: ReadonlySet<string>;
+  #isPrivate = false;
 
-  constructor(http: Pick<OutboundHttp, 'fetch'>) {
-    this.#http = http;
+  /** @param configured URLs of the configuration */
+  constructor(requests: OperatorRequests, configured: ReadonlySet<string>) {
+    this.#requests = requests;
+    this.#configured = configured;
+  }
+
+  /** Fetches the discovery document, whose URL follows from the configuration. @throws Error */
+  async discovery(url: string): Promise<JsonObject> {
+    let isPrivate = false;
+    const headers = { accept: 'application/json' };
+    const request = { headers, timeout, maxBody };
+    const { status, body } = await fetchConfigured(this.#requests, new URL(url), request, () => {
+      isPrivate = true;
+    });
+    this.#isPrivate = isPrivate;
+    return jsonObject(url, status, body.toString('utf8'));
   }
 
   /** Sends a request for openid-client, with the signature of `fetch`. Redirects are not followed. */
@@ -17,7 +37,7 @@ export class ProviderRequests {
     url: string,
     { method, headers, body }: { method: string; headers: Record<string, string>; body?: unknown },
   ): Promise<Response> => {
-    const answer = await this.#http.fetch(new URL(url), {
+    const answer = await this.#httpFor(url).fetch(new URL(url), {
       method: method as 'GET' | 'POST',
       headers,
       ...(body !== undefined && body !== null && { body: String(body) }),
@@ -35,9 +55,7 @@ export class ProviderRequests {
   /** Fetches a JSON object. @throws Error */
   async json(url: string): Promise<JsonObject> {
     const { status, text } = await this.text(url);
-    const json = status === 200 ? parseJson(text) : undefined;
-    if (!isJsonObject(json)) throw new Error(`${url} responded ${status} without a JSON object`);
-    return json;
+    return jsonObject(url, status, text);
   }
 
   /** Fetches a text, with an access token if one is given. */
@@ -53,11 +71,23 @@ export class ProviderRequests {
       status,
       headers: answered,
       body,
-    } = await this.#http.fetch(new URL(url), { headers, timeout, maxBody });
+    } = await this.#httpFor(url).fetch(new URL(url), { headers, timeout, maxBody });
     const contentType = String(answered['content-type'] ?? '')
       .split(';', 1)[0]!
       .trim()
       .toLowerCase();
     return { status, contentType, text: body.toString('utf8') };
   }
+
+  #httpFor(url: string) {
+    const { http, guardedHttp } = this.#requests;
+    return this.#isPrivate || this.#configured.has(url) ? http : guardedHttp;
+  }
+}
+
+/** @throws Error */
+function jsonObject(url: string, status: number, text: string): JsonObject {
+  const json = status === 200 ? parseJson(text) : undefined;
+  if (!isJsonObject(json)) throw new Error(`${url} responded ${status} without a JSON object`);
+  return json;
 }

@@ -1,9 +1,11 @@
 import { compileText, type TextTemplate } from '../../kernel/templates/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { meetsRequirements } from '../attribute-requirements.ts';
+import { boundedProfile } from '../bounded-profile.ts';
 import type { RemoteUser } from '../browser-logins/identity-provider.ts';
 import { LoginFailure } from '../browser-logins/login-failure.ts';
 import type { OidcProviderConfig } from '../options/oidc.ts';
+import { idByModule, mapByModule, type UserMapper } from '../user-mapper.ts';
 import { hexEncodedName } from '../user-names.ts';
 
 type Mapping = OidcProviderConfig['user_mapping_provider']['config'];
@@ -13,16 +15,16 @@ const filters = {
   localpart_from_email: (address: unknown) => String(address).replace(/@[^@]*$/, ''),
 };
 
-/** Maximum characters of a name or of an address. */
-const maxLength = 255;
-
-/** Maps the claims about a user to an account, by the templates of the configuration. */
+/** Maps the claims about a user to an account, by a module or by the templates of the configuration. */
 export class UserMapping {
   readonly #config: OidcProviderConfig;
+  readonly #mapper: UserMapper | undefined;
   #templates: Promise<ReadonlyMap<string, TextTemplate>> | undefined;
 
-  constructor(config: OidcProviderConfig) {
+  /** @param mapper the module that `user_mapping_provider` names; the built-in mapping has none */
+  constructor(config: OidcProviderConfig, mapper: UserMapper | undefined) {
     this.#config = config;
+    this.#mapper = mapper;
   }
 
   /** Checks the claims against the attribute requirements. @throws LoginFailure unauthorised */
@@ -34,32 +36,41 @@ export class UserMapping {
 
   /** Returns the value by which the provider's user is recognised. @throws LoginFailure when it is empty */
   async subject(claims: JsonObject): Promise<string> {
-    const subject = await this.#render('subject', claims);
+    const subject = (await idByModule(this.#mapper, claims)) ?? (await this.#render('subject', claims));
     if (subject === undefined) throw new LoginFailure('mapping_error', 'The provider sent no id of the user');
     return subject;
   }
 
-  /** Returns the user that the claims describe. @throws LoginFailure mapping_error */
-  async user(claims: JsonObject): Promise<Omit<RemoteUser, 'sessionId'>> {
+  /** Returns the user that the claims describe. @throws LoginFailure */
+  async user(claims: JsonObject, accessToken: string): Promise<Omit<RemoteUser, 'sessionId'>> {
+    const mapped =
+      this.#mapper === undefined
+        ? await this.#byTemplates(claims)
+        : await mapByModule(this.#mapper, { provider: this.#config.idp_id, claims, accessToken });
+    return {
+      ...mapped,
+      externalId: await this.subject(claims),
+      existingLocalpart: this.#config.allow_existing_users ? mapped.localpart : undefined,
+    };
+  }
+
+  async #byTemplates(claims: JsonObject): Promise<Omit<RemoteUser, 'externalId'>> {
     const { config } = this.#config.user_mapping_provider;
     const name = await this.#render('localpart', claims);
     if (config.localpart_template !== null && name === undefined) {
       throw new LoginFailure('mapping_error', 'The provider sent no user name');
     }
-    const localpart = name === undefined ? undefined : hexEncodedName(name);
+    const displayName = await this.#render('display name', claims);
     const email = await this.#render('email', claims);
     const extra = Object.keys(config.extra_attributes);
     const members = await Promise.all(
       extra.map(async (key) => [key, (await this.#render(`extra ${key}`, claims)) ?? ''] as const),
     );
     return {
-      externalId: await this.subject(claims),
-      localpart,
+      localpart: name === undefined ? undefined : hexEncodedName(name),
       confirmsLocalpart: config.confirm_localpart,
-      existingLocalpart: this.#config.allow_existing_users ? localpart : undefined,
-      displayName: (await this.#render('display name', claims))?.slice(0, maxLength),
       // An address that the provider has not verified may belong to another person.
-      emails: email === undefined || email.length > maxLength || isUnverified(claims) ? [] : [email],
+      ...boundedProfile(displayName, email === undefined || isUnverified(claims) ? [] : [email]),
       picture: await this.#render('picture', claims),
       members: Object.fromEntries(members),
     };

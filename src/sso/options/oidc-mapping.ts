@@ -38,7 +38,7 @@ export const oidcMappingProvider = option(
   object({
     module: option(nullable(string({ minLength: 1 })), {
       description:
-        'The module that maps claims to accounts. Null means the built-in one, which uses templates.',
+        'The module that maps claims to accounts: a JavaScript or TypeScript file (relative to the configuration file when it begins with `./` or `../`), or the name of a package that is installed beside Hearth. Null means the built-in one, which uses templates.',
       default: null,
     }),
     config: option(builtIn, {

@@ -53,7 +53,8 @@ const serviceProvider = openObject({
 
 const mappingProvider = object({
   module: option(nullable(string({ minLength: 1 })), {
-    description: 'The module that chooses user ids. Null means the built-in one.',
+    description:
+      'The module that maps attributes to accounts: a JavaScript or TypeScript file (relative to the configuration file when it begins with `./` or `../`), or the name of a package that is installed beside Hearth. Null means the built-in one.',
     default: null,
   }),
   config: option(
@@ -93,7 +94,7 @@ const saml2 = object({
   }),
   attribute_requirements: attributeRequirements,
   idp_entityid: option(nullable(string({ minLength: 1 })), {
-    description: 'The identity provider to use, when the metadata contains several.',
+    description: 'The only identity provider that users may log in with, when the metadata contains several.',
     default: null,
   }),
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { CasServer } from '../test/cas-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from '../test/sso-server.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('m.login.sso as a stage of interactive authentication', () => {
     let cas: CasServer;
     let hearth: SsoServer;

@@ -65,7 +65,8 @@ export function confirmationRoutes(
         const { session } = request.query;
         try {
           await accounts().browserStages.formOf(ssoStageType, session, request.ip);
-          return await logins.begin(request, { provider: request.params.idpId, kind, data: { session } });
+          const login = { provider: request.params.idpId, kind, data: { session }, isForced: true };
+          return await logins.begin(request, login);
         } catch (error) {
           return logins.failed(error);
         }

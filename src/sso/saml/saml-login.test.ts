@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
+import { registerAdmin } from '../../../test/support/users/register-admin.ts';
+import { ssoMigrations } from '../migrations.ts';
 import {
   type ResponseOptions,
   responseUrl,
@@ -14,6 +17,7 @@ import {
 } from '../test/saml-idp.ts';
 import { clientUrl, publicUrl, SsoServer, ssoOptions } from '../test/sso-server.ts';
 import type { TestBrowser } from '../test/test-browser.ts';
+import { UsedAssertions } from './used-assertions.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-saml-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -22,9 +26,7 @@ const file = (name: string, content: string) => {
   return join(folder, name);
 };
 
-const [idp, second, stranger] = ['one', 'two', 'stranger'].map(
-  (name) => new SamlIdp(`https://${name}.client.example`),
-);
+const [idp, second] = ['one', 'two'].map((name) => new SamlIdp(`https://${name}.client.example`));
 const service = rsaCertificate();
 const localMetadata = file('one.xml', idp!.metadata);
 const keys = { key_file: file('sp.key', service.key), cert_file: file('sp.pem', service.cert) };
@@ -36,7 +38,22 @@ const begin = async (hearth: SsoServer, browser: TestBrowser) => {
   return idp!.read(headers.location ?? '');
 };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('UsedAssertions', () => {
+    it('returns false for a used assertion, and rejects when the database fails', async () => {
+      const database = await open(ssoMigrations);
+      const clock = manualClock();
+      const used = new UsedAssertions({ database, clock });
+      const assertion = { issuer: 'https://one.client.example', id: 'a', expiresAt: clock.now() + 1_000 };
+      assert.deepEqual([await used.use(assertion), await used.use(assertion)], [true, false]);
+      const unmigrated = await open([]);
+      await assert.rejects(
+        new UsedAssertions({ database: unmigrated, clock }).use(assertion),
+        /used_assertions/,
+      );
+    });
+  });
+
   describe('login with SAML', () => {
     let hearth: SsoServer;
     before(async () => {
@@ -131,12 +148,12 @@ forEachDatabase((open) => {
       assert.equal((await login({ attributes: thief })).page.status, 403, 'a second user of the provider');
     });
 
-    it('[option: saml2_config.sp_config.accepted_time_diff] refuses expired assertions, within the accepted difference of clocks', async () => {
+    it('[option: saml2_config.sp_config.accepted_time_diff] refuses assertions that expired longer ago than the accepted difference of clocks', async () => {
       assert.equal((await login({ validFor: -1_000 })).page.status, 303);
       assert.equal((await login({ validFor: -4_000 })).page.status, 400);
     });
 
-    it('refuses responses that are sent twice, by another browser or to another request', async () => {
+    it('refuses SAML responses that are sent twice, come from another browser or respond to another request', async () => {
       const { browser, fields } = await login({});
       assert.equal((await browser.post(responseUrl, fields)).status, 400, 'the login is over');
       const next = await begin(hearth, browser);
@@ -155,43 +172,42 @@ forEachDatabase((open) => {
       assert.equal((await login({ inResponseTo: undefined })).page.status, 400, 'unsolicited');
     });
 
-    it('refuses responses for another service, of another issuer, and with another key', async () => {
-      assert.equal((await login({ audience: 'https://elsewhere' })).page.status, 400, 'audience');
-      assert.equal((await login({ recipient: 'https://elsewhere' })).page.status, 400, 'recipient');
-      assert.equal((await login({ issuer: 'https://elsewhere' })).page.status, 400, 'issuer');
-      assert.equal((await login({ signedBy: stranger!.certificate })).page.status, 400, 'key');
+    it('requires that the SAML identity provider authenticates the user again to confirm an action', async () => {
+      const session = await hearth.session((await login({ attributes: good('zoe') })).page);
+      const remove = (auth = {}) =>
+        hearth.server.api('DELETE', `/_matrix/client/v3/devices/${session['device_id']}`, {
+          token: String(session['access_token']),
+          body: auth,
+        });
+      const asked = (await remove()).body['session'];
+      const confirm = async (options: Partial<ResponseOptions>) => {
+        const browser = hearth.browser();
+        const { headers } = await browser.get(
+          `${publicUrl}/_synapse/client/sso/confirm/saml?session=${asked}`,
+        );
+        const { id, relayState, xml } = idp!.read(headers.location ?? '');
+        assert.match(xml, /ForceAuthn="true"/);
+        const SAMLResponse = await idp!.response({ attributes: good('zoe'), inResponseTo: id, ...options });
+        return browser.post(responseUrl, { SAMLResponse, RelayState: relayState });
+      };
+      const silent = await confirm({ authenticatedAt: Date.now() - 600_000 });
+      assert.match(silent.body, /has not asked you to sign in again/);
+      const auth = { auth: { type: 'm.login.sso', session: asked } };
+      assert.equal((await remove(auth)).status, 401);
+      assert.equal((await confirm({})).status, 200);
+      assert.equal((await remove(auth)).status, 200);
     });
 
-    it('refuses changed assertions, wrapped signatures and XML entities, and ignores comments in names', async () => {
-      const forged = '<saml:AttributeValue>root</saml:AttributeValue>';
-      const original = '<saml:AttributeValue>alice</saml:AttributeValue>';
-      const assertionIn = (xml: string) => /<saml:Assertion.*<\/saml:Assertion>/s.exec(xml)![0];
-      const evil = (xml: string) =>
-        assertionIn(xml)
-          .replace(original, forged)
-          .replace(/ID="_[^"]+"/, 'ID="_evil"')
-          .replace(/<(ds:)?Signature.*<\/(ds:)?Signature>/s, '');
-      const changes: Record<string, (xml: string) => string> = {
-        changed: (xml) => xml.replace(original, forged),
-        'a second assertion': (xml) => xml.replace(/<saml:Assertion/, `${evil(xml)}<saml:Assertion`),
-        'the signed assertion inside of the forged one': (xml) =>
-          xml.replace(
-            assertionIn(xml),
-            evil(xml).replace('</saml:Subject>', `</saml:Subject>${assertionIn(xml)}`),
-          ),
-        'the signed assertion in an extension': (xml) =>
-          xml
-            .replace(
-              '<samlp:Status>',
-              `<samlp:Extensions>${assertionIn(xml)}</samlp:Extensions><samlp:Status>`,
-            )
-            .replace(/<saml:Assertion(?!.*<saml:Assertion).*<\/saml:Assertion>/s, evil(xml)),
-        'a document type': (xml) => `<!DOCTYPE r [<!ENTITY x "root">]>${xml}`,
-        'external entities': (xml) => `<!DOCTYPE r SYSTEM "http://127.0.0.1:1/x">${xml}`,
-      };
-      for (const [name, change] of Object.entries(changes)) {
-        assert.equal((await login({}, change)).page.status, 400, name);
+    it('accepts a SAML response that is signed as a whole, and refuses it when its attributes were changed', async () => {
+      const { page } = await login({ signs: 'response', attributes: good('signed') });
+      assert.equal((await hearth.session(page))['user_id'], '@signed:test');
+      const change = (xml: string) => xml.replace('>alice<', '>root<');
+      for (const signs of ['assertion', 'response'] as const) {
+        assert.equal((await login({ signs }, change)).page.status, 400, signs);
       }
+    });
+
+    it('reads the whole value of a SAML attribute that contains an XML comment', async () => {
       const attributes = good('alice', { uid: ['alice<!-- x -->.evil'] });
       const { page } = await login({ attributes });
       assert.equal((await hearth.session(page))['user_id'], '@alice.evil:test', 'the whole name counts');
@@ -217,7 +233,7 @@ describe('options of SAML', () => {
       const picker = await browser.get(hearth.redirectUrl('saml'));
       assert.match(
         picker.body,
-        /value="https:\/\/one\.client\.example".*value="https:\/\/two\.client\.example"/s,
+        /idp=https%3A%2F%2Fone\.client\.example".*idp=https%3A%2F%2Ftwo\.client\.example"/s,
       );
       const { headers } = await browser.get(`${picker.url}&idp=${encodeURIComponent(second!.entityId)}`);
       assert.ok(headers.location?.startsWith(`${second!.entityId}/sso?`), headers.location);
@@ -246,28 +262,125 @@ describe('options of SAML', () => {
     try {
       const { headers } = await hearth.browser().get(hearth.redirectUrl('saml'));
       assert.ok(headers.location?.startsWith(`${second!.entityId}/sso?`), headers.location);
-      const SAMLResponse = await idp!.response({ attributes: { uid: ['erin'] } });
+      const another = `${hearth.redirectUrl('saml')}&saml_idp=${encodeURIComponent(idp!.entityId)}`;
+      assert.match((await hearth.browser().get(another)).body, /no such identity provider/);
+      const refused = await idp!.response({ attributes: { uid: ['erin'] } });
+      assert.match(
+        (await hearth.browser().post(responseUrl, { SAMLResponse: refused, RelayState: clientUrl })).body,
+        /no such identity provider/,
+      );
+      const SAMLResponse = await second!.response({ attributes: { uid: ['erin'] } });
       const fields = { SAMLResponse, RelayState: clientUrl };
       const page = await hearth.browser().post(responseUrl, fields);
       assert.equal((await hearth.session(page))['user_id'], '@erin:test');
       assert.equal((await hearth.browser().post(responseUrl, fields)).status, 400, 'replay');
-      const solicited = await idp!.response({ attributes: { uid: ['erin'] }, inResponseTo: '_x' });
+      await hearth.server.restart();
+      assert.equal((await hearth.browser().post(responseUrl, fields)).status, 400, 'replay after a restart');
+      const solicited = await second!.response({ attributes: { uid: ['erin'] }, inResponseTo: '_x' });
       assert.equal(
         (await hearth.browser().post(responseUrl, { ...fields, SAMLResponse: solicited })).status,
         400,
       );
       const script = {
-        SAMLResponse: await idp!.response({ attributes: { uid: ['erin'] } }),
+        SAMLResponse: await second!.response({ attributes: { uid: ['erin'] } }),
         RelayState: 'javascript:alert(1)',
       };
       assert.equal((await hearth.browser().post(responseUrl, script)).status, 400);
+      const [statuses, browser] = [new Set<number>(), hearth.browser()];
+      for (let i = 0; i < 40; i++) {
+        const fields = { SAMLResponse: 'eA==', RelayState: clientUrl };
+        statuses.add((await browser.post(responseUrl, fields)).status);
+      }
+      assert.deepEqual([...statuses], [400, 429], 'the rate of one client address is limited');
     } finally {
       await hearth.stop();
     }
   });
 
-  it('[option: saml2_config.saml_session_lifetime] refuses the response of a login that took too long', async () => {
-    const { manualClock } = await import('../../../test/support/clocks/manual-clock.ts');
+  it('separates users with the same uid at several SAML identity providers, and keeps accounts from the time of a single identity provider for its users, even when another one is the only one later', async () => {
+    const metadata = file('growing.xml', idp!.metadata);
+    const hearth = await start({
+      sp_config: { metadata: { local: [metadata] }, service: { sp: { allow_unsolicited: true } } },
+      grandfathered_mxid_source_attribute: '',
+    });
+    const pageOf = async (provider: SamlIdp, uid: string) => {
+      const SAMLResponse = await provider.response({ attributes: { uid: [uid] } });
+      return hearth.browser().post(responseUrl, { SAMLResponse, RelayState: clientUrl });
+    };
+    const userAt = async (provider: SamlIdp, uid: string) =>
+      (await hearth.session(await pageOf(provider, uid)))['user_id'];
+    const admin = await registerAdmin(hearth.server);
+    const give = async (name: string, external_id: string) => {
+      const path = `/_synapse/admin/v2/users/@${name}:test`;
+      const body = { external_ids: [{ auth_provider: 'saml', external_id }] };
+      const { status, raw } = await hearth.server.api('PUT', path, { token: admin.token, body });
+      assert.ok(status === 200 || status === 201, raw);
+    };
+    try {
+      for (const uid of ['zoe', 'early']) assert.equal(await userAt(idp!, uid), `@${uid}:test`);
+      await give('seen', 'seen');
+      await give('unseen', 'unseen');
+      assert.equal(await userAt(idp!, 'seen'), '@seen:test');
+
+      file(
+        'growing.xml',
+        `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${idp!.metadata}${second!.metadata}</md:EntitiesDescriptor>`,
+      );
+      await hearth.server.restart();
+      assert.equal(await userAt(second!, 'zoe'), '@zoe1:test');
+      assert.equal(await userAt(idp!, 'zoe'), '@zoe:test');
+      assert.equal(await userAt(second!, 'zoe'), '@zoe1:test');
+      assert.equal(await userAt(second!, 'seen'), '@seen1:test', 'the first provider had this user');
+      assert.equal(await userAt(idp!, 'seen'), '@seen:test');
+      for (const provider of [second!, idp!]) {
+        const page = await pageOf(provider, 'unseen');
+        assert.equal(page.status, 403);
+        assert.match(page.body, /not assigned to an identity provider yet/);
+      }
+      await give('unseen', `${idp!.entityId} unseen`);
+      assert.equal(await userAt(idp!, 'unseen'), '@unseen:test');
+      assert.equal(await userAt(second!, 'unseen'), '@unseen1:test');
+
+      file('growing.xml', idp!.metadata);
+      await hearth.server.restart();
+      for (const uid of ['zoe', 'early', 'seen', 'unseen']) {
+        assert.equal(await userAt(idp!, uid), `@${uid}:test`, 'with one provider again');
+      }
+
+      file('growing.xml', second!.metadata);
+      await hearth.server.restart();
+      for (const uid of ['early', 'early']) {
+        const page = await pageOf(second!, uid);
+        assert.equal(page.status, 403, 'the account is of a provider that is missing from the metadata');
+        assert.match(page.body, /another identity provider/);
+      }
+      assert.equal(
+        await userAt(second!, 'zoe'),
+        '@zoe1:test',
+        'an account from the time with several providers',
+      );
+      await give('early', `${second!.entityId} early`);
+      assert.equal(
+        await userAt(second!, 'early'),
+        '@early:test',
+        'an administrator has assigned the account',
+      );
+    } finally {
+      await hearth.stop();
+    }
+  });
+
+  it('refuses to start when accepted_time_diff in the file of config_path is not a number of seconds', async () => {
+    for (const value of ['soon', '-1', '1.5']) {
+      const config_path = file(
+        'wrong.yaml',
+        `accepted_time_diff: ${value}\nmetadata: { local: [${localMetadata}] }\n`,
+      );
+      await assert.rejects(start({ config_path }), /accepted_time_diff/);
+    }
+  });
+
+  it('[option: saml2_config.saml_session_lifetime] refuses the SAML response to a login that took too long', async () => {
     const clock = manualClock();
     const hearth = await SsoServer.start(
       'sqlite',

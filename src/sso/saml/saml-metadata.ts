@@ -28,7 +28,7 @@ export function readMetadata(text: string): SamlIdentityProvider[] {
     const singleSignOn = endpoint?.attributes['Location'];
     const certificates = signingCertificates(descriptor);
     if (singleSignOn === undefined || certificates.length === 0) return [];
-    return [{ entityId, name: nameOf(entity) ?? entityId, singleSignOn, certificates }];
+    return [{ entityId, name: nameOf(entity, descriptor) ?? entityId, singleSignOn, certificates }];
   });
 }
 
@@ -48,9 +48,16 @@ const descendants = (element: XmlElement, name: string): XmlElement[] =>
 const pemOf = (base64: string) =>
   `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
 
-function nameOf(entity: XmlElement): string | undefined {
-  const [name] = childrenOf(entity, 'Organization').flatMap((organization) =>
-    childrenOf(organization, 'OrganizationDisplayName'),
-  );
-  return name?.text || undefined;
+/** Returns the name for users, in English if there is one. Source: SAML metadata extensions for login and discovery UI, 2.1.2 */
+function nameOf(entity: XmlElement, descriptor: XmlElement): string | undefined {
+  const names = [
+    ...childrenOf(descriptor, 'Extensions')
+      .flatMap((extensions) => childrenOf(extensions, 'UIInfo'))
+      .flatMap((info) => childrenOf(info, 'DisplayName')),
+    ...childrenOf(entity, 'Organization').flatMap((organization) =>
+      childrenOf(organization, 'OrganizationDisplayName'),
+    ),
+  ].filter(({ text }) => text !== '');
+  const english = names.find(({ attributes }) => attributes['lang'] === 'en');
+  return (english ?? names[0])?.text;
 }

@@ -35,9 +35,10 @@ export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pag
         if (saml.allowsUnsolicited && !logins.hasBegun(request, relayState)) {
           try {
             readRedirectUrl(relayState);
-            const remote = await saml.authenticateUnsolicited(response);
             const login = { provider: saml.id, kind: clientLogin, data: { redirectUrl: relayState } };
-            return await logins.respondUnsolicited(request, login, remote);
+            return await logins.respondUnsolicited(request, login, () =>
+              saml.authenticateUnsolicited(response),
+            );
           } catch (error) {
             return logins.failed(error);
           }

@@ -15,6 +15,9 @@ export interface ServiceProviderConfig {
   readonly acceptedTimeDiff: number;
   /** Whether logins may begin at an identity provider. */
   readonly allowUnsolicited: boolean;
+  /** Whether each assertion, and each response, must have a signature of its own; by default one of both suffices. */
+  readonly requiresSignedAssertions: boolean;
+  readonly requiresSignedResponses: boolean;
   /** By default the URL of this server's metadata. */
   readonly entityId: string | undefined;
   /** The key that signs requests and decrypts assertions, in PEM form. */
@@ -41,7 +44,10 @@ export function serviceProviderOf({
   }
 }
 
-/** Reads `sp_config` and the key files that it names. @throws Error when a file cannot be read */
+/**
+ * Reads `sp_config` and the key files that it names.
+ * @throws Error when a file cannot be read; StartFailure for an invalid `accepted_time_diff`
+ */
 export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
   const metadata = memberOf(given, 'metadata');
   const sp = memberOf(memberOf(given, 'service'), 'sp');
@@ -53,12 +59,20 @@ export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
       .filter((path) => typeof path === 'string')
       .map(absolute),
     remote: remote.filter((url) => typeof url === 'string'),
-    acceptedTimeDiff: Number(given['accepted_time_diff'] ?? 0),
+    acceptedTimeDiff: secondsOf(given['accepted_time_diff'] ?? 0),
     allowUnsolicited: sp['allow_unsolicited'] === true,
+    requiresSignedAssertions: sp['want_assertions_signed'] === true,
+    requiresSignedResponses: sp['want_response_signed'] === true,
     entityId: typeof given['entityid'] === 'string' ? given['entityid'] : undefined,
     privateKey: fileOf('key_file'),
     certificate: fileOf('cert_file'),
   };
+}
+
+/** Returns a valid number of seconds: the schema of options does not check the file of `config_path`. @throws StartFailure */
+function secondsOf(value: JsonValue): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new StartFailure('saml2_config: accepted_time_diff must be a whole number of seconds, 0 or more');
 }
 
 const memberOf = (object: JsonObject, name: string): JsonObject => {

@@ -1,29 +1,37 @@
-import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
+import { hash } from 'node:crypto';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { SsoTables } from '../tables.ts';
 
-/**
- * Maximum number of stored ids of assertions: more than users log in within the minutes in which an assertion
- * is valid.
- */
-const size = 20_000;
+/** An assertion whose signature was verified. */
+export interface UsableAssertion {
+  readonly issuer: string;
+  readonly id: string;
+  /** Milliseconds since the epoch when the assertion becomes too old to be accepted. */
+  readonly expiresAt: number;
+}
 
-/** Stores the ids of used assertions in memory, so that no assertion logs a user in twice. */
+/** Stores the ids of used assertions until they expire, so that no assertion logs a user in twice. */
 export class UsedAssertions {
-  readonly #ids: Cache<string, true>;
+  readonly #database: Database;
+  readonly #clock: Clock;
 
-  constructor({ caches }: { readonly caches: CacheRegistry }) {
-    // The size is fixed, because an assertion whose id was evicted could be used again.
-    this.#ids = caches.create('saml_assertions', { size, maxBytes: 4 * MiB, sizeOf: () => 200, fixed: true });
+  constructor({ database, clock }: { readonly database: Database; readonly clock: Clock }) {
+    this.#database = database;
+    this.#clock = clock;
   }
 
-  /**
-   * Marks an assertion as used.
-   * @param id of the assertion
-   * @throws Error when the assertion was used before, or has no usable id
-   */
-  use(issuer: string, id: string | undefined): void {
-    if (id === undefined || id === '' || id.length > 255) throw new Error('the assertion has no usable id');
-    const key = `${issuer} ${id}`;
-    if (this.#ids.has(key)) throw new Error('the assertion was used before');
-    this.#ids.set(key, true);
+  /** Marks an assertion as used. @returns false when it was used before */
+  async use({ issuer, id, expiresAt }: UsableAssertion): Promise<boolean> {
+    const row = { assertion_hash: hash('sha256', `${issuer} ${id}`, 'base64url'), expires_at: expiresAt };
+    return this.#database.transaction<SsoTables, boolean>(async (writer) => {
+      await writer.deleteFrom('used_assertions').where('expires_at', '<', this.#clock.now()).execute();
+      const { numInsertedOrUpdatedRows } = await writer
+        .insertInto('used_assertions')
+        .values(row)
+        .onConflict((conflict) => conflict.column('assertion_hash').doNothing())
+        .executeTakeFirst();
+      return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+    });
   }
 }

@@ -18,7 +18,12 @@ export class CasServer {
   readonly validations: string[] = [];
   /** Replaces the response to a validation. */
   response: string | undefined;
-  readonly #tickets = new Map<string, { readonly service: string; readonly user: CasAccount }>();
+  /** Whether the user enters the password when a service asks for it with `renew`. */
+  asksAgain = true;
+  readonly #tickets = new Map<
+    string,
+    { readonly service: string; readonly user: CasAccount; readonly isFresh: boolean }
+  >();
   readonly #server: LoopbackServer;
 
   private constructor(server: LoopbackServer) {
@@ -32,14 +37,13 @@ export class CasServer {
       const service = url.searchParams.get('service') ?? '';
       if (url.pathname === '/cas/login') {
         const target = new URL(service);
-        target.searchParams.set('ticket', self!.issue(service));
+        const isForced = url.searchParams.get('renew') === 'true';
+        target.searchParams.set('ticket', self!.issue(service, isForced && self!.asksAgain));
         response.writeHead(302, { location: target.href }).end();
         return;
       }
       self!.validations.push(url.pathname);
-      response.end(
-        self!.response ?? self!.#validate(url.pathname, url.searchParams.get('ticket') ?? '', service),
-      );
+      response.end(self!.response ?? self!.#validate(url, service));
     });
     self = new CasServer(server);
     return self;
@@ -49,10 +53,10 @@ export class CasServer {
     return `http://127.0.0.1:${this.#server.port}/cas`;
   }
 
-  /** Issues a ticket for the user. */
-  issue(service: string): string {
+  /** Issues a ticket for the user. @param isFresh whether the user has entered the password for it */
+  issue(service: string, isFresh = false): string {
     const ticket = `ST-${randomUUID()}`;
-    this.#tickets.set(ticket, { service, user: this.user });
+    this.#tickets.set(ticket, { service, user: this.user, isFresh });
     return ticket;
   }
 
@@ -60,10 +64,12 @@ export class CasServer {
     return this.#server.close();
   }
 
-  #validate(path: string, ticket: string, service: string): string {
+  #validate({ pathname: path, searchParams }: URL, service: string): string {
+    const ticket = searchParams.get('ticket') ?? '';
     const found = this.#tickets.get(ticket);
     this.#tickets.delete(ticket);
-    const user = found?.service === service ? found.user : undefined;
+    const isFresh = found?.isFresh || searchParams.get('renew') === null;
+    const user = found?.service === service && isFresh ? found.user : undefined;
     if (path === '/cas/validate') return user ? `yes\n${user.name}\n` : 'no\n\n';
     const content = user
       ? `<cas:authenticationSuccess><cas:user>${user.name}</cas:user>${attributesOf(path, user)}</cas:authenticationSuccess>`

@@ -12,6 +12,8 @@ export class OidcServer {
   readonly issuer: string;
   /** The user who logs in next; `undefined` when the user refuses. */
   user: Claims | undefined;
+  /** Seconds since the epoch at which the provider claims to have authenticated the user; by default now. */
+  signedInAt: number | undefined;
   /** Query strings of the authorization requests, and the headers and bodies of token requests. */
   readonly authorizations: URLSearchParams[] = [];
   readonly tokenRequests: { readonly authorization: string | undefined; readonly body: string }[] = [];
@@ -139,7 +141,9 @@ export class OidcServer {
     const accountId = this.user.sub;
     const grant = new this.#provider.Grant({ accountId, clientId: String(params['client_id']) });
     grant.addOIDCScope('openid email profile read_user');
-    const result = { login: { accountId, remember: false }, consent: { grantId: await grant.save() } };
+    const ts = this.signedInAt;
+    const login = { accountId, remember: false, ...(ts !== undefined && { ts }) };
+    const result = { login, consent: { grantId: await grant.save() } };
     return this.#provider.interactionFinished(request, response, result);
   }
 }

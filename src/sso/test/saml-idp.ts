@@ -16,10 +16,15 @@ export interface ResponseOptions {
   readonly recipient?: string;
   readonly audience?: string;
   readonly issuer?: string;
+  /** When the user was authenticated, in milliseconds since the epoch; by default now. */
+  readonly authenticatedAt?: number;
   /** Milliseconds from now until the assertion expires. */
   readonly validFor?: number;
   readonly signedBy?: Certificate;
-  readonly signs?: 'assertion' | 'response' | 'nothing';
+  readonly signs?: 'assertion' | 'response' | 'both' | 'nothing';
+  /** Code of the status, for instance `Responder`. */
+  readonly status?: string;
+  readonly destination?: string;
   /** The certificate of the service, for which the assertion is encrypted. */
   readonly encryptFor?: Certificate;
 }
@@ -71,10 +76,13 @@ export class SamlIdp {
   async xml(options: ResponseOptions): Promise<string> {
     const { signs = 'assertion', encryptFor } = options;
     let assertion = this.#assertion(options);
-    if (signs === 'assertion') assertion = this.#sign(assertion, 'Assertion', options.signedBy);
+    if (signs === 'assertion' || signs === 'both')
+      assertion = this.#sign(assertion, 'Assertion', options.signedBy);
     if (encryptFor !== undefined) assertion = await encrypted(assertion, encryptFor);
     const response = this.#response(assertion, options);
-    return signs === 'response' ? this.#sign(response, 'Response', options.signedBy) : response;
+    return signs === 'response' || signs === 'both'
+      ? this.#sign(response, 'Response', options.signedBy)
+      : response;
   }
 
   async response(options: ResponseOptions): Promise<string> {
@@ -88,6 +96,7 @@ export class SamlIdp {
     audience,
     issuer,
     validFor = 60_000,
+    authenticatedAt,
   }: ResponseOptions): string {
     const now = Date.now();
     const end = new Date(now + validFor).toISOString();
@@ -96,12 +105,12 @@ export class SamlIdp {
       ([name, list]) =>
         `<saml:Attribute Name="${name}">${list.map((value) => `<saml:AttributeValue>${value}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
     );
-    return `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${new Date(now).toISOString()}"><saml:Issuer>${issuer ?? this.entityId}</saml:Issuer><saml:Subject><saml:NameID Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient">${randomUUID()}</saml:NameID><saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><saml:SubjectConfirmationData NotOnOrAfter="${end}" Recipient="${recipient ?? responseUrl}"${request}/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${new Date(Math.min(now, now + validFor) - 1000).toISOString()}" NotOnOrAfter="${end}"><saml:AudienceRestriction><saml:Audience>${audience ?? serviceEntityId}</saml:Audience></saml:AudienceRestriction></saml:Conditions><saml:AuthnStatement AuthnInstant="${new Date(now).toISOString()}"/><saml:AttributeStatement>${values.join('')}</saml:AttributeStatement></saml:Assertion>`;
+    return `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${new Date(now).toISOString()}"><saml:Issuer>${issuer ?? this.entityId}</saml:Issuer><saml:Subject><saml:NameID Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient">${randomUUID()}</saml:NameID><saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><saml:SubjectConfirmationData NotOnOrAfter="${end}" Recipient="${recipient ?? responseUrl}"${request}/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${new Date(Math.min(now, now + validFor) - 1000).toISOString()}" NotOnOrAfter="${end}"><saml:AudienceRestriction><saml:Audience>${audience ?? serviceEntityId}</saml:Audience></saml:AudienceRestriction></saml:Conditions><saml:AuthnStatement AuthnInstant="${new Date(authenticatedAt ?? now).toISOString()}"/><saml:AttributeStatement>${values.join('')}</saml:AttributeStatement></saml:Assertion>`;
   }
 
-  #response(assertion: string, { inResponseTo, issuer }: ResponseOptions): string {
+  #response(assertion: string, { inResponseTo, issuer, status, destination }: ResponseOptions): string {
     const request = inResponseTo === undefined ? '' : ` InResponseTo="${inResponseTo}"`;
-    return `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="_${randomUUID()}" Version="2.0" IssueInstant="${new Date().toISOString()}" Destination="${responseUrl}"${request}><saml:Issuer xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">${issuer ?? this.entityId}</saml:Issuer><samlp:Status><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/></samlp:Status>${assertion}</samlp:Response>`;
+    return `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="_${randomUUID()}" Version="2.0" IssueInstant="${new Date().toISOString()}" Destination="${destination ?? responseUrl}"${request}><saml:Issuer xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">${issuer ?? this.entityId}</saml:Issuer><samlp:Status><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:${status ?? 'Success'}"/></samlp:Status>${assertion}</samlp:Response>`;
   }
 
   #sign(xml: string, element: string, { key } = this.certificate): string {

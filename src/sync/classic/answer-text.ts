@@ -2,7 +2,7 @@ import type { Filter } from '../../filters/index.ts';
 import { encodePosition, encodeSyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
-import type { DeviceAnswer } from './device-members.ts';
+import type { DeviceAnswer } from './device-fields.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomSections } from './rooms/room-entries.ts';
 
@@ -49,7 +49,7 @@ const noTexts: readonly string[] = [];
 
 /**
  * Returns an answer without new data.
- * @param keys members as JSON text, each with a comma in front
+ * @param fields top-level fields as JSON text, each with a comma in front
  */
-export const quietAnswerText = (position: number, keys: string) =>
-  `{"next_batch":"${encodePosition(position)}"${keys}}`;
+export const quietAnswerText = (position: number, fields: string) =>
+  `{"next_batch":"${encodePosition(position)}"${fields}}`;

@@ -7,7 +7,7 @@ import type { Feed } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import { accountDataSince } from './account-data.ts';
 import { answerText } from './answer-text.ts';
-import type { DeviceAnswer, DeviceMembers } from './device-members.ts';
+import type { DeviceAnswer, DeviceFields } from './device-fields.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
 
@@ -20,7 +20,7 @@ export type Answer = string | 'outdated' | undefined;
 export interface AnswersDeps {
   readonly engine: RoomReader;
   readonly sources: SourceList;
-  readonly deviceMembers: DeviceMembers;
+  readonly deviceFields: DeviceFields;
   readonly roomEntries: RoomEntries;
 }
 
@@ -79,9 +79,11 @@ export class Answers {
     const isNew = rooms.some(({ membership, stream }) => membership === 'join' && stream > (after ?? 0));
     const bits = changes && !isNew ? changes.user : presenceBits;
     if (!(bits & presenceBits)) return noEvents;
-    const asked = presence.filter(({ bit }) => (bits & bit) !== 0);
+    const changedSources = presence.filter(({ bit }) => (bits & bit) !== 0);
     const request = { userId, after, upTo, filter: filter.presence };
-    return Promise.all(asked.map(({ section }) => section.events(request))).then((found) => found.flat());
+    return Promise.all(changedSources.map(({ section }) => section.events(request))).then((found) =>
+      found.flat(),
+    );
   }
 
   #devices(
@@ -90,13 +92,13 @@ export class Answers {
     from: SyncPosition | undefined,
     { upTo, changes }: AnswerRange,
   ): DeviceAnswer | Promise<DeviceAnswer> {
-    const { deviceMembers } = this.#deps;
-    if (!from || !changes || changes.user & deviceMembers.bits || !deviceMembers.isQuiet(from)) {
-      return deviceMembers.render(recipient, from, upTo, changes);
+    const { deviceFields } = this.#deps;
+    if (!from || !changes || changes.user & deviceFields.bits || !deviceFields.isQuiet(from)) {
+      return deviceFields.render(recipient, from, upTo, changes);
     }
-    const text = deviceMembers.quietMembers(recipient, feed);
+    const text = deviceFields.quietFields(recipient, feed);
     return text === undefined
-      ? deviceMembers.render(recipient, from, upTo, changes)
+      ? deviceFields.render(recipient, from, upTo, changes)
       : { text, hasNewData: false, toDevice: upTo };
   }
 }

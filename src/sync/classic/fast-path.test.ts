@@ -1,11 +1,12 @@
 /**
- * Clients that follow their rooms closely get shared timelines from memory (the fast path). Their answers must equal
- * those that are read from the database: word for word, and in sum those of a client that syncs once at the end.
+ * Clients that follow their rooms closely get shared timelines from memory (the fast path). Each of their
+ * answers must equal word for word the answer that is read from the database, and all their answers together
+ * must contain what one sync at the end returns.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { type SyncJson, TestClient } from '../../../test/support/users/test-client.ts';
@@ -19,11 +20,11 @@ interface SyncParameters {
   readonly use_state_after?: boolean;
 }
 
-/** Whether the events of an answer depend on the time of the sync, and so the counts. */
+/** Whether the events of an answer, and with them the unread counts, depend on the time of the sync. */
 const dependsOnTime = ({ filter }: SyncParameters) =>
   'related_by_rel_types' in (filter.room?.['timeline'] ?? {});
 
-/** Parameters of the clients. The timeline of one of them is soon limited. */
+/** Returns the parameters of each client. One client has a small timeline limit, which is soon reached. */
 const parametersFor = (dora: TestClient): readonly SyncParameters[] => [
   { filter: {} },
   { filter: { room: { state: { lazy_load_members: true } } } },
@@ -61,11 +62,14 @@ interface Follower {
   fastAnswers: number;
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`GET /sync of a client that follows its rooms closely, on ${database}`, () => {
     let server: TestServer;
     let fastPath: FastPath;
-    /** The last two are devices of one user: the first syncs often, the other once at the end. */
+    /**
+     * The clients. The last two are devices of one user: the first of them syncs often, the other once at the
+     * end.
+     */
     let people: TestClient[];
     /** Enough heroes, so that a lazy-loading client does not get the other members before they send events. */
     let silent: TestClient[];
@@ -104,7 +108,9 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     // A client that is not woken waits for longer than this test may last.
-    it('wakes for every message, however many come at once', { timeout: 100_000 }, async () => {
+    it('returns every message to clients that wait, however many are sent at once', {
+      timeout: 100_000,
+    }, async () => {
       const speakers = await Promise.all(
         ['ida', 'jon', 'kim'].map((name) => TestClient.register(server, name)),
       );
@@ -210,8 +216,9 @@ const withLongTimeline = (parameters: SyncParameters): SyncParameters => ({
 });
 
 /**
- * An answer without what may differ when the same is asked again: the ages of events, and the state of rooms whose entry
- * was read, because a member whom the first answer shows changed may be in `state` again when members are loaded lazily.
+ * Returns an answer without the parts that may differ when the request is repeated: the ages of events, and
+ * the state of rooms whose entry was read. With lazily loaded members, `state` may repeat a member whose
+ * change the first answer contained.
  */
 function comparable(answer: SyncJson, fastRooms: ReadonlySet<string>): unknown {
   const copy: SyncJson = JSON.parse(
@@ -224,7 +231,10 @@ function comparable(answer: SyncJson, fastRooms: ReadonlySet<string>): unknown {
   return { ...copy, rooms: { ...copy.rooms, join: Object.fromEntries(rooms) } };
 }
 
-/** Compares all that does not depend on the time of the sync, as the events of users who were ignored for a while do. */
+/**
+ * Asserts that both clients have received the same data, except data that depend on the time of the sync: for
+ * example the events of users who were ignored for a while.
+ */
 function agree(
   { received, parameters }: Follower,
   late: ReceivedRooms,
@@ -241,7 +251,8 @@ function agree(
   const lasting = ({ receipts }: ReceivedRoom) =>
     [...receipts].filter(([key]) => !everIgnored.has(JSON.parse(key)[0])).sort();
   assert.deepEqual(lasting(close), lasting(back), how);
-  const typing = ({ typists }: ReceivedRoom) => typists.filter((userId) => !everIgnored.has(userId));
+  const typing = ({ typingUsers: typists }: ReceivedRoom) =>
+    typists.filter((userId) => !everIgnored.has(userId));
   assert.deepEqual(typing(close), typing(back), how);
 }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type LeftRoomJson, TestClient } from '../../../test/support/users/test-client.ts';
 
 type Left = (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } }) | undefined;
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`left rooms in GET /sync, on ${database}`, () => {
     let server: TestServer;
     let names = 0;
@@ -30,7 +30,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const archived = { filter: { room: { include_leave: true, timeline: { limit: 2 } } } };
     const typesIn = (events: readonly { type: string }[] = []) => events.map(({ type }) => type);
 
-    it('have the account data of the user in the room', async () => {
+    it('returns the account data that the user has in a left room', async () => {
       const { ben, roomId } = await two();
       const since = (await ben.sync()).next_batch;
       const note = `/user/${enc(ben.id)}/rooms/${enc(roomId)}/account_data/org.example.note`;
@@ -46,7 +46,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(fewer?.account_data?.events, []);
     });
 
-    it('are in a first sync if the user was kicked or banned, or if the filter includes left rooms', async () => {
+    it('returns left rooms in a first sync if the user was kicked or banned, or if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await two();
       const leftRooms = async (filter: object = {}) =>
         Object.keys((await ben.sync(undefined, { filter })).rooms?.leave ?? {});
@@ -72,7 +72,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await leftRooms(), []);
     });
 
-    it('have the leave event unless the timeline filter excludes it', async () => {
+    it('returns the leave event of a left room unless the timeline filter excludes it', async () => {
       const { ben, roomId } = await two();
       const since = (await ben.sync()).next_batch;
       await ben.leave(roomId);
@@ -83,7 +83,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await timeline({ not_rooms: [roomId] }))?.events, []);
     });
 
-    it('have the leave event in the state if the client wants no timeline', async () => {
+    it('returns the leave event in the state of a left room if the client wants no timeline', async () => {
       const { anna, ben, roomId } = await two();
       const declined = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
       const since = (await ben.sync()).next_batch;
@@ -106,7 +106,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('are returned again with full_state, with state, if the filter includes left rooms', async () => {
+    it('returns left rooms with their state again with full_state, if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await two();
       await anna.setState(roomId, 'm.room.topic', { topic: 'then' });
       await ben.leave(roomId);
@@ -122,7 +122,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(own?.content['membership'], 'leave');
     });
 
-    it('have the membership changes before the leave event, with lazy loading as well', async () => {
+    it('returns the membership changes before the leave event of a left room, with lazy loading as well', async () => {
       const { anna, ben, roomId } = await two();
       const [cleo, dora] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),

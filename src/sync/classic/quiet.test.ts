@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { FastPath } from './test/fast-path.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`database queries of GET /sync, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;

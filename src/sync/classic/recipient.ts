@@ -30,7 +30,7 @@ export interface RoomRange {
    */
   readonly returnedAfter: number | undefined;
   /** Bits of the timeline and of sources: what may have changed. */
-  readonly parts: number;
+  readonly changedBits: number;
   /** Changed account data of the user, of all rooms. */
   readonly accountData: readonly AccountDataItem[];
   /** Ephemeral events of a room that is new to the client, as JSON texts by event type. */

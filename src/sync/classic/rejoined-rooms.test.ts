@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { TestClient } from '../../../test/support/users/test-client.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`rejoined rooms in GET /sync, on ${database}`, () => {
     let server: TestServer;
     let [anna, ben, cleo]: TestClient[] = [];
@@ -23,7 +23,7 @@ for (const database of serverDatabases(import.meta.url)) {
       ['joined', false],
     ] as const) {
       for (const syncsBetween of [false, true]) {
-        it(`${isShown ? 'show' : 'hide'} joins from before the return with ${visibility} history, ${syncsBetween ? 'after' : 'without'} a sync of the leave`, async () => {
+        it(`${isShown ? 'returns' : 'hides'} joins of others from before the user joined again with ${visibility} history, ${syncsBetween ? 'after' : 'without'} a sync of the leave`, async () => {
           const roomId = await anna!.createRoom({
             preset: 'public_chat',
             initial_state: [

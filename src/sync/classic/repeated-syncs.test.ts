@@ -33,7 +33,7 @@ describe('repeated GET /sync requests', () => {
   const bodies = ({ rooms }: SyncJson, roomId: string) =>
     rooms?.join?.[roomId]?.timeline.events.map(({ content }) => content['body']).filter((body) => body);
 
-  it('get the same answer for the configured duration [option: caches.sync_response_cache_duration]', async () => {
+  it('returns the same answer to a repeated GET /sync for the configured duration [option: caches.sync_response_cache_duration]', async () => {
     const { clock, anna, roomId } = await start(minute);
     const { next_batch } = await anna.sync();
     await anna.say(roomId, 'one');
@@ -49,14 +49,14 @@ describe('repeated GET /sync requests', () => {
     assert.deepEqual(bodies(await anna.sync(next_batch), roomId), ['one', 'two'], 'later');
   });
 
-  it('get a new answer to a first sync that the client has received', async () => {
+  it('makes a new answer to a repeated first sync when the client has received the previous answer', async () => {
     const { anna, roomId } = await start(minute);
     await anna.sync();
     await anna.say(roomId, 'one');
     assert.deepEqual(bodies(await anna.sync(), roomId), ['one']);
   });
 
-  it('get a new answer each time when the duration is 0 [option: caches.sync_response_cache_duration]', async () => {
+  it('makes a new answer to each repeated GET /sync when the duration is 0 [option: caches.sync_response_cache_duration]', async () => {
     const { anna, roomId } = await start(0);
     const { next_batch } = await anna.sync();
     await anna.say(roomId, 'one');
@@ -65,7 +65,7 @@ describe('repeated GET /sync requests', () => {
     assert.deepEqual(bodies(await anna.sync(next_batch), roomId), ['one', 'two']);
   });
 
-  it('get no cached answer with events of users who were ignored in the meantime', async () => {
+  it('returns no cached answer with events of users who were ignored in the meantime', async () => {
     const { anna, roomId } = await start(minute);
     const ben = await TestClient.register(server, 'ben');
     await ben.join(roomId);
@@ -108,7 +108,7 @@ describe('identical sync requests at the same time', () => {
     return { answers, syncs };
   };
 
-  it('share one answer, also without a cache', async () => {
+  it('returns one answer to identical simultaneous requests, also without a cache', async () => {
     const { answers, syncs } = slow(0);
     const all = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
     assert.equal(answers.length, 2);
@@ -118,7 +118,7 @@ describe('identical sync requests at the same time', () => {
     assert.equal(answers.length, 3);
   });
 
-  it('do not share the answer of a client that has disconnected', async () => {
+  it('makes a new answer when the first client has disconnected and its answer was cut short', async () => {
     const { answers, syncs } = slow();
     const controller = client(false);
     const first = syncs.sync(request({ client: controller }));
@@ -131,7 +131,7 @@ describe('identical sync requests at the same time', () => {
     assert.equal(await second, 'whole');
   });
 
-  it('get a new answer when the last one had no new data', async () => {
+  it('makes a new answer when the last one had no new data', async () => {
     const { answers, syncs } = slow();
     for (const hasNewData of [false, true]) {
       const answer = syncs.sync(request({ since: 's1_1' }));
@@ -141,7 +141,7 @@ describe('identical sync requests at the same time', () => {
     assert.equal(await syncs.sync(request({ since: 's1_1' })), 'true');
   });
 
-  it('get the cached answer of a first sync until a client has received it', async () => {
+  it('returns the cached answer of a first sync until a client has received it', async () => {
     const { answers, syncs } = slow();
     const ask = async (wasSent: boolean) => {
       const before = answers.length;
@@ -158,7 +158,7 @@ describe('identical sync requests at the same time', () => {
     assert.equal(others.length, 2);
   });
 
-  it('cache a bounded number of characters', async () => {
+  it('caches a bounded number of characters', async () => {
     const { answers, syncs } = slow();
     const ask = async (since: string, length: number) => {
       const before = answers.length;

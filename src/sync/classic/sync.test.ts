@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skippableClock } from '../../../test/support/clocks/skippable-clock.ts';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import {
   enc,
@@ -14,7 +14,7 @@ import { membersIn, texts, usersInRoomOn } from './test/shared-rooms.ts';
 /** Milliseconds for which long polls wait: other timers of the server are shorter or longer. */
 const [minPoll, maxPoll] = [200_000, 220_000];
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`GET /sync, on ${database}`, () => {
     let server: TestServer;
     const clock = skippableClock();

@@ -5,7 +5,7 @@ import type { Changes, Feed } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import { quietAnswerText } from './answer-text.ts';
 import type { Answers } from './answers.ts';
-import type { DeviceMembers } from './device-members.ts';
+import type { DeviceFields } from './device-fields.ts';
 import type { Recipient } from './recipient.ts';
 
 export interface SyncRequest extends Recipient {
@@ -28,7 +28,7 @@ export interface SyncDeps {
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly feeds: Feeds;
-  readonly deviceMembers: DeviceMembers;
+  readonly deviceFields: DeviceFields;
   readonly answers: Answers;
 }
 
@@ -50,23 +50,23 @@ export class Sync {
    */
   quietAnswer({ since, timeout, fullState, userId, deviceId }: SyncRequest): string | undefined {
     if (since === undefined || timeout > 0 || fullState) return undefined;
-    const { feeds, streams, deviceMembers } = this.#deps;
+    const { feeds, streams, deviceFields } = this.#deps;
     const from = decodeSyncPosition(since);
     const upTo = streams.current;
     const feed = from.position <= upTo ? feeds.peek(userId) : undefined;
     const changes = feed?.changes(from.position, upTo);
-    if (!feed || !changes || !isNothing(changes) || !deviceMembers.isQuiet(from)) return undefined;
-    const text = deviceMembers.quietMembers({ userId, deviceId }, feed);
+    if (!feed || !changes || !isNothing(changes) || !deviceFields.isQuiet(from)) return undefined;
+    const text = deviceFields.quietFields({ userId, deviceId }, feed);
     return text === undefined ? undefined : quietAnswerText(upTo, text);
   }
 
   /** @throws MatrixError M_INVALID_PARAM for an unknown token */
   async sync(request: SyncRequest): Promise<SyncAnswer> {
-    const { feeds, clock, streams, deviceMembers } = this.#deps;
+    const { feeds, clock, streams, deviceFields } = this.#deps;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
     if (since && since.position > streams.current)
       throw invalidParam('The token is ahead of the current stream position');
-    const acknowledging = since && deviceMembers.acknowledge(request, since);
+    const acknowledging = since && deviceFields.acknowledge(request, since);
     if (acknowledging) await acknowledging;
     const deadline = clock.monotonic() + Math.min(request.timeout, maxWait);
     for (;;) {
@@ -78,8 +78,8 @@ export class Sync {
       if (text !== undefined) return { text, hasNewData: true };
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || request.fullState || request.client.signal.aborted) {
-        const members = await deviceMembers.constant(request);
-        return { text: quietAnswerText(upTo, members), hasNewData: false };
+        const fields = await deviceFields.constant(request);
+        return { text: quietAnswerText(upTo, fields), hasNewData: false };
       }
       // A change may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);
@@ -88,10 +88,10 @@ export class Sync {
   }
 
   #answer(request: SyncRequest, feed: Feed, from: SyncPosition | undefined, upTo: number) {
-    const { answers, deviceMembers } = this.#deps;
+    const { answers, deviceFields } = this.#deps;
     const { fullState } = request;
     const changes = from && feed.changes(from.position, upTo);
-    const isQuiet = from && changes && isNothing(changes) && deviceMembers.isQuiet(from);
+    const isQuiet = from && changes && isNothing(changes) && deviceFields.isQuiet(from);
     if (isQuiet && !fullState) return undefined;
     return answers.make(request, feed, from, { since: from?.position, upTo, changes, fullState });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { type ClientEventJson, enc, TestClient } from '../../../test/support/users/test-client.ts';
 
@@ -20,7 +20,7 @@ interface RoomInfoJson {
   readonly account_data?: readonly { type: string; content: unknown }[];
 }
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: TestServer;
   let [anna, ben]: TestClient[] = [];
   before(async () => {
@@ -72,7 +72,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await events(ben!, { room_id: room, timeout: 1 })).chunk, []);
     });
 
-    it('reject users who may not read the room', async () => {
+    it('reject users who may not read the room with 403 M_FORBIDDEN', async () => {
       const room = await worldReadable();
       const { end: from } = (await roomInfo(ben!, room)).messages!;
       await anna!.say(room, 'for all');
@@ -229,7 +229,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('reject limits that are not numbers or negative, and always return the start of messages', async () => {
+    it('reject negative limits and limits that are not numbers with 400 M_INVALID_PARAM, and always return the start of messages', async () => {
       const room = await anna!.createRoom();
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         for (const limit of ['-1', 'many', '1.5']) {
@@ -280,7 +280,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(membershipsIn(again), [[room, 'leave']]);
     });
 
-    it('return single events to users who may see them', async () => {
+    it('return a single event (GET /events/{eventId}) to a user who may see it, and 404 M_NOT_FOUND to others', async () => {
       const room = await anna!.createRoom({ preset: 'private_chat' });
       const eventId = await anna!.say(room, 'mine');
       assert.deepEqual(bodies([(await anna!.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);

@@ -43,20 +43,20 @@ const maxWait = 5 * 60 * 1000;
 const [maxEvents, maxPages] = [100, 10];
 
 /** The events of a range of the streams. */
-interface Found {
+interface RangeEvents {
   readonly events: readonly VisibleEvent[];
   /** Position up to which the streams were read. */
   readonly reached: number;
 }
 
 /** The events of a range, and how to wait for later ones. */
-interface Followed extends Found {
+interface FollowedRange extends RangeEvents {
   /** Returns the data that is not on timelines, up to a position of the range. */
   others?(upTo: number): Promise<readonly JsonObject[]>;
   wait(remaining: number): Promise<void>;
 }
 
-/** Events one by one, without the other members of a sync. Source: client-server API, `GET /events`. */
+/** Events one by one, without the other fields of a sync. Source: client-server API, `GET /events`. */
 export class EventStream {
   readonly #deps: EventStreamDeps;
 
@@ -129,7 +129,7 @@ export class EventStream {
   }
 
   /** Returns the new events of one room that the user may see. */
-  async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<Found> {
+  async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<RangeEvents> {
     const { engine, shownInvites } = this.#deps;
     const { roomId, membership, stream } = room;
     const nothing = { events: [], reached: upTo };
@@ -152,7 +152,7 @@ export class EventStream {
   async #follow(
     viewer: Viewer,
     { from, timeout, signal }: EventStreamRequest,
-    read: (after: number, upTo: number) => Promise<Followed>,
+    read: (after: number, upTo: number) => Promise<FollowedRange>,
   ): Promise<EventChunk> {
     const { streams, clock, clientEvents } = this.#deps;
     const after = from === undefined ? streams.current : decodePosition(from);
@@ -164,13 +164,13 @@ export class EventStream {
       const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, maxEvents);
       const last = shown.length < events.length ? shown.at(-1)?.stored.stream : undefined;
       const end = last ?? reached;
-      const besides = end > after ? ((await others?.(end)) ?? []) : [];
+      const otherData = end > after ? ((await others?.(end)) ?? []) : [];
       const remaining = deadline - clock.monotonic();
-      if (events.length + besides.length > 0 || end < upTo || remaining <= 0 || signal.aborted) {
+      if (events.length + otherData.length > 0 || end < upTo || remaining <= 0 || signal.aborted) {
         return {
           start: encodePosition(after),
           end: encodePosition(end),
-          chunk: [...(await clientEvents.render(shown, viewer)), ...besides],
+          chunk: [...(await clientEvents.render(shown, viewer)), ...otherData],
         };
       }
       await wait(remaining);
@@ -178,7 +178,7 @@ export class EventStream {
   }
 
   /** Reads about as many events as an answer holds. */
-  async #next(view: RoomView, after: number, upTo: number): Promise<Found> {
+  async #next(view: RoomView, after: number, upTo: number): Promise<RangeEvents> {
     const { engine } = this.#deps;
     const events: VisibleEvent[] = [];
     let reached = after;

@@ -4,7 +4,10 @@ import type { RoomReader } from '../../room-engine/index.ts';
 
 type Resume = () => void;
 
-/** Requests that wait for an event in one of some rooms, independently of their members. */
+/**
+ * Requests that wait for the next event in any of several rooms; the user need not be a member of these
+ * rooms.
+ */
 export class RoomWaiters {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<Resume>>();

@@ -13,7 +13,7 @@ const nothing: Changes = { rooms: new Map(), user: 0 };
 interface Entry {
   /** `undefined` for a change outside of rooms. */
   readonly roomId: string | undefined;
-  readonly parts: number;
+  readonly changedBits: number;
 }
 
 /** Number of changes that a feed remembers at least; older ones are looked up in the database. */
@@ -22,7 +22,7 @@ const capacity = 1_024;
 /** Estimated bytes of a feed without changes, and of a change; and the changes after which they are counted. */
 const [feedBytes, changeBytes, changesPerMeasure] = [1_000, 64, 64];
 
-/** Maximum number of a user's devices whose constant members are cached. */
+/** Maximum number of a user's devices whose constant fields are cached. */
 const maxDevices = 100;
 
 /**
@@ -35,8 +35,8 @@ export class Feed {
   readonly #grown: () => void;
   #added = 0;
   #waiting = new Set<() => void>();
-  /** By device id: the constant members of an answer, until the next change outside of rooms. */
-  readonly #constantMembers = new Map<string | undefined, string>();
+  /** By device id: the fields that every answer has, until the next change outside of rooms. */
+  readonly #constantFields = new Map<string | undefined, string>();
 
   /** @param grown called when `bytes` has grown by some thousands */
   constructor(userId: string, floor: number, grown: () => void = () => {}) {
@@ -46,21 +46,21 @@ export class Feed {
   }
 
   /**
-   * Returns the members that every answer to a device has, if they were cached since the last change outside
+   * Returns the fields that every answer to a device has, if they were cached since the last change outside
    * of rooms.
    */
-  constantMembers(deviceId: string | undefined): string | undefined {
-    return this.#constantMembers.get(deviceId);
+  constantFields(deviceId: string | undefined): string | undefined {
+    return this.#constantFields.get(deviceId);
   }
 
-  rememberConstantMembers(deviceId: string | undefined, text: string): void {
-    if (this.#constantMembers.size >= maxDevices) this.#constantMembers.clear();
-    this.#constantMembers.set(deviceId, text);
+  rememberConstantFields(deviceId: string | undefined, text: string): void {
+    if (this.#constantFields.size >= maxDevices) this.#constantFields.clear();
+    this.#constantFields.set(deviceId, text);
   }
 
-  add(position: number, roomId: string | undefined, parts: number): void {
-    if (roomId === undefined) this.#constantMembers.clear();
-    this.#recent.add({ roomId, parts }, position);
+  add(position: number, roomId: string | undefined, changedBits: number): void {
+    if (roomId === undefined) this.#constantFields.clear();
+    this.#recent.add({ roomId, changedBits }, position);
     this.#added++;
     if (this.#added % changesPerMeasure === 0) this.#grown();
   }
@@ -68,7 +68,7 @@ export class Feed {
   /** Estimated bytes. */
   get bytes(): number {
     let characters = 0;
-    for (const text of this.#constantMembers.values()) characters += text.length;
+    for (const text of this.#constantFields.values()) characters += text.length;
     return feedBytes + changeBytes * this.#recent.count + characters;
   }
 
@@ -80,9 +80,9 @@ export class Feed {
     const rooms = new Map<string, number>();
     let user = 0;
     // The room that changed last comes first.
-    for (const { roomId, parts } of entries.reverse()) {
-      if (roomId === undefined) user |= parts;
-      else rooms.set(roomId, (rooms.get(roomId) ?? 0) | parts);
+    for (const { roomId, changedBits } of entries.reverse()) {
+      if (roomId === undefined) user |= changedBits;
+      else rooms.set(roomId, (rooms.get(roomId) ?? 0) | changedBits);
     }
     return { rooms, user };
   }

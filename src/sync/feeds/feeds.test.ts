@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { timelineBit } from '../sources/source-list.ts';
@@ -8,7 +8,7 @@ import { Feeds } from './feeds.ts';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** Opens rooms on a disk that can be slow or full. */
   const openRooms = async () => {
     let disk: UnreliableDatabase | undefined;
@@ -74,7 +74,7 @@ forEachDatabase((open) => {
       assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), timelineBit);
     });
 
-    it('resolves at once for a feed that was dropped from memory', { timeout: 60_000 }, async () => {
+    it('resolves at once for a feed that was dropped from memory', { timeout: 120_000 }, async () => {
       const { under } = await openRooms();
       const roomId = await under.room(alice, bob);
       const feeds = feedsOf(under, 1);

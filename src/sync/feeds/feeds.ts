@@ -31,7 +31,7 @@ export class Feeds {
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
   readonly #waking: WakeQueue;
 
-  /** @param max maximum number of feeds, for tests */
+  /** @param size maximum number of feeds, for tests */
   constructor({ engine, streams, clock, caches }: FeedsDeps, size = maxFeeds) {
     this.#engine = engine;
     this.#streams = streams;
@@ -91,12 +91,12 @@ export class Feeds {
       if (signal.aborted || this.#feeds.peek(feed.userId) !== feed) return resolve();
       const resume = () => {
         timer.cancel();
-        takeBack();
+        stopWaiting();
         signal.removeEventListener('abort', resume);
         resolve();
       };
       const timer = this.#clock.setTimer(timeout, resume);
-      const takeBack = feed.onChange(resume);
+      const stopWaiting = feed.onChange(resume);
       signal.addEventListener('abort', resume, { once: true });
     });
   }
@@ -125,25 +125,25 @@ export class Feeds {
     this.#changed.rooms.add(roomId);
   }
 
-  #toRoom(roomId: string, position: number, parts: number): void {
+  #toRoom(roomId: string, position: number, changedBits: number): void {
     for (const feed of this.#listeners.get(roomId) ?? []) {
-      feed.add(position, roomId, parts);
+      feed.add(position, roomId, changedBits);
       this.#changed.feeds.add(feed);
     }
   }
 
   /** @returns the feeds of all users who are joined to one of the rooms */
-  #toMembers(roomIds: Iterable<string>, position: number, parts: number): ReadonlySet<Feed> {
+  #toMembers(roomIds: Iterable<string>, position: number, changedBits: number): ReadonlySet<Feed> {
     const feeds = new Set<Feed>();
     for (const roomId of roomIds) for (const feed of this.#listeners.get(roomId) ?? []) feeds.add(feed);
-    for (const feed of feeds) feed.add(position, undefined, parts);
+    for (const feed of feeds) feed.add(position, undefined, changedBits);
     return feeds;
   }
 
-  #toUser(userId: string, position: number, roomId: string | undefined, parts: number): void {
+  #toUser(userId: string, position: number, roomId: string | undefined, changedBits: number): void {
     const feed = this.#feeds.peek(userId);
     if (!feed) return;
-    feed.add(position, roomId, parts);
+    feed.add(position, roomId, changedBits);
     this.#changed.feeds.add(feed);
   }
 

@@ -1,4 +1,6 @@
 import { noFilter } from '../../filters/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { Recipient } from '../classic/recipient.ts';
 import { isPartialAt } from '../classic/rooms/partial-members.ts';
@@ -20,6 +22,7 @@ import { nothingNew, type RoomRequest } from './rooms/room-request.ts';
 import type { UnjoinedRoom } from './rooms/unjoined-room.ts';
 
 export interface AnswersDeps {
+  readonly clock: Clock;
   readonly engine: RoomReader;
   readonly roomList: RoomList;
   readonly listFilter: ListFilter;
@@ -68,6 +71,7 @@ export class Answers {
   }
 
   /**
+   * Makes the answer for a range.
    * @param devices answers of the extensions about the device
    * @returns `outdated` when a membership has changed after the range, so that the caller must choose a new
    * range
@@ -77,7 +81,7 @@ export class Answers {
     range: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Promise<Answer | 'outdated'> {
-    const { roomList, listFilter, marks, sources, maxEvents } = this.#deps;
+    const { clock, roomList, listFilter, marks, sources, maxEvents } = this.#deps;
     const { userId, body } = request;
     const { connection, since, upTo } = range;
     const listed = await roomList.of(userId, connection.rooms, since);
@@ -87,8 +91,9 @@ export class Answers {
       const head = membership === 'join' ? this.#deps.engine.heads.peek(roomId) : undefined;
       return head !== undefined && isPartialAt(head, upTo);
     };
-    const asked = { userId, body, marks: marked, maxEvents, isPartial };
-    const selection = await selectRooms(listFilter, listed, asked);
+    const slices = new TimeSlices(clock);
+    const selectionRequest = { userId, body, marks: marked, maxEvents, isPartial, slices };
+    const selection = await selectRooms(listFilter, listed, selectionRequest);
     const roomChanges = await this.#roomChanges(listed, range);
     const context = { request, range, roomChanges, isDirect: (roomId: string) => marked.direct.has(roomId) };
     const relevant = await this.#rooms(context, [...selection.rooms.values()]);
@@ -120,20 +125,20 @@ export class Answers {
     listed: readonly UserRoom[],
     { connection, since, changes }: AnswerRange,
   ): Promise<RoomChanges> {
-    if (changes) return { since, partsOf: ({ roomId }) => changes.rooms.get(roomId) ?? 0 };
-    const known = listed.filter(({ roomNid }) => connection.rooms.has(roomNid));
-    const grown =
+    if (changes) return { since, changedBitsOf: ({ roomId }) => changes.rooms.get(roomId) ?? 0 };
+    const knownRooms = listed.filter(({ roomNid }) => connection.rooms.has(roomNid));
+    const changedRoomNids =
       since === undefined
         ? new Set<number>()
         : await this.#deps.engine.events.changedRooms(
-            known.map(({ roomNid }) => roomNid),
+            knownRooms.map(({ roomNid }) => roomNid),
             since,
           );
     const { everyBit } = this.#deps.sources;
-    const others = everyBit & ~timelineBit;
+    const otherBits = everyBit & ~timelineBit;
     return {
       since,
-      partsOf: ({ roomNid }) => (grown.has(roomNid) ? everyBit : others),
+      changedBitsOf: ({ roomNid }) => (changedRoomNids.has(roomNid) ? everyBit : otherBits),
     };
   }
 
@@ -159,12 +164,12 @@ export class Answers {
     const { engine, joinedRoom, unjoinedRoom } = this.#deps;
     const { room } = selected;
     const request = this.#roomRequest(context, recipient, selected);
-    const parts = context.roomChanges.partsOf(room);
+    const changedBits = context.roomChanges.changedBitsOf(room);
     const isRead = request.sent === undefined || mayHaveChanged(request);
     const head = isRead ? await engine.heads.get(room.roomId) : undefined;
     const renderer = room.membership === 'join' ? joinedRoom : unjoinedRoom;
     const result = head ? await renderer.render(head, request) : nothingNew(request);
-    return { request, result, parts, isSubscribed: selected.isSubscribed };
+    return { request, result, changedBits, isSubscribed: selected.isSubscribed };
   }
 
   #roomRequest(
@@ -176,8 +181,8 @@ export class Answers {
     const { clientDataBits } = this.#deps.sources;
     const sent = connection.rooms.get(room.roomNid);
     const reach = sentUpTo(sent?.timeline ?? 'never', since);
-    const hasComeIn = room.membership === 'join' && room.stream > (reach ?? 0);
-    const parts = roomChanges.partsOf(room);
+    const hasJoinedSince = room.membership === 'join' && room.stream > (reach ?? 0);
+    const changedBits = roomChanges.changedBitsOf(room);
     const isLive = sent?.timeline === 'live';
     return {
       room,
@@ -187,10 +192,10 @@ export class Answers {
       recipient,
       sent,
       since,
-      after: hasComeIn ? undefined : reach,
+      after: hasJoinedSince ? undefined : reach,
       upTo,
-      hasGrown: !isLive || (parts & timelineBit) !== 0,
-      isTouched: parts !== 0 || ((changes?.user ?? clientDataBits) & clientDataBits) !== 0,
+      mayHaveNewEvents: !isLive || (changedBits & timelineBit) !== 0,
+      mayHaveOtherChanges: changedBits !== 0 || ((changes?.user ?? clientDataBits) & clientDataBits) !== 0,
       isDirect: isDirect(room.roomId),
     };
   }
@@ -204,8 +209,15 @@ interface AnswerContext {
 }
 
 /** Whether a room that the client knows may have new data. */
-function mayHaveChanged({ hasGrown, isTouched, config, sent, room, after }: RoomRequest): boolean {
-  if (hasGrown || isTouched || after === undefined || room.stream > after) return true;
+function mayHaveChanged({
+  mayHaveNewEvents,
+  mayHaveOtherChanges,
+  config,
+  sent,
+  room,
+  after,
+}: RoomRequest): boolean {
+  if (mayHaveNewEvents || mayHaveOtherChanges || after === undefined || room.stream > after) return true;
   return config.state.text !== sent?.state || config.timelineLimit > sent.timelineLimit;
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../test/support/users/sliding-client.ts';
 import { TestClient } from '../../../test/support/users/test-client.ts';
@@ -16,7 +16,7 @@ const body = {
   },
 };
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`long poll of sliding sync, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
@@ -33,7 +33,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** Returns the number of statements so far, of any kind. */
+    /** Returns the number of database statements of all kinds that the server has executed. */
     const statements = async () => {
       const { raw } = await server.api('GET', '/_synapse/metrics');
       const counts = [...raw.matchAll(/^server_database_statements_total\{[^}]*\} (\d+)$/gm)];
@@ -41,28 +41,33 @@ for (const database of serverDatabases(import.meta.url)) {
       return counts.reduce((sum, [, number]) => sum + Number(number), 0);
     };
 
-    /** Scrapes until a scrape has made no query: the first ones read the values of metrics that cost queries. */
+    /** Scrapes the metrics until a scrape executes no statement; the first ones query the values of some metrics. */
     const settledStatements = async () => {
       let [last, count] = [await statements(), await statements()];
       while (count !== last) [last, count] = [count, await statements()];
       return count;
     };
 
-    it('makes no query while nothing happens', async () => {
+    it('executes no database statement while nothing happens', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       await client.sync(body);
-      const before = await settledStatements();
       const rounds = 10;
-      for (let index = 0; index < rounds; index++) {
-        const { rooms, lists } = await client.sync(body, { timeout: 5 });
-        assert.deepEqual([rooms, lists], [{}, { all: { count: 1 } }]);
-      }
-      // Background jobs of the server may make some, but no sync does.
-      assert.ok((await statements()) - before < rounds / 2);
+      const statementsOfSyncs = async () => {
+        const before = await settledStatements();
+        for (let index = 0; index < rounds; index++) {
+          const { rooms, lists } = await client.sync(body, { timeout: 5 });
+          assert.deepEqual([rooms, lists], [{}, { all: { count: 1 } }]);
+        }
+        return (await statements()) - before;
+      };
+      // Background jobs may execute statements during some attempts; syncs would execute them in each attempt.
+      let count = rounds;
+      for (let attempt = 0; attempt < 20 && count >= rounds / 2; attempt++) count = await statementsOfSyncs();
+      assert.ok(count < rounds / 2, `${count} statements`);
     });
 
-    it('ends with a new message', async () => {
+    it('is answered when a new message arrives', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const waiting = client.sync(body, { timeout: 20_000 });
@@ -74,7 +79,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('is answered at once when the client asks for something else', async () => {
+    it('is answered at once when the client changes the required_state of its list', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const list = { ...body.lists.all, required_state: [['m.room.create', '']] };

@@ -4,7 +4,12 @@ import type { SourceList } from '../sources/source-list.ts';
 /** Maximum number of lists and of room subscriptions in one request. Source: MSC4186, "Request Body". */
 const [maxLists, maxSubscriptions] = [100, 1_000];
 
-const requiredEntry = Type.Tuple([Type.String(), Type.String()]);
+/** Maximum length of event types, state keys and names of lists. */
+const maxNameLength = 255;
+
+const name = Type.String({ maxLength: maxNameLength });
+const requiredEntry = Type.Tuple([name, name]);
+const listName = Type.String({ pattern: `^[\\s\\S]{0,${maxNameLength}}$` });
 
 const roomConfig = {
   timeline_limit: Type.Integer({ minimum: 0 }),
@@ -66,7 +71,7 @@ function extensionSchemas(sources: SourceList): Record<string, TSchema> {
 
 const roomsBody = Type.Object({
   conn_id: optional(Type.String({ maxLength: 255 })),
-  lists: optional(Type.Record(Type.String(), list, { maxProperties: maxLists })),
+  lists: optional(Type.Record(listName, list, { maxProperties: maxLists, additionalProperties: false })),
   room_subscriptions: optional(
     Type.Record(Type.String(), Type.Object(roomConfig), { maxProperties: maxSubscriptions }),
   ),

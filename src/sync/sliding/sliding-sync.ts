@@ -6,7 +6,7 @@ import type { Feeds } from '../feeds/feeds.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import { type Answer, type AnswerRange, type Answers, extensionsText } from './answers.ts';
 import type { Connection } from './connections/connection.ts';
-import type { Connections } from './connections/connections.ts';
+import type { ConnectedRequest, Connections } from './connections/connections.ts';
 import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './connections/position.ts';
 import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
@@ -26,12 +26,11 @@ export interface SlidingSyncDeps {
 const maxWait = 5 * 60 * 1000;
 
 /** A request on its connection. */
-interface ConnectionRequest {
-  readonly connection: Connection;
+interface ConnectionRequest extends ConnectedRequest {
   /** Position of the client; `undefined` on a new connection. */
   readonly since: number | undefined;
+  /** Aborts when the client has disconnected or has sent another request. */
   readonly signal: AbortSignal;
-  isCurrent(): boolean;
 }
 
 /** Simplified sliding sync. Source: MSC4186. */
@@ -47,13 +46,22 @@ export class SlidingSync {
    * @throws MatrixError M_UNKNOWN_POS when the client must start a new connection
    */
   async sync(request: SlidingSyncRequest): Promise<string> {
-    const asked = await this.#begin(request);
-    const answer = await this.#answer(request, asked);
-    // A client that has disconnected or has sent another request does not get this answer, so it must not
-    // count as sent.
-    if (!asked.isCurrent() || request.signal.aborted) return emptyAnswer(request.pos);
-    const { connection } = asked;
-    const generation = await this.#deps.connections.save(connection, answer.sent);
+    const connectionRequest = await this.#begin(request);
+    try {
+      const answer = await this.#answer(request, connectionRequest);
+      // A client that has disconnected or has sent another request does not get this answer, so it must not
+      // count as sent.
+      if (connectionRequest.signal.aborted) return emptyAnswer(request.pos);
+      const generation = await this.#deps.connections.save(connectionRequest, answer.sent);
+      if (generation === undefined || connectionRequest.superseded.aborted) return emptyAnswer(request.pos);
+      return this.#sent(request, connectionRequest.connection, answer, generation);
+    } finally {
+      connectionRequest.end();
+    }
+  }
+
+  /** Remembers what the client gets with an answer. @returns the answer as JSON text */
+  #sent(request: SlidingSyncRequest, connection: Connection, answer: Answer, generation: number): string {
     const { sentDetails } = connection;
     for (const { request: relevant, result } of answer.relevant) {
       const { roomNid } = relevant.room;
@@ -66,6 +74,7 @@ export class SlidingSync {
       ({ request: { room }, result }) => room.membership === 'leave' && result.text !== undefined,
     );
     connection.lastAnswer = hasLeave ? undefined : { request: digestOf(request), lists: answer.lists };
+    this.#deps.connections.remeasure(connection);
     const pos = encodeConnectionPosition({ connection: connection.id, generation, stream: answer.upTo });
     return `{"pos":"${pos}","lists":${answer.lists},"rooms":${answer.rooms},"extensions":${answer.extensions}}`;
   }
@@ -74,20 +83,26 @@ export class SlidingSync {
     const { connections, streams } = this.#deps;
     const address = { userId, deviceId: deviceId ?? '', name: body.conn_id ?? '' };
     if (pos === undefined) {
-      const connection = connections.begin(address);
-      const { superseded, isCurrent } = connection.beginRequest();
-      return { connection, since: undefined, signal: AbortSignal.any([signal, superseded]), isCurrent };
+      const connectionRequest = connections.begin(address);
+      return {
+        ...connectionRequest,
+        since: undefined,
+        signal: AbortSignal.any([signal, connectionRequest.superseded]),
+      };
     }
     const position = decodeConnectionPosition(pos);
     if (position.stream > streams.current) throw unknownPos();
-    const connection = await connections.find(address, position);
-    const { superseded, isCurrent } = connection.beginRequest();
-    return { connection, since: position.stream, signal: AbortSignal.any([signal, superseded]), isCurrent };
+    const connectionRequest = await connections.find(address, position);
+    return {
+      ...connectionRequest,
+      since: position.stream,
+      signal: AbortSignal.any([signal, connectionRequest.superseded]),
+    };
   }
 
-  async #answer(request: SlidingSyncRequest, asked: ConnectionRequest): Promise<Answer> {
+  async #answer(request: SlidingSyncRequest, connectionRequest: ConnectionRequest): Promise<Answer> {
     const { feeds, clock, streams, answers } = this.#deps;
-    const { connection, since, signal } = asked;
+    const { connection, since, signal } = connectionRequest;
     const deadline = clock.monotonic() + Math.min(request.timeout, maxWait);
     for (;;) {
       const feed = await feeds.open(request.userId);
@@ -152,8 +167,8 @@ export class SlidingSync {
 function digestOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
   const { to_device, ...others } = extensions ?? {};
   const isQueueEnabled = enabledIn(extensions ?? {}, 'to_device')?.enabled;
-  const asked = JSON.stringify([lists, room_subscriptions, others, isQueueEnabled]);
-  return createHash('sha256').update(asked).digest('base64');
+  const requestText = JSON.stringify([lists, room_subscriptions, others, isQueueEnabled]);
+  return createHash('sha256').update(requestText).digest('base64');
 }
 
 const emptyAnswer = (pos: string | undefined) =>

@@ -18,7 +18,7 @@ export interface Listed<S> {
   readonly section: S;
 }
 
-/** Bits of a number without its sign; the first one is `timelineBit`. */
+/** Maximum number of sources: the 31 bits of a positive integer, without `timelineBit`. */
 const maxSources = 30;
 
 /**

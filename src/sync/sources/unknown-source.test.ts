@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Type } from 'typebox';
-import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { AccountData, accountDataMigrations } from '../../account-data/index.ts';
 import { noFilter } from '../../filters/index.ts';
@@ -125,7 +125,7 @@ interface RoomJson {
   readonly ephemeral: { readonly events: readonly { content: Record<string, unknown> }[] };
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('a source that sync does not know by name', () => {
     it('has its data in the first and the following classic syncs, and ends a long poll', async (test) => {
       const { moods, http, roomId, next } = await openMoods(open);
@@ -145,7 +145,7 @@ forEachDatabase((open) => {
       const { body } = await next();
       moods.asked.length = 0;
       const quiet = await next(body['next_batch']);
-      assert.equal(quiet.body['org.example.device'], 'DEVICE', 'every answer has the constant members');
+      assert.equal(quiet.body['org.example.device'], 'DEVICE', 'every answer has the constant fields');
       assert.deepEqual(moods.asked, []);
     });
 

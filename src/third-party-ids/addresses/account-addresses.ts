@@ -1,7 +1,13 @@
 import type { ThirdPartyIdentifiers, ValidatedAddress } from '../../accounts/index.ts';
 import { canonicalAddress } from '../../identity-servers/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
+import {
+  type AnyWriter,
+  afterCommit,
+  type Database,
+  type Writer,
+  writerFor,
+} from '../../kernel/database/index.ts';
 import { invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { PublishedAddresses } from '../publication/published-addresses.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
@@ -17,10 +23,20 @@ export interface AccountAddressesDeps {
   readonly published: PublishedAddresses;
   /** Stages by which a password can be reset. */
   readonly resetStages: readonly string[];
+  readonly extensions?: AddressExtensions | undefined;
 }
 
-/** Runs in the transaction that removes an address from an account. */
-export type RemovalHook = (
+/** Rules and receivers of changes that modules supply. */
+export interface AddressExtensions {
+  readonly checkUse?: ThirdPartyIdentifiers['checkUse'];
+  /** Receives each address that an account gets or loses, after the change is stored. */
+  readonly changed?:
+    | ((change: { userId: string; medium: string; address: string; isAdded: boolean }) => void)
+    | undefined;
+}
+
+/** Runs in the transaction that changes the addresses of an account. */
+export type AddressHook = (
   writer: AnyWriter,
   userId: string,
   address: { readonly medium: string; readonly address: string },
@@ -29,15 +45,25 @@ export type RemovalHook = (
 /** The mail addresses and phone numbers of accounts. */
 export class AccountAddresses implements ThirdPartyIdentifiers {
   readonly #deps: AccountAddressesDeps;
-  #removed: RemovalHook = async () => undefined;
+  #removedHook: AddressHook = async () => undefined;
+  #givenToNewUserHook: AddressHook = async () => undefined;
 
   constructor(deps: AccountAddressesDeps) {
     this.#deps = deps;
   }
 
-  /** Sets what runs in the transaction that removes an address from an account. */
-  onRemoved(hook: RemovalHook): void {
-    this.#removed = hook;
+  get checkUse(): ThirdPartyIdentifiers['checkUse'] {
+    return this.#deps.extensions?.checkUse;
+  }
+
+  /** Sets the hook that runs in the transaction that removes an address from an account. */
+  onRemoved(hook: AddressHook): void {
+    this.#removedHook = hook;
+  }
+
+  /** Sets the hook that runs in the transaction in which an administrator gives an address to an account that is new. */
+  onGivenToNewUser(hook: AddressHook): void {
+    this.#givenToNewUserHook = hook;
   }
 
   resetStages(): readonly string[] {
@@ -68,6 +94,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     const writable = writerFor<ThirdPartyIdTables>(writer);
     const isFree = await insertAddress(writable, { ...row, added_at: this.#deps.clock.now() });
     if (!isFree) throw addressInUse();
+    this.#changed(writer, { userId, medium, address, isAdded: true });
     await deleteValidationsOf(writable, medium, address);
   }
 
@@ -84,8 +111,9 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     return listAddresses(this.#reader, userId);
   }
 
-  /** Adds a validated address to an account. @throws MatrixError M_THREEPID_IN_USE, M_THREEPID_DENIED */
+  /** Adds a validated address to an account. @throws MatrixError M_THREEPID_IN_USE, M_THREEPID_DENIED, those of modules */
   async add(userId: string, address: ValidatedAddress): Promise<void> {
+    await this.checkUse?.(address.medium, address.address, false);
     await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>
       this.bind(writer, userId, address),
     );
@@ -119,8 +147,12 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     return checked;
   }
 
-  /** Replaces the addresses of an account, whatever `allowed_local_3pids` allows. @throws MatrixError M_THREEPID_IN_USE */
-  async replace(userId: string, addresses: readonly ValidatedAddress[]): Promise<void> {
+  /**
+   * Replaces the addresses of an account, whatever `allowed_local_3pids` allows.
+   * @param isNew whether the account was just created
+   * @throws MatrixError M_THREEPID_IN_USE
+   */
+  async replace(userId: string, addresses: readonly ValidatedAddress[], isNew = false): Promise<void> {
     await this.#deps.database.transaction<ThirdPartyIdTables, void>(async (writer) => {
       const isWanted = (row: AddressRow) =>
         addresses.some(({ medium, address }) => medium === row.medium && address === row.address);
@@ -132,6 +164,9 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
         const row = { medium, address, user_id: userId, validated_at: validatedAt };
         const isFree = await insertAddress(writer, { ...row, added_at: this.#deps.clock.now() });
         if (!isFree) throw addressInUse();
+        const isAdded = !present.some((one) => one.medium === medium && one.address === address);
+        if (isAdded) this.#changed(writer, { userId, medium, address, isAdded });
+        if (isNew) await this.#givenToNewUserHook(writer, userId, { medium, address });
       }
     });
   }
@@ -142,7 +177,14 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     row: Pick<AddressRow, 'medium' | 'address'>,
   ): Promise<void> {
     await deleteAddress(writer, userId, row.medium, row.address);
-    await this.#removed(writer, userId, row);
+    const { medium, address } = row;
+    this.#changed(writer, { userId, medium, address, isAdded: false });
+    await this.#removedHook(writer, userId, row);
+  }
+
+  #changed(writer: AnyWriter, change: Parameters<NonNullable<AddressExtensions['changed']>>[0]): void {
+    const { changed } = this.#deps.extensions ?? {};
+    if (changed) afterCommit(writer, () => changed(change));
   }
 
   get #reader() {

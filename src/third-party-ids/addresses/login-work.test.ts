@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../../test/support/servers/accounts-server.ts';
 import { thirdPartyIdMigrations } from '../migrations.ts';
 import { mailIdentifier } from '../test/server-with-mail.ts';
 import { AccountAddresses } from './account-addresses.ts';
 import { AllowedAddresses } from './allowed-addresses.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { commonTestAuthority } from '../../../test/support/network/test-authority.ts';
 import {
   IdentityServerUnderTest,
@@ -9,7 +9,7 @@ import {
 import type { TestUser } from '../../../test/support/servers/server.ts';
 import { codeOf, loginBody, ServerWithMail } from '../test/server-with-mail.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let at: ServerWithMail;
   let identity: IdentityServerUnderTest;
   let anna: TestUser;
@@ -49,7 +49,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await at.addressesOf(anna), []);
     });
 
-    it('passes on that the identity server has not validated the address', async () => {
+    it('returns the error of an identity server that has not validated the address, and 502 for one that cannot be reached', async () => {
       assert.deepEqual(codeOf(await publish()), [400, 'M_NO_VALID_SESSION']);
       assert.deepEqual(codeOf(await publish({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await publish({ id_server: 'not a name' })), [400, 'M_INVALID_PARAM']);
@@ -114,7 +114,7 @@ forServerDatabases(import.meta.url, (open) => {
     assert.equal((await at.post(`/rooms/${encodeURIComponent(room)}/invite`, invite, ben.token)).status, 200);
     identity.validated.set('one', 'anna@example.org');
     assert.equal((await publish()).status, 200);
-    // What the identity server does when an address with stored invites is bound.
+    // Identity servers send this notice when an address with stored invites is bound.
     const { token, sender } = identity.invites.at(-1)!;
     const signed = identity.sign({ mxid: anna.userId, token });
     const pending = { ...address, mxid: anna.userId, room_id: room, sender, signed };

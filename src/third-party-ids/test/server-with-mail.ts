@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { FakeResolver } from '../../../test/support/network/loopback.ts';
 import { MailServer, type ReceivedMail } from '../../../test/support/network/mail-server.ts';
@@ -10,6 +9,7 @@ import {
   startTestServer,
   type TestServer,
 } from '../../../test/support/servers/server.ts';
+import type { DatabaseOptions } from '../../kernel/database/index.ts';
 
 export type Options = ConfigurationOverrides['accounts'];
 export type EmailOverrides = NonNullable<NonNullable<ConfigurationOverrides['mail']>['email']>;

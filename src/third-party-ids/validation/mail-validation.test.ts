@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { codeOf, linkIn, parametersOf, ServerWithMail } from '../test/server-with-mail.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let at: ServerWithMail;
   afterEach(() => at.stop());
   const start = async (
@@ -177,7 +177,7 @@ forServerDatabases(import.meta.url, (open) => {
   });
 
   describe('next_link', () => {
-    it('redirects the browser after the validation', async () => {
+    it('redirects the browser to next_link after the validation', async () => {
       await start();
       const next_link = 'https://client.example.org/#/next?a=b';
       const { link } = await at.receiveLink('register', 'anna@example.org', { next_link });
@@ -185,7 +185,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([status, location], [303, next_link]);
     });
 
-    it('may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
+    it('next_link may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: ['client.example.org'] });
       const ask = (next_link: string) => at.askForMail('register', 'anna@example.org', { next_link });
       assert.equal((await ask('https://client.example.org:8443/path')).status, 200);
@@ -201,7 +201,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
+    it('next_link may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: [] });
       const next_link = 'https://client.example.org/';
       assert.deepEqual(codeOf(await at.askForMail('register', 'a@example.org', { next_link })), [
@@ -211,7 +211,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await at.askForMail('register', 'a@example.org')).status, 200);
     });
 
-    it('must be an http or https URL', async () => {
+    it('next_link must be an http or https URL', async () => {
       await start();
       for (const next_link of [
         'javascript:alert(1)',
@@ -263,7 +263,7 @@ forServerDatabases(import.meta.url, (open) => {
   });
 
   describe('validation mails', () => {
-    it('have the subject and the name that the options give [option: email.subjects.email_validation, email.subjects.password_reset]', async () => {
+    it('validation mails have the subject and the name that the options give [option: email.subjects.email_validation, email.subjects.password_reset]', async () => {
       const subjects = {
         email_validation: '%(app)s: your address',
         password_reset: '%(server_name)s: password',
@@ -280,7 +280,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(first?.content.html ?? '', /<p class="app">Fire<\/p>/);
     });
 
-    it('link to the public address of the server', async () => {
+    it('validation mails link to the public address of the server', async () => {
       await start({}, { server: { public_baseurl: 'https://chat.example.org/matrix/' } });
       await at.askForMail('register', 'anna@example.org');
       const link = linkIn(await at.mailServer.mail(0));

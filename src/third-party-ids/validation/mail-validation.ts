@@ -7,7 +7,7 @@ export interface ValidationMail {
   readonly to: string;
   readonly purpose: Purpose;
   /** Whether the address can be validated for the purpose; otherwise its owner gets another mail, or none. */
-  readonly isFit: boolean;
+  readonly canBeValidated: boolean;
   readonly sid: string;
   readonly clientSecret: string;
   readonly token: string;
@@ -34,11 +34,11 @@ export class ValidationMails {
 
   /** Schedules the mail. One job is scheduled in each case, so that the time of a request does not depend on the case. */
   async schedule(writer: AnyWriter, mail: ValidationMail): Promise<void> {
-    const { purpose, isFit, sid, token, clientSecret } = mail;
+    const { purpose, canBeValidated, sid, token, clientSecret } = mail;
     const { options } = this.#mails;
     const query = new URLSearchParams({ token, client_secret: clientSecret, sid });
     const link = `${this.#baseUrl}${submitPaths[purpose]}?${query}`;
-    const isNotice = !isFit && purpose !== 'password_reset';
+    const isNotice = !canBeValidated && purpose !== 'password_reset';
     await this.#mails.schedule(writer, {
       to: mail.to,
       subject:
@@ -47,7 +47,7 @@ export class ValidationMails {
       text: isNotice ? options.already_in_use_template_text : options[`${purpose}_template_text`],
       values: isNotice ? {} : { link },
       expiresAt: mail.expiresAt,
-      isDecoy: !isFit && !isNotice,
+      isDecoy: !canBeValidated && !isNotice,
     });
   }
 }

@@ -38,7 +38,7 @@ export class PhoneDelegate {
     this.#base = `${base.replace(/\/+$/, '')}/_matrix/identity/api/v1`;
   }
 
-  /** Has a token sent. @returns the service's session id @throws MatrixError */
+  /** Asks the service to send a token. @returns the service's session id @throws MatrixError */
   async sendToken(message: TextMessage, nextLink: string | undefined): Promise<string> {
     const { sid } = await this.#post('/validate/msisdn/requestToken', {
       ...message,

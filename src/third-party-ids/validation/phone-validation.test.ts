@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { PhoneService } from '../test/phone-service.ts';
 import { codeOf, type Options, ServerWithMail } from '../test/server-with-mail.ts';
 
-forServerDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   let at: ServerWithMail;
   let phones: PhoneService;
   beforeEach(async () => {

@@ -1,2 +1,2 @@
-/** What an address is validated for. */
+/** The purpose for which an address is validated. */
 export type Purpose = 'registration' | 'password_reset' | 'add_threepid';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
@@ -18,8 +18,8 @@ import { ValidationSessions } from './validation-sessions.ts';
 
 const hour = 3_600_000;
 
-forEachDatabase((open) => {
-  const setUp = async (maxSessions = 10_000) => {
+forSelectedDatabases(import.meta.url, (open) => {
+  const setUp = async (maxSessions = 10_000, calls: string[] = []) => {
     const database = await open([...jobMigrations, ...thirdPartyIdMigrations]);
     const clock = manualClock();
     const log = silentLogger;
@@ -37,13 +37,14 @@ forEachDatabase((open) => {
       allowed: new AllowedAddresses(null),
       published: undefined as never,
       resetStages: [],
+      extensions: { checkUse: async () => void calls.push('check of a module') },
     });
     const requests = new TokenRequests({
       sessions,
       addresses,
       mails: new ValidationMails(mails, 'https://test'),
       phones: undefined,
-      limiter: { take: () => undefined, check: () => undefined },
+      limiter: { take: (key) => void calls.push(`limit of ${key}`), check: () => undefined },
       options: {
         request_token_inhibit_3pid_errors: true,
         next_link_domain_whitelist: null,
@@ -75,6 +76,41 @@ forEachDatabase((open) => {
     const credentials = (index: number) => ({ sid: sids[index]!, clientSecret: 'secret' });
     await assert.rejects(sessions.find('email', credentials(0)), { errcode: 'M_THREEPID_AUTH_FAILED' });
     assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
+  });
+
+  it('keeps a session validated whose link is opened while another message is requested', async () => {
+    const { sessions } = await setUp();
+    const request = {
+      medium: 'email' as const,
+      address: 'user@example.org',
+      purpose: 'registration' as const,
+      clientSecret: 'secret',
+      nextLink: undefined,
+    };
+    const sent: string[] = [];
+    const begin = (sendAttempt: number, prepare = async () => {}) =>
+      sessions.begin(
+        { ...request, sendAttempt },
+        async () => void (await prepare()),
+        async (_writer, _sid, token) => void sent.push(token),
+      );
+    const sid = await begin(1);
+    const credentials = { sid, clientSecret: 'secret' };
+    const openLink = async () => void (await sessions.submit('registration', credentials, sent[0]!));
+    assert.equal(await begin(2, openLink), sid);
+    const session = await sessions.find('email', credentials);
+    assert.equal(sessions.validated(session)?.address, 'user@example.org');
+  });
+
+  it('takes the rate limits of a request before modules are asked about the address', async () => {
+    const calls: string[] = [];
+    const { ask } = await setUp(20, calls);
+    await ask('user@example.org');
+    assert.deepEqual(calls, [
+      'limit of client 127.0.0.1',
+      'limit of email user@example.org',
+      'check of a module',
+    ]);
   });
 
   it('deletes expired sessions and their tokens', async () => {

@@ -16,7 +16,9 @@ interface ScheduledText extends JsonObject {
 /** Attempts to have a message sent: its user waits for it. */
 const maxAttempts = 5;
 
-/** Has text messages sent after the request is answered, so that its time does not tell whether one is sent. */
+/**
+ * Requests text messages after the client is answered, so that the time of the response does not tell whether one is sent.
+ */
 export class TextMessages {
   readonly delegate: PhoneDelegate;
   readonly #deps: { readonly jobs: Jobs; readonly clock: Clock };

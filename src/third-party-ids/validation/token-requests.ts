@@ -1,4 +1,4 @@
-import type { Limiter } from '../../accounts/index.ts';
+import type { Limiter, ThirdPartyIdentifiers } from '../../accounts/index.ts';
 import { invalidParam, MatrixError } from '../../protocol/index.ts';
 import { addressDenied, addressInUse } from '../addresses/account-addresses.ts';
 import { type Medium, readMailAddress, readPhoneNumber } from '../addresses/address.ts';
@@ -21,6 +21,7 @@ export interface TokenRequestsDeps {
   readonly addresses: {
     findUser(medium: string, address: string): Promise<string | undefined>;
     isAllowed(medium: string, address: string): boolean;
+    readonly checkUse?: ThirdPartyIdentifiers['checkUse'];
   };
   /** Absent on a server that sends no mail. */
   readonly mails: ValidationMails | undefined;
@@ -49,16 +50,16 @@ export class TokenRequests {
     const { mails, sessions } = this.#deps;
     if (mails === undefined) throw unsupported('This server sends no mail');
     const request = this.#read(purpose, 'email', readMailAddress(body.email), body);
-    const isFit = await this.#admit(request, ip);
+    const canBeValidated = await this.#admit(request, ip);
     return sessions.begin(
       request,
       async () => undefined,
       (writer, sid, token, expiresAt) =>
-        mails.schedule(writer, { ...request, to: request.address, isFit, sid, token, expiresAt }),
+        mails.schedule(writer, { ...request, to: request.address, canBeValidated, sid, token, expiresAt }),
     );
   }
 
-  /** Has a text message sent. Errors as in `email`, and those of the service. */
+  /** Requests a text message with a token. Errors as in `email`, and those of the service. */
   async msisdn(
     purpose: Purpose,
     body: TokenRequestBody & { country: string; phone_number: string },
@@ -69,7 +70,7 @@ export class TokenRequests {
     const number = await readPhoneNumber(body.country, body.phone_number);
     if (number === undefined) throw invalidParam('This is not a valid phone number');
     const request = this.#read(purpose, 'msisdn', number, body);
-    const isFit = await this.#admit(request, ip);
+    const canBeValidated = await this.#admit(request, ip);
     const { country, phone_number, client_secret, send_attempt } = body;
     const message = { country, phone_number, client_secret, send_attempt };
     const isHidden = this.#deps.options.request_token_inhibit_3pid_errors;
@@ -77,7 +78,7 @@ export class TokenRequests {
       request,
       async () => (isHidden ? undefined : phones.delegate.sendToken(message, request.nextLink)),
       async (writer, sid) => {
-        const next = { sid, message, nextLink: request.nextLink ?? null, isDecoy: !isFit };
+        const next = { sid, message, nextLink: request.nextLink ?? null, isDecoy: !canBeValidated };
         if (isHidden) await phones.schedule(writer, next);
       },
     );
@@ -96,12 +97,15 @@ export class TokenRequests {
    */
   async #admit({ purpose, medium, address }: ValidationRequest, ip: string): Promise<boolean> {
     const { addresses, limiter, options } = this.#deps;
-    if (purpose !== 'password_reset' && !addresses.isAllowed(medium, address)) throw addressDenied();
+    const isNew = purpose !== 'password_reset';
+    if (isNew && !addresses.isAllowed(medium, address)) throw addressDenied();
     limiter.take(`client ${ip}`);
     limiter.take(`${medium} ${address}`);
+    // Modules are asked within the rate limit.
+    if (isNew) await addresses.checkUse?.(medium, address, purpose === 'registration');
     const isUsed = (await addresses.findUser(medium, address)) !== undefined;
-    const isFit = isUsed === (purpose === 'password_reset');
-    if (isFit || options.request_token_inhibit_3pid_errors) return isFit;
+    const canBeValidated = isUsed === (purpose === 'password_reset');
+    if (canBeValidated || options.request_token_inhibit_3pid_errors) return canBeValidated;
     if (isUsed) throw addressInUse();
     throw new MatrixError(400, 'M_THREEPID_NOT_FOUND', 'No account has this address');
   }

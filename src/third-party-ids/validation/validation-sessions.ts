@@ -19,7 +19,7 @@ import {
   saveSession,
 } from './session-store.ts';
 
-/** What a client asks to be validated. */
+/** The address that a client asks to be validated, and the purpose. */
 export interface ValidationRequest {
   readonly medium: Medium;
   /** In canonical form. */
@@ -31,7 +31,7 @@ export interface ValidationRequest {
   readonly nextLink: string | undefined;
 }
 
-/** What a client proves a session with. */
+/** The credentials with which a client proves that a session is its own. */
 export interface SessionCredentials {
   readonly sid: string;
   readonly clientSecret: string;
@@ -76,7 +76,7 @@ export class ValidationSessions {
   readonly #deps: ValidationSessionsDeps;
   readonly #maxSessions: number;
   /** By medium and address: parallel requests for one address send one message. */
-  readonly #begun = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
   #begunSinceCheck = 0;
 
   constructor(deps: ValidationSessionsDeps) {
@@ -97,12 +97,12 @@ export class ValidationSessions {
     prepare: () => Promise<string | undefined>,
     deliver: (writer: AnyWriter, sid: string, token: string, expiresAt: number) => Promise<void>,
   ): Promise<string> {
-    return this.#begun.run(`${request.medium} ${request.address}`, async () => {
+    return this.#mutex.run(`${request.medium} ${request.address}`, async () => {
       const { medium, address, purpose, sendAttempt } = request;
       const identity = { medium, address, purpose, secret_hash: digest(request.clientSecret) };
       const { clock, randomness, tokenLifetime } = this.#deps;
-      const found = await findPending(this.#reader, identity);
-      const pending = found && found.expires_at > clock.now() ? found : undefined;
+      const stored = await findPending(this.#reader, identity);
+      const pending = stored && stored.expires_at > clock.now() ? stored : undefined;
       if (pending && pending.send_attempt >= sendAttempt) return pending.sid;
       const expires_at = clock.now() + tokenLifetime;
       const session = {
@@ -118,7 +118,11 @@ export class ValidationSessions {
       const next_link = request.nextLink ?? null;
       await this.#write(async (writer) => {
         await this.#boundSessions(writer);
-        await saveSession(writer, session);
+        const current = pending && (await findSession(writer, sid));
+        const isValidated = current !== undefined && current.validated_at !== null;
+        // The user may have opened the link of an earlier message since `findPending`.
+        const { validated_at, expires_at: expires } = isValidated ? current : session;
+        await saveSession(writer, { ...session, validated_at, expires_at: expires });
         await insertToken(writer, { token_hash: digest(token), sid, next_link, expires_at });
         await deliver(writer, sid, token, expires_at);
       });
@@ -156,8 +160,8 @@ export class ValidationSessions {
    */
   async find(medium: Medium, { sid, clientSecret }: SessionCredentials): Promise<SessionRow> {
     const session = isId(sid) ? await findSession(this.#reader, sid) : undefined;
-    const isTheirs = session?.medium === medium && session.secret_hash === digest(clientSecret);
-    if (!isTheirs || session.expires_at <= this.#deps.clock.now()) throw unknownSession();
+    const isOfClient = session?.medium === medium && session.secret_hash === digest(clientSecret);
+    if (!isOfClient || session.expires_at <= this.#deps.clock.now()) throw unknownSession();
     return session;
   }
 
@@ -183,11 +187,11 @@ export class ValidationSessions {
   async #checkToken(purpose: Purpose, credentials: SessionCredentials, token: string) {
     const session = await this.find('email', credentials);
     if (session.purpose !== purpose) throw unknownSession();
-    const found = await findToken(this.#reader, session.sid, digest(token));
-    if (found === undefined) throw unknownSession();
-    const isOver = found.expires_at <= this.#deps.clock.now();
-    if (isOver && session.validated_at === null) throw unknownSession();
-    return { session, result: { nextLink: found.next_link ?? undefined } };
+    const storedToken = await findToken(this.#reader, session.sid, digest(token));
+    if (storedToken === undefined) throw unknownSession();
+    const hasExpired = storedToken.expires_at <= this.#deps.clock.now();
+    if (hasExpired && session.validated_at === null) throw unknownSession();
+    return { session, result: { nextLink: storedToken.next_link ?? undefined } };
   }
 
   async #markValidated(session: SessionRow, at: number): Promise<void> {

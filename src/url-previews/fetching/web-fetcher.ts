@@ -34,7 +34,7 @@ const maxFetches = 50;
 export class WebFetcher {
   readonly #deps: WebFetcherDeps;
   readonly #stopping = new AbortController();
-  #running = 0;
+  #runningRequests = 0;
 
   constructor(deps: WebFetcherDeps) {
     this.#deps = deps;
@@ -48,8 +48,8 @@ export class WebFetcher {
   async open(url: URL, accept: string): Promise<WebResponse> {
     const { http, blocked, options } = this.#deps;
     if (blocked.has(url)) throw urlBlocked();
-    if (this.#running >= maxFetches) throw limitExceeded(1_000);
-    this.#running++;
+    if (this.#runningRequests >= maxFetches) throw limitExceeded(1_000);
+    this.#runningRequests++;
     try {
       const {
         status,
@@ -69,10 +69,10 @@ export class WebFetcher {
         throw unknown(`The page cannot be fetched: its server answered with status ${status}`, 502);
       }
       const { 'content-type': type, 'content-disposition': disposition } = headers;
-      body.once('close', () => this.#running--);
+      body.once('close', () => this.#runningRequests--);
       return { url: at, contentType: first(type) ?? '', fileName: fileNameOf(at, first(disposition)), body };
     } catch (error) {
-      this.#running--;
+      this.#runningRequests--;
       throw fetchError(error);
     }
   }

@@ -18,7 +18,7 @@ const limits = {
 /** Maximum bytes of pages that wait for the process or are read by it. A single page may be larger. */
 const maxWaitingBytes = 16 * 1024 * 1024;
 
-const nothing: PageResult = { properties: {}, images: [] };
+const emptyResult: PageResult = { properties: {}, images: [] };
 
 /** Limits of a preview. Source: the reference server leaves out longer names and values. */
 const [maxProperties, maxName, maxValue] = [50, 50, 1_000];
@@ -66,7 +66,7 @@ export class PageReader {
       if (error.reason === 'busy') throw limitExceeded(second);
       if (error.reason === 'unavailable' || error.reason === 'stopped') throw error;
       this.#log.info({ host: page.url.host, why: error.reason }, 'A page could not be read for a preview');
-      return nothing;
+      return emptyResult;
     } finally {
       this.#waitingBytes -= length;
     }
@@ -79,7 +79,7 @@ export class PageReader {
 
 /** Returns the valid parts of a result: a process that a page has compromised may return anything. */
 function checked(result: PageResult | null): PageResult {
-  if (typeof result !== 'object' || result === null) return nothing;
+  if (typeof result !== 'object' || result === null) return emptyResult;
   const { properties, images, oEmbedUrl, author } = result;
   const entries = Object.entries(properties ?? {}).filter(
     ([name, value]) => name.length <= maxName && isText(value) && value.length <= maxValue,

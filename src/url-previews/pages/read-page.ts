@@ -43,7 +43,7 @@ const headings = new Set(['h1', 'h2', 'h3']);
 
 /** Reads the elements of a page without building a tree. */
 export function readPage(html: string): PageElements {
-  const reader = new PageReader();
+  const reader = new ElementCollector();
   const parser = new Parser({
     onopentag: (name, attributes) => reader.open(name, attributes),
     onclosetag: (name) => reader.close(name),
@@ -57,7 +57,7 @@ export function readPage(html: string): PageElements {
   return reader;
 }
 
-class PageReader implements PageElements {
+class ElementCollector implements PageElements {
   readonly metas = new Map<string, string>();
   readonly links: { rel: string; href: string; type: string }[] = [];
   readonly headings: string[] = [];

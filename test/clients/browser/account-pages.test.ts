@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { linkIn, ServerWithMail } from '../../../src/third-party-ids/test/server-with-mail.ts';
 import { CaptchaService } from '../../support/other-servers/captcha-service.ts';
+import { startTestServer } from '../../support/servers/server.ts';
 import { registerAdmin } from '../../support/users/register-admin.ts';
+import { TestClient } from '../../support/users/test-client.ts';
 import { after, before, test } from '../bounded-test.ts';
+import { eventually } from '../eventually.ts';
 import { launchChromium } from './web-page.ts';
 
 /** A folder for pictures of the pages, for people to look at. */
@@ -181,7 +184,7 @@ test('a client opens the fallback page of a stage, which reports its completion'
   await context.close();
 });
 
-test('the pages of closed registrations and failures can be read', async () => {
+test('the page of an unknown authentication session and a wide registration page have labels and fit the window', async () => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const { page } = await openWindow(context);
   await page.goto(url('/_matrix/client/v3/auth/m.login.terms/fallback/web?session=unknown'));
@@ -190,4 +193,77 @@ test('the pages of closed registrations and failures can be read', async () => {
   await page.goto(url('/_synapse/client/register'));
   await look(page, 'register-wide');
   await context.close();
+});
+
+/** The policy in a language, as operators write it: the form and the values are those of the reference server. */
+const policy = (title: string, button: string, done: string) => `{% extends "_base.html" %}
+{% block title %}${title}{% endblock %}
+{% block body %}<h1>${title} {{ version }}</h1>
+{% if public_version %}<p>public</p>{% elif has_consented %}<p>${done}</p>{% else %}
+<form method="post" action="consent">
+<input type="hidden" name="v" value="{{ version }}"><input type="hidden" name="u" value="{{ user }}">
+<input type="hidden" name="h" value="{{ userhmac }}"><button>${button}</button></form>{% endif %}{% endblock %}`;
+
+test('a user agrees to the policy in the language of the browser with the link of the server notice, and can send then', async () => {
+  const success = '{% extends "_base.html" %}{% block title %}OK{% endblock %}{% block body %}<h1>';
+  for (const [language, text, thanks] of [
+    ['en', policy('House rules', 'I agree', 'You have agreed'), 'Thank you'],
+    ['de', policy('Hausordnung', 'Ich stimme zu', 'Zugestimmt'), 'Danke'],
+  ] as const) {
+    mkdirSync(join(folder, language), { recursive: true });
+    writeFileSync(join(folder, language, '2.0.html'), text);
+    writeFileSync(join(folder, language, 'success.html'), `${success}${thanks}</h1>{% endblock %}`);
+  }
+  const listener = { port: 0, type: 'http', bind_addresses: ['127.0.0.1'] };
+  const server = await startTestServer({
+    database: 'sqlite',
+    config: {
+      server: { public_baseurl: 'https://chat.example/' },
+      http: { listeners: [{ ...listener, resources: [{ names: ['client', 'consent'] }] }] } as never,
+      serverNotices: { server_notices: { system_mxid_localpart: 'notices', auto_join: true } },
+      accounts: {
+        form_secret: 'secret',
+        user_consent: {
+          template_dir: folder,
+          version: '2.0',
+          server_notice_content: { msgtype: 'm.text', body: 'Please read %(consent_uri)s' },
+          block_events_error: 'Please agree first: %(consent_uri)s',
+        } as never,
+      },
+    },
+  });
+  try {
+    const anna = await TestClient.register(server, 'anna');
+    assert.equal((await anna.call('POST', '/createRoom', {})).body['errcode'], 'M_CONSENT_NOT_GIVEN');
+    const link = await eventually('the notice', async () => {
+      const joined = Object.values((await anna.sync()).rooms?.join ?? {});
+      const bodies = joined.flatMap(({ timeline }) => timeline.events.map(({ content }) => content['body']));
+      return /https:\S+/.exec(bodies.join(' '))?.[0];
+    });
+    const { pathname, search } = new URL(link);
+
+    const context = await browser.newContext({ locale: 'de-DE', viewport: { width: 400, height: 800 } });
+    const { page, errors } = await openWindow(context);
+    await page.goto(server.baseUrl + pathname + search);
+    assert.equal(await page.getByRole('heading').textContent(), 'Hausordnung 2.0');
+    await look(page, 'consent');
+    await page.getByRole('button', { name: 'Ich stimme zu' }).click();
+    await page.getByRole('heading', { name: 'Danke' }).waitFor();
+    await page.goto(server.baseUrl + pathname + search);
+    await page.getByText('Zugestimmt').waitFor();
+    assert.equal(await page.getByRole('button').count(), 0);
+    assert.deepEqual(errors, []);
+    await page.goto(`${server.baseUrl}${pathname}?u=anna&h=00`);
+    await page.getByText('The link is not valid').waitFor();
+    await context.close();
+    const english = await browser.newContext({ locale: 'fr-FR' });
+    const other = await openWindow(english);
+    await other.page.goto(server.baseUrl + pathname);
+    await other.page.getByText('public').waitFor();
+    assert.equal(await other.page.getByRole('heading').textContent(), 'House rules 2.0');
+    await english.close();
+    await anna.createRoom();
+  } finally {
+    await server.stop();
+  }
 });

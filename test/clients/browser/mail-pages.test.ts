@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { linkIn, ServerWithMail } from '../../../src/third-party-ids/test/server-with-mail.ts';
 import { after, before, test } from '../bounded-test.ts';
-
-/** Debian's path of Chromium. */
-const executablePath = process.env['HEARTH_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
-/** A folder for screenshots of the pages, for people who want to look at them. */
-const screenshots = process.env['HEARTH_TEST_SCREENSHOTS'];
+import { launchChromium } from './web-page.ts';
 
 let browser: Browser;
 let at: ServerWithMail;
 before(async () => {
-  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: 120_000 });
+  browser = await launchChromium();
   at = await ServerWithMail.start('sqlite');
   await at.addAddress(await at.server.register('anna'), 'anna@example.org');
 });
@@ -39,18 +35,14 @@ async function linkOfMail(index: number): Promise<string> {
   return pathname + search;
 }
 
-const look = async (page: Page, name: string) => {
-  if (screenshots) await page.screenshot({ path: `${screenshots}/${name}.png` });
-};
-
 test('lets a person in Chromium confirm a new password with the link of the mail', async () => {
   const secret = { client_secret: 'reset' };
+  const number = at.mailServer.received.length;
   const { body } = await at.askForMail('account/password', 'anna@example.org', {
     ...secret,
     next_link: `${at.server.baseUrl}/health`,
   });
-  const { page, errors } = await openPage(await linkOfMail(1));
-  await look(page, 'reset');
+  const { page, errors } = await openPage(await linkOfMail(number));
   await page.getByRole('button', { name: 'Yes, it was me' }).click();
   await page.waitForURL('**/health');
   const threepid_creds = { sid: body['sid'], ...secret };
@@ -58,4 +50,28 @@ test('lets a person in Chromium confirm a new password with the link of the mail
   assert.equal((await at.post('/account/password', { new_password: 'brand new', auth })).status, 200);
   assert.equal((await at.login({ type: 'm.id.user', user: 'anna' }, 'brand new')).status, 200);
   assert.deepEqual(errors, []);
+});
+
+test('a person who has forgotten the password sets a new one in Chromium with the link of the mail, and logs in', async () => {
+  const number = at.mailServer.received.length;
+  const { page, errors } = await openPage('/_matrix/static/client/login/');
+  await page.getByRole('link', { name: 'Forgot your password?' }).click();
+  await page.getByLabel('Mail address of your account').fill('anna@example.org');
+  await page.getByLabel('New password', { exact: true }).fill('newer still');
+  await page.getByLabel('New password again').fill('newer still');
+  await page.getByRole('button', { name: 'Send the mail' }).click();
+  await page.getByRole('status').filter({ hasText: 'A mail is on its way' }).waitFor();
+  await page.getByRole('button', { name: 'I have opened the link' }).click();
+  await page.getByRole('alert').filter({ hasText: 'has not been validated' }).waitFor();
+  const mail = await openPage(await linkOfMail(number));
+  await mail.page.getByRole('button', { name: 'Yes, it was me' }).click();
+  await mail.page.getByRole('heading', { name: 'Almost done' }).waitFor();
+  await page.getByRole('button', { name: 'I have opened the link' }).click();
+  await page.getByRole('heading', { name: 'Your new password is set' }).waitFor();
+  await page.goto(`${at.server.baseUrl}/_matrix/static/client/login/`);
+  await page.getByLabel('User name or mail address').fill('anna@example.org');
+  await page.getByLabel('Password').fill('newer still');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'You are signed in' }).waitFor();
+  assert.deepEqual([...errors, ...mail.errors], []);
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
+import { freePort } from '../../support/network/free-port.ts';
 import { type LoopbackServer, serveOnLoopback } from '../../support/network/loopback.ts';
 import { startTestServer, type TestServer } from '../../support/servers/server.ts';
 import { after, before, test } from '../bounded-test.ts';
-import { freePort } from '../hearth-process.ts';
 import { launchChromium } from './web-page.ts';
 
 /** Folder for screenshots of the pages, for review by developers; none are taken when it is not set. */
@@ -49,6 +49,32 @@ after(async () => {
   await client?.close();
   await server?.stop();
 });
+
+/** Begins a login on a device without a browser. @returns the code that the device shows */
+async function begunOnDevice(): Promise<string> {
+  const oauth = `${server.baseUrl}/_synapse/client/oauth2`;
+  const client = {
+    client_name: 'Television',
+    client_uri: 'https://app.example/',
+    grant_types: ['refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+  };
+  const registered = await fetch(`${oauth}/registration`, { method: 'POST', body: JSON.stringify(client) });
+  const { client_id = '' } = (await registered.json()) as Record<string, string>;
+  const scope = 'urn:matrix:client:api:* urn:matrix:client:device:TELEVISION';
+  const begun = await fetch(`${oauth}/device`, {
+    method: 'POST',
+    body: new URLSearchParams({ client_id, scope }),
+  });
+  const { user_code = '' } = (await begun.json()) as Record<string, string>;
+  return user_code;
+}
+
+/** Logs in with a password. */
+async function logIn(): Promise<{ token: string; deviceId: string }> {
+  const body = { type: 'm.login.password', user: 'alice', password: 'correct horse' };
+  const answer = await server.api('POST', '/_matrix/client/v3/login', { body });
+  return { token: String(answer.body['access_token']), deviceId: String(answer.body['device_id']) };
+}
 
 let pictureNumber = 0;
 
@@ -98,6 +124,7 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   await look(page, 'consent');
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await page.waitForURL(`${origin}/back#**`);
+  assert.equal(await page.evaluate('document.referrer'), '', 'the client does not learn the URL of a page');
   await page.waitForFunction("typeof window.complete === 'function'");
   const result = (await page.evaluate('window.complete()')) as Record<string, unknown>;
   const session = { user_id: '@alice:test', device_id: result['deviceId'], is_guest: false };
@@ -120,15 +147,46 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   await look(page, 'session');
   await page.getByRole('button', { name: 'End this session' }).click();
   await page.getByRole('status').filter({ hasText: 'The session has ended' }).waitFor();
-  for (const action of ['cross_signing_reset', 'account_deactivate']) {
-    await page.goto(`${server.baseUrl}/_synapse/client/account?action=org.matrix.${action}`);
-    await look(page, action);
-  }
   await page.goto(`${server.baseUrl}/_synapse/client/oauth2/link`);
   await look(page, 'link');
   await page.getByLabel('Code').fill('ABCD-EFGH');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('alert').waitFor();
+  await page.getByLabel('Code').fill((await begunOnDevice()).toLowerCase());
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Sign in this device?' }).waitFor();
+  await look(page, 'device');
+  await page.getByRole('button', { name: 'Sign in the device' }).click();
+  await page.getByRole('status').filter({ hasText: 'Continue on the device' }).waitFor();
+  await look(page, 'device-done');
+
+  const open = (action: string, device = '') =>
+    page.goto(
+      `${server.baseUrl}/_synapse/client/account?action=${action}${device && `&device_id=${device}`}`,
+    );
+  const { token, deviceId } = await logIn();
+  await open('org.matrix.profile');
+  await page.getByRole('heading', { name: 'Your account' }).waitFor();
+  await open('org.matrix.devices_list');
+  await page.getByRole('link', { name: deviceId }).waitFor();
+  await open('org.matrix.device_view', deviceId);
+  await page.getByText(`Device ${deviceId}`).waitFor();
+  await open('org.matrix.device_delete', deviceId);
+  await page.getByRole('button', { name: 'End this session' }).click();
+  await page.getByRole('status').filter({ hasText: 'The session has ended' }).waitFor();
+  assert.equal((await server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status, 401);
+  await open('org.matrix.cross_signing_reset');
+  await look(page, 'cross_signing_reset');
+  await page.getByRole('button', { name: 'Allow the reset' }).click();
+  await page.getByRole('status').filter({ hasText: 'Go back to the app' }).waitFor();
+  await open('org.matrix.account_deactivate');
+  await look(page, 'account_deactivate');
+  await page.getByLabel('To confirm, enter @alice:test').fill('@alice:test');
+  await page.getByRole('button', { name: 'Deactivate for ever' }).click();
+  await page.getByRole('heading', { name: /deactivated/ }).waitFor();
+  await look(page, 'deactivated');
+  await open('org.matrix.profile');
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   // The SDK logs that a revoked token cannot be refreshed; the unknown code is answered 404.
   const unexpected = errors.filter((error) => !/status of 404|Unable to refresh token/.test(error));
   assert.deepEqual(unexpected, []);

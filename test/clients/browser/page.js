@@ -98,8 +98,42 @@ function message(event) {
   const { body } = event.getContent();
   const item = element('p', { 'data-event': event.getId(), 'data-edited': String(!!event.replacingEvent()) });
   const sender = element('b', {}, event.sender?.name ?? event.getSender());
-  item.append(sender, ': ', element('span', {}, body), ...reactions(event));
+  item.append(sender, ': ', element('span', {}, body), ...reactions(event), ...previews(body));
   return item;
+}
+
+/** Previews by URL: they stay in the page when the messages around them are shown again. */
+const shownPreviews = new Map();
+
+/** Shows the preview of each link in a message. */
+function previews(body) {
+  return [...(body ?? '').matchAll(/https?:\/\/\S+/g)].map(([url]) => {
+    if (!shownPreviews.has(url)) {
+      const card = element('article', { 'data-preview': url });
+      shownPreviews.set(url, card);
+      void fillPreview(card, url);
+    }
+    return shownPreviews.get(url);
+  });
+}
+
+async function fillPreview(card, url) {
+  const preview = await client.getUrlPreview(url, Date.now());
+  card.append(
+    ...['og:site_name', 'og:title', 'og:description']
+      .filter((name) => preview[name])
+      .map((name) => element('div', { 'data-property': name }, preview[name])),
+  );
+  if (preview['og:image']) {
+    const link = client.mxcUrlToHttp(preview['og:image'], 320, 240, 'scale', false, true, true);
+    const headers = { authorization: `Bearer ${client.getAccessToken()}` };
+    const bytes = await (await fetch(link, { headers })).blob();
+    const image = element('img', { src: URL.createObjectURL(bytes), alt: '' });
+    await image.decode();
+    image.setAttribute('data-width', String(image.naturalWidth));
+    card.append(image);
+  }
+  card.setAttribute('data-complete', 'true');
 }
 
 function reactions(event) {

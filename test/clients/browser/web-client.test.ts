@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { EventType, JoinRule, MsgType, Preset, RelationType, RoomType } from 'matrix-js-sdk';
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { password, Session } from '../js-sdk/session.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
+import { startPageSet } from './page-set.ts';
 import { openWebPage, type WebPage } from './web-page.ts';
+
+/** Folder for screenshots of the pages, for review by developers; none are taken when it is not set. */
+const pictures = process.env['HEARTH_TEST_PICTURES'];
 
 let server: ServerUnderTest;
 /** Sends everything that the page must show. */
@@ -13,7 +18,7 @@ let alice: Session;
 let bob: Session;
 let web: WebPage;
 before(async () => {
-  server = await serverUnderTest();
+  server = await serverUnderTest({ url_preview_enabled: true, url_preview_ip_range_blacklist: [] });
   [alice, bob] = [await Session.ofNewUser(server.url, 'alice'), await Session.ofNewUser(server.url, 'bob')];
   web = await openWebPage();
 });
@@ -76,6 +81,30 @@ test('shows a conversation in a web page in Chromium as it happens', async () =>
       .getEvents()
       .some((event) => event.getSender() === bob.userId && event.getContent()['body'] === 'Warm enough'),
   );
+});
+
+test('shows previews of the pages that a message links to, with their images', async () => {
+  const { web: pages, expected } = await startPageSet();
+  try {
+    const roomId = await createRoom('Links', { room_version: '11' });
+    await bob.client.joinRoom(roomId);
+    const body = `Look: ${expected.map(({ url }) => url).join(' ')}`;
+    const { event_id } = await alice.client.sendTextMessage(roomId, body);
+    for (const { url, site, title, description, imageWidth } of expected) {
+      const card = message(event_id).locator(`[data-preview="${url}"][data-complete=true]`);
+      await card.waitFor();
+      const text = async (name: string) =>
+        (await card.locator(`[data-property="og:${name}"]`).allTextContents()).join();
+      assert.deepEqual([await text('site_name'), await text('title')], [site ?? '', title ?? ''], url);
+      assert.match(await text('description'), description ?? /^$|./, url);
+      const width = await card.locator('img').getAttribute('data-width');
+      assert.equal(Number(width), imageWidth, url);
+    }
+    if (pictures !== undefined)
+      await message(event_id).screenshot({ path: join(pictures, 'url-previews.png') });
+  } finally {
+    await pages.stop();
+  }
 });
 
 test('knocks in the web page, and shows the invite and the join', async () => {

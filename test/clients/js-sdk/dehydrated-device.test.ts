@@ -25,7 +25,7 @@ after(async () => {
 const devicesOf = async (userId: string, viewer: EncryptedSession) =>
   (await viewer.crypto.getUserDeviceInfo([userId], true)).get(userId) ?? new Map<string, unknown>();
 
-/** Has a new login sign its device with the keys from secret storage. */
+/** Makes a new login sign its device with the keys from secret storage. */
 async function crossSign(session: EncryptedSession, room: string): Promise<void> {
   await session.room(room);
   assert.equal(await session.crypto.userHasCrossSigningKeys(), true);

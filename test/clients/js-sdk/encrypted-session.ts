@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ICreateClientOpts, LoginResponse, MatrixEvent, RegisterResponse } from 'matrix-js-sdk';
-import { EventStatus, EventTimeline, EventType, SyncState } from 'matrix-js-sdk';
+import { Direction, EventStatus, EventTimeline, EventType, SyncState } from 'matrix-js-sdk';
 import type { CryptoApi } from 'matrix-js-sdk/lib/crypto-api/index.js';
 import { eventually } from '../eventually.ts';
 import { logIn, password, register, Session, uniqueName } from './session.ts';
@@ -45,6 +45,8 @@ export class EncryptedSession extends Session {
   /** The key of the user's secret storage. */
   recoveryKey: Uint8Array<ArrayBuffer> | undefined;
   readonly #connection: CuttableConnection;
+  /** Events that were loaded, and are in no timeline of the client, by their ids. */
+  readonly #loaded = new Map<string, MatrixEvent>();
   readonly #syncKind: SyncKind;
 
   private constructor(
@@ -126,7 +128,7 @@ export class EncryptedSession extends Session {
   async decrypted(roomId: string, eventId: string, timeout?: number): Promise<MatrixEvent> {
     let event: MatrixEvent | undefined;
     const check = async () => {
-      event = this.client.getRoom(roomId)?.findEventById(eventId);
+      event = this.client.getRoom(roomId)?.findEventById(eventId) ?? this.#loaded.get(eventId);
       // Applications do this for the events that they show; the client does not retry by itself for read
       // events.
       if (event?.isEncrypted() && event.decryptionFailureReason === null) {
@@ -147,19 +149,24 @@ export class EncryptedSession extends Session {
   }
 
   /**
-   * Loads an event that the client's syncs have left out, as after a gap: by a request for the event, or by
-   * scrolling back, after which some servers backfill.
+   * Loads an event that the client's syncs have left out, as after a gap: by a request for the event, or by a page of
+   * messages, after which some servers backfill. The event is not added to a timeline: after several gaps, the client may
+   * link its timelines in a circle, which it follows without end.
    */
   async loadEvent(roomId: string, eventId: string, timeout?: number): Promise<void> {
     const room = await this.room(roomId);
-    const hasEvent = () => room.findEventById(eventId) !== undefined;
+    const { client } = this;
     const check = async () => {
-      if (hasEvent()) return true;
-      await this.client
-        .getEventTimeline(room.getUnfilteredTimelineSet(), eventId)
-        .catch(() => this.client.scrollback(room))
+      if (room.findEventById(eventId) ?? this.#loaded.get(eventId)) return true;
+      const event = await client.fetchRoomEvent(roomId, eventId).catch(() => undefined);
+      if (event) {
+        this.#loaded.set(eventId, client.getEventMapper({ preventReEmit: true })(event));
+        return true;
+      }
+      await client
+        .createMessagesRequest(roomId, null, 100, Direction.Backward)
         .catch(() => sleep(retryDelay));
-      return hasEvent();
+      return false;
     };
     await eventually(`${this.userId} to load ${eventId}`, check, timeout);
   }
@@ -212,7 +219,7 @@ export class EncryptedSession extends Session {
     await this.reconnect();
   }
 
-  /** Has the client retry at once after an outage, and waits until it syncs again. */
+  /** Makes the client retry at once after an outage, and waits until it syncs again. */
   async reconnect(): Promise<void> {
     await eventually(`${this.userId} to sync again`, async () => {
       if (this.client.getSyncState() === SyncState.Syncing) return true;
@@ -222,7 +229,12 @@ export class EncryptedSession extends Session {
     });
   }
 
-  protected override async started(initialSyncLimit?: number): Promise<this> {
+  /**
+   * Starts to sync, and waits for the first sync.
+   * @param initialSyncLimit high, so that syncs have no gaps on a slow machine: after gaps, timelines of matrix-js-sdk can
+   * refer to each other in an endless cycle
+   */
+  protected override async started(initialSyncLimit = 100): Promise<this> {
     await this.client.initRustCrypto({ useIndexedDB: false });
     if (this.#syncKind === 'classic') return super.started(initialSyncLimit);
     const slidingSync = slidingSyncOf(this.client, this.client.baseUrl);

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { TwoHearths } from '../federating-hearths.ts';
@@ -19,8 +18,6 @@ const rotation = 5;
 const partCount = 5;
 /** Maximum time in milliseconds for federation. */
 const timeout = 180_000;
-/** Milliseconds between two attempts to load an event. */
-const retryDelay = 500;
 
 let hearths: TwoHearths;
 let sessions: EncryptedSession[] = [];
@@ -68,24 +65,6 @@ async function sendDuringOutage(server: HearthProcess, goDown: () => Promise<unk
   await Promise.all([sending, ...sessions.map((session) => session.reconnect())]);
 }
 
-/** Loads an event that the client's syncs have left out, as after a gap. */
-async function loadEvent(
-  { client, userId }: EncryptedSession,
-  eventId: string,
-  maxWait: number,
-): Promise<void> {
-  const room = client.getRoom(roomId)!;
-  await eventually(
-    `${userId} to load ${eventId}`,
-    async () => {
-      if (room.findEventById(eventId)) return true;
-      await client.getEventTimeline(room.getUnfilteredTimelineSet(), eventId).catch(() => sleep(retryDelay));
-      return room.findEventById(eventId) !== undefined;
-    },
-    maxWait,
-  );
-}
-
 /** Checks that every session decrypts all messages, including its own. */
 async function assertAllDecrypted(): Promise<void> {
   const unread: string[] = [];
@@ -93,7 +72,8 @@ async function assertAllDecrypted(): Promise<void> {
     for (const { eventId, text } of sent) {
       // After one timeout the others are short, to save time.
       const maxWait = unread.length === 0 ? timeout : 1_000;
-      const event = await loadEvent(reader, eventId, maxWait)
+      const event = await reader
+        .loadEvent(roomId, eventId, maxWait)
         .then(() => reader.decrypted(roomId, eventId, maxWait))
         .catch((error: Error) => error);
       if (event instanceof Error) unread.push(event.message);

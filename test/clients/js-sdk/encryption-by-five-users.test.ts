@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, test } from '../bounded-test.ts';
-import { eventually } from '../eventually.ts';
 import { HearthProcess } from '../hearth-process.ts';
 import { acceptInvite, createEncryptedRoom, waitForMembers } from './encrypted-room.ts';
 import { EncryptedSession } from './encrypted-session.ts';
@@ -51,24 +49,13 @@ async function sendMessages(senders: readonly EncryptedSession[], times = 2): Pr
   await Promise.all(talks);
 }
 
-/** Loads an event that the client's syncs have left out, as after a gap. */
-async function loadEvent({ client, userId }: EncryptedSession, eventId: string): Promise<void> {
-  const room = client.getRoom(roomId)!;
-  const check = async () => {
-    if (room.findEventById(eventId)) return true;
-    await client.getEventTimeline(room.getUnfilteredTimelineSet(), eventId).catch(() => sleep(100));
-    return room.findEventById(eventId) !== undefined;
-  };
-  await eventually(`${userId} to load ${eventId}`, check, timeout);
-}
-
 async function assertDecrypted(
   readers: readonly EncryptedSession[],
   texts: ReadonlyMap<string, string> = sentTexts,
 ): Promise<void> {
   for (const reader of readers) {
     for (const [eventId, text] of texts) {
-      await loadEvent(reader, eventId);
+      await reader.loadEvent(roomId, eventId, timeout);
       const event = await reader.decrypted(roomId, eventId, timeout);
       assert.equal(event.getWireType(), 'm.room.encrypted');
       assert.equal(event.getContent()['body'], text);
@@ -222,7 +209,7 @@ test('restores the key backup on a new device of each user, and decrypts all mes
 async function unreadable(session: EncryptedSession): Promise<string[]> {
   const unread: string[] = [];
   for (const [eventId, text] of sentTexts) {
-    await loadEvent(session, eventId);
+    await session.loadEvent(roomId, eventId, timeout);
     const event = await session.decrypted(roomId, eventId, 2_000).catch((error: Error) => error);
     if (event instanceof Error) unread.push(event.message);
     else assert.equal(event.getContent()['body'], text);

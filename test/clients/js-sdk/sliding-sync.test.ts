@@ -19,7 +19,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Returns a private room of Alice's that Bob was invited to and has joined. */
+/** Creates a private room of Alice, which Bob joins by an invite. @returns its id */
 async function sharedRoom(name = 'By the fire'): Promise<string> {
   const { room_id } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
@@ -84,7 +84,7 @@ test('shows a thread by sliding sync', async () => {
   await eventually('the thread', () => alice.client.getRoom(room)?.getThread(root.event_id)?.length === 1);
 });
 
-test('shows a list of spaces beside the list of conversations by sliding sync', async () => {
+test('shows the list of spaces and the list of conversations at the same time by sliding sync', async () => {
   const { room_id: space } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
     name: 'The house',
@@ -149,7 +149,7 @@ test('sends typing, receipts, tags and account data by extensions of sliding syn
   await eventually('account data', () => bob.client.getAccountData(EventType.Direct) !== undefined);
 });
 
-test('shows rooms outside of the window by a room subscription and by a larger range', async () => {
+test('shows rooms outside of the range of a sliding sync list by a room subscription and by a larger range', async () => {
   const rooms = [];
   for (const name of ['one', 'two', 'three', 'four']) {
     rooms.push((await alice.client.createRoom({ preset: Preset.PrivateChat, name })).room_id);

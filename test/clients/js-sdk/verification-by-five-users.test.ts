@@ -63,7 +63,7 @@ test('decrypts messages of verified users without a warning', async () => {
   }
 });
 
-test('trusts a new device of a verified user that is signed with the recovery key', async () => {
+test('trusts a new device that a verified user has cross-signed after entering the recovery key', async () => {
   const [first, second] = sessions as [EncryptedSession, EncryptedSession];
   const newDevice = await first.onAnotherDevice({ withRecoveryKey: true });
   try {

@@ -14,7 +14,10 @@ export interface RequestOptions {
   readonly save?: Readonly<Record<string, string>>;
   /** Set when lists in the response have no order. */
   readonly anyOrder?: true;
-  /** Set when a server may answer with an older state for a moment: the request is repeated while answers differ. */
+  /**
+   * Set when a server may answer with an older state for a moment, as with all syncs: the request is repeated while answers
+   * differ.
+   */
   readonly settles?: true;
   /** Media type of the body, when it is not JSON. */
   readonly type?: string;

@@ -3,7 +3,7 @@ import { InteropUser } from '../interop-user.ts';
 import type { ComparedRequest, RequestBody, Requester } from './compared-request.ts';
 import type { SigningServer } from './signing-server.ts';
 
-/** What a server answered. */
+/** The response of a server. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -59,6 +59,12 @@ export class ComparedServer {
       if (media !== undefined) this.saved.set(`${name}-id`, media);
     }
     return answer;
+  }
+
+  /** Replaces the saved values, by name. */
+  restore(values: ReadonlyMap<string, string>): void {
+    this.saved.clear();
+    for (const [name, value] of values) this.saved.set(name, value);
   }
 
   /** Replaces `{name}` by the saved value. */

@@ -1,13 +1,16 @@
 /** A place where two normalized answers differ. */
 export interface Difference {
-  /** Members from the root, separated by dots; events by type and state key, other items by index. */
+  /**
+   * Names of members from the root, separated by dots; an item of a list by what identifies it (an event by type and state
+   * key, a device by its id), or else by its index.
+   */
   readonly at: string;
   /** JSON, or `absent`. */
   readonly hearth: string;
   readonly reference: string;
 }
 
-/** Lists the places where the answers differ, the outermost where a whole member is missing. */
+/** Lists the places where the answers differ. A member that one answer lacks is one place, with all that is in it. */
 export function differencesOf(hearth: unknown, reference: unknown, at = ''): Difference[] {
   if (Object.is(hearth, reference)) return [];
   const [one, other] = [keyed(hearth), keyed(reference)];
@@ -23,7 +26,10 @@ export function differencesOf(hearth: unknown, reference: unknown, at = ''): Dif
   return found;
 }
 
-/** Members of an object; items of a list, by what identifies them if that is possible. */
+/**
+ * Returns the members of an object by name; the items of a list by a property that identifies them, or by
+ * index.
+ */
 function keyed(value: unknown): Map<string, unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (!Array.isArray(value)) return new Map(Object.entries(value));

@@ -278,7 +278,7 @@ const errors: readonly ExpectedDifference[] = [
   {
     requests: ['anna GET /user/{anna}/rooms/{room}/tags (set)'],
     at: ['body.tags.u.two'],
-    what: 'So there is no tag whose order is a text',
+    what: 'A tag whose order is a text is not listed, because it was refused',
     reason: 'The specification has numbers only',
   },
   {
@@ -290,7 +290,7 @@ const errors: readonly ExpectedDifference[] = [
     ],
     at: status,
     hearth: '400',
-    what: 'A request that contradicts itself is 400, also where 403 or 404 would apply to one that does not',
+    what: 'A request that contradicts itself is 400, also where 403 or 404 would apply to a consistent request',
     reason: 'The order of the checks is free',
   },
   {
@@ -307,7 +307,7 @@ const errors: readonly ExpectedDifference[] = [
     at: status,
     hearth: '404',
     what: 'Unknown rooms and filters are 404; the reference server has 200, 400 or 403 for some',
-    reason: 'They do not exist',
+    reason: 'No room or filter has the id',
   },
   {
     requests: [
@@ -329,7 +329,7 @@ const errors: readonly ExpectedDifference[] = [
     at: status,
     hearth: '403',
     reference: '400',
-    what: 'What is not allowed is 403, not 400',
+    what: 'Requests that the requester is not allowed to make are 403, not 400',
     reason: '`M_FORBIDDEN` has the status 403',
   },
   {
@@ -347,7 +347,7 @@ const errors: readonly ExpectedDifference[] = [
   {
     requests: ['anna POST /createRoom (malformed power levels)'],
     at: errcode,
-    what: 'Whatever is wrong with the initial state is `M_INVALID_ROOM_STATE`',
+    what: 'Every mistake in the initial state of a new room is `M_INVALID_ROOM_STATE`',
     reason: 'Decision 0119',
   },
   {
@@ -372,8 +372,8 @@ const errors: readonly ExpectedDifference[] = [
       'ben PUT /rooms/{room}/redact/$unknown/r4',
     ],
     at: status,
-    what: 'What a user may not see is answered as what does not exist',
-    reason: 'The answer must not say which rooms and events exist',
+    what: 'Rooms and events that a user may not see get the same answer as unknown ones',
+    reason: 'The answer must not reveal which rooms and events exist',
   },
 ];
 
@@ -399,8 +399,8 @@ const accounts: readonly ExpectedDifference[] = [
   {
     requests: ['anonymous POST /login (unknown login token)'],
     at: status,
-    what: 'Logins with tokens are unknown while they are off',
-    reason: '`GET /login` does not offer them',
+    what: '`m.login.token` is an unknown type of login while it is disabled',
+    reason: '`GET /login` does not offer it',
   },
   {
     requests: ['*'],
@@ -451,8 +451,8 @@ const accounts: readonly ExpectedDifference[] = [
     at: ['body.pushers.[0].kind'],
     hearth: '"http"',
     reference: '"unknown"',
-    what: 'So the pusher stays as it was',
-    reason: 'As above',
+    what: 'A pusher stays as it was when its new kind is unknown',
+    reason: 'The change was refused',
   },
   {
     requests: ['anna GET /admin/whois/{anna}'],
@@ -483,7 +483,7 @@ const accounts: readonly ExpectedDifference[] = [
     requests: ['ben GET /devices (still there)'],
     at: ['*user_id'],
     hearth: 'absent',
-    what: 'The same for another user',
+    what: 'Devices of another user do not repeat the id of their user either',
     reason: 'Not in the schema',
   },
   {
@@ -580,8 +580,8 @@ const pushRules: readonly ExpectedDifference[] = [
   {
     requests: ['anna GET /pushrules/global/ (changed)'],
     at: ['body.override.[fifth]'],
-    what: 'So the rule without conditions exists',
-    reason: 'As above',
+    what: 'A push rule that was set without conditions is listed',
+    reason: 'The schema does not require conditions',
   },
 ];
 
@@ -723,14 +723,14 @@ const syncs: readonly ExpectedDifference[] = [
   {
     requests: ['* GET /sync?*'],
     at: ['body.presence', 'body.presence.events.*'],
-    what: 'Who is online or was active is found a little earlier or later; `last_active_ago` needs a sync or a change of presence',
+    what: 'Changes of presence are noticed a little earlier or later; `last_active_ago` needs a sync or a change of presence',
     reason: 'The specification leaves the timing open (decision 0021)',
   },
   {
     requests: ['* GET /sync?*'],
     at: ['body.device_lists', 'body.device_lists.*'],
-    what: 'Creating a room does not name the creator in `device_lists`, and `left` is there when `changed` is',
-    reason: 'No user was met',
+    what: 'A new room does not add its creator to `device_lists`, and `left` is there when `changed` is',
+    reason: 'The creator shares the room with no other user yet',
   },
   {
     requests: ['anna GET /sync?*full_state=true&since={since} (full state)'],
@@ -800,8 +800,8 @@ const others: readonly ExpectedDifference[] = [
   {
     requests: ['anna GET /capabilities'],
     at: ['body.capabilities.*'],
-    what: 'Capabilities name what is supported and allowed here',
-    reason: 'They differ with the features',
+    what: 'Capabilities name the features that Hearth supports and allows',
+    reason: 'The features of the servers differ',
   },
   {
     requests: ['anonymous * /_matrix/key/v2/query*'],
@@ -812,8 +812,8 @@ const others: readonly ExpectedDifference[] = [
   {
     requests: ['* GET */federation/v1/version'],
     at: ['body.server.*'],
-    what: 'Name and version of the program',
-    reason: 'They are what they are',
+    what: 'The name and the version of the program differ',
+    reason: 'The servers are different programs',
   },
 ];
 

@@ -38,7 +38,10 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/(mxc:\/\/[^/"]+)\/[\w-]+/g, '$1/<media id>'],
 ];
 
-/** Replaces what must differ between two servers by what it is. */
+/**
+ * Replaces values that every server chooses by itself by placeholders: a saved value by its name, an opaque value by its
+ * type.
+ */
 export function normalized(
   { status, headers, body }: Answer,
   saved: ReadonlyMap<string, string>,

@@ -2,8 +2,8 @@ import { createServer, request as httpsRequest } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { authorize } from '../../../src/federation-client/requests/request-signature.ts';
 import { canonicalJson, type JsonObject, type SigningKey, signJson } from '../../../src/protocol/index.ts';
-import { freePort } from '../../clients/hearth-process.ts';
 import { newSigningKey } from '../../support/inputs/signing-key.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import type { TestAuthority } from '../../support/network/test-authority.ts';
 import { type Answer, readBody } from './compared-server.ts';
 

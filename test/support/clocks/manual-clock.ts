@@ -21,8 +21,9 @@ export function manualClock(start = 1_700_000_000_000): ManualClock {
     advance(milliseconds) {
       const end = now + milliseconds;
       for (;;) {
-        const next = [...timers].filter(({ due }) => due <= end).sort((a, b) => a.due - b.due)[0];
-        if (next === undefined) break;
+        let next: { due: number; callback: () => void } | undefined;
+        for (const timer of timers) if (timer.due < (next?.due ?? end + 1)) next = timer;
+        if (next === undefined || next.due > end) break;
         timers.delete(next);
         now = next.due;
         next.callback();

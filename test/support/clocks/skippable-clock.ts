@@ -8,10 +8,10 @@ import { eventually } from '../../clients/eventually.ts';
 export interface SkippableClock extends Clock {
   /**
    * Waits until a timer runs that was set for a number of milliseconds in this range. A server sets a timer
-   * for what is left of a timeout, which is less than the timeout.
+   * for the rest of a timeout, which is shorter than the timeout.
    */
   untilTimerRuns(range: readonly [from: number, to: number]): Promise<void>;
-  /** Skips every timer that is set for exactly so many milliseconds until `work` is done. */
+  /** Skips every timer that is set for exactly `delay` milliseconds until `work` is done. */
   skipping<T>(delay: number, work: Promise<T>): Promise<T>;
   /** Advances the time, and runs the timers that become due, in order. */
   advance(milliseconds: number): void;

@@ -1,10 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
+import { eventually } from '../../clients/eventually.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The database of a running server, over a connection of its own, as an external tool uses it. */
+/** SQLITE_BUSY of https://sqlite.org/rescode.html. */
+const sqliteBusy = 5;
+
+/** Access to the database of a running server over another connection, as an external tool has it. */
 export interface DatabaseContents {
   /** Returns the column names of all tables, by table. */
   columns(): Promise<ReadonlyMap<string, readonly string[]>>;
@@ -19,7 +23,7 @@ export async function openContents(options: DatabaseOptions): Promise<DatabaseCo
 }
 
 function sqliteContents(path: string): DatabaseContents {
-  const database = new DatabaseSync(path, { readOnly: true });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   const all = (sql: string) => {
     const statement = database.prepare(sql);
     statement.setReadBigInts(true);
@@ -35,19 +39,31 @@ function sqliteContents(path: string): DatabaseContents {
     },
     rows: async (table) => all(`select * from "${table}"`),
     async insert(table, row) {
-      const writable = new DatabaseSync(path, { timeout: 5_000 });
+      const writable = new DatabaseSync(path);
       const names = Object.keys(row);
+      const values = names.map(() => '?').join(', ');
+      const sql = `insert into "${table}" (${names.join(', ')}) values (${values})`;
       try {
-        const values = names.map(() => '?').join(', ');
-        writable
-          .prepare(`insert into "${table}" (${names.join(', ')}) values (${values})`)
-          .run(...Object.values(row));
+        // SQLite's own timeout blocks this thread, on which the transaction of the server has to continue.
+        await eventually('the lock of the database', () =>
+          unlessLocked(() => writable.prepare(sql).run(...Object.values(row))),
+        );
       } finally {
         writable.close();
       }
     },
     close: async () => database.close(),
   };
+}
+
+/** Returns the result of `write`, or `undefined` while another connection holds the lock of the database. */
+function unlessLocked<T>(write: () => T): T | undefined {
+  try {
+    return write();
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === sqliteBusy) return undefined;
+    throw error;
+  }
 }
 
 async function postgresContents(

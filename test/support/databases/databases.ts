@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe } from 'node:test';
 import { pino } from 'pino';
@@ -11,6 +10,7 @@ import {
   openDatabase,
 } from '../../../src/kernel/database/index.ts';
 import { isThorough } from '../inputs/thoroughness.ts';
+import { makeDatabaseFolder } from './database-folder.ts';
 import { copySqlite, lendPostgres } from './migrated-databases.ts';
 import { connectionTo, type PostgresServer, startPostgres } from './postgres-server.ts';
 
@@ -33,6 +33,8 @@ export interface OpenDatabase {
   openAgain(database: Database): Promise<Database>;
   /** Returns the options that `database` was opened with, to open it in a child process. */
   optionsOf(database: Database): DatabaseOptions;
+  /** Runs `close` after the test, before the databases that are open now are closed; absent in benchmarks. */
+  closeFirst?(close: () => Promise<void>): void;
   readonly kind: DatabaseOptions['kind'];
 }
 
@@ -41,7 +43,10 @@ export interface TestDatabase {
   remove(): Promise<void>;
 }
 
-/** Declares the tests of `declare` once for each kind of database. */
+/**
+ * Declares the tests of `declare` once for each kind of database, in every run: for tests of `kernel/`, which makes
+ * both kinds behave alike.
+ */
 export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
   declareOn.sqlite(declare);
   declareOn.postgres(declare);
@@ -53,22 +58,22 @@ export function forPostgres(declare: (open: OpenDatabase) => void): void {
 }
 
 /**
- * Declares tests of whole servers: in a thorough run on both kinds of database, otherwise on one of them,
- * chosen by the file name. The slices below have tests on each kind.
+ * Declares tests of slices and of whole servers once for each of the `selectedDatabases`.
  * @param file `import.meta.url` of the tests
  */
-export function forServerDatabases(file: string, declare: (open: OpenDatabase) => void): void {
-  for (const kind of serverDatabases(file)) declareOn[kind](declare);
+export function forSelectedDatabases(file: string, declare: (open: OpenDatabase) => void): void {
+  for (const kind of selectedDatabases(file)) declareOn[kind](declare);
 }
 
 /**
- * Kinds of database on which the tests of whole servers in a file run. A hash of the file name spreads the
- * files over both.
+ * Returns the kinds of database on which the tests of a file run: in a thorough run both, otherwise one. A hash of the
+ * file name selects SQLite for two files of three, because the same tests take twice as long on PostgreSQL.
+ * @param file `import.meta.url` of the tests
  */
-export function serverDatabases(file: string): readonly DatabaseOptions['kind'][] {
+export function selectedDatabases(file: string): readonly DatabaseOptions['kind'][] {
   if (isThorough) return ['sqlite', 'postgres'];
-  const isEven = Number.parseInt(hash('sha256', basename(file)).slice(0, 2), 16) % 2 === 0;
-  return [isEven ? 'sqlite' : 'postgres'];
+  const number = Number.parseInt(hash('sha256', basename(file)).slice(0, 8), 16);
+  return [number % 3 === 0 ? 'postgres' : 'sqlite'];
 }
 
 const declareOn = {
@@ -137,6 +142,7 @@ function opener(kind: DatabaseOptions['kind'], make: MakeTestDatabase): OpenData
   return Object.assign(open, {
     kind,
     optionsOf,
+    closeFirst: (close: () => Promise<void>) => void (inTest ? cleanUp.each : cleanUp.all).push(close),
     openAgain: (database: Database) => openAt(optionsOf(database)),
     restart: async (database: Database) => {
       await database.close();
@@ -151,7 +157,7 @@ async function runAll(tasks: (() => Promise<void>)[]): Promise<void> {
 }
 
 async function makeSqlite(migrations: readonly Migration[], tuning: DatabaseTuning): Promise<TestDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), 'hearth-sqlite-'));
+  const folder = makeDatabaseFolder('hearth-sqlite-');
   const path = join(folder, 'test.db');
   if (migrations.length > 0) await copySqlite(migrations, path);
   return {

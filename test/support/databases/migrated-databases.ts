@@ -1,6 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { pino } from 'pino';
@@ -10,6 +18,7 @@ import {
   migrate,
   openDatabase,
 } from '../../../src/kernel/database/index.ts';
+import { makeDatabaseFolder } from './database-folder.ts';
 import { connectionTo } from './postgres-server.ts';
 import { restoreContents, saveContents } from './restored-postgres.ts';
 
@@ -22,7 +31,7 @@ import { restoreContents, saveContents } from './restored-postgres.ts';
 export const folderVariable = 'HEARTH_TEST_MIGRATED_DATABASES';
 
 /** Makes the folder of a test run. @returns its path, for `folderVariable`; the caller removes it */
-export const makeFolder = (): string => mkdtempSync(join(tmpdir(), 'hearth-migrated-'));
+export const makeFolder = (): string => makeDatabaseFolder('hearth-migrated-');
 
 /** Prepared databases of this process and those being prepared, by name. */
 const preparing = new Map<string, Promise<unknown>>();
@@ -41,22 +50,39 @@ export interface LentDatabase {
   giveBack(): Promise<void>;
 }
 
-/** Restored databases that are free in this process, by port and template. */
-const restored = new Map<string, string[]>();
 let copyCount = 0;
 
 /** Returns a database of the PostgreSQL at `port` with `migrations` applied. */
 export async function lendPostgres(migrations: readonly Migration[], port: number): Promise<LentDatabase> {
   const original = `migrated_${nameOf(migrations)}`;
-  const key = `${port}/${original}`;
-  const free = restored.get(key) ?? [];
-  restored.set(key, free);
-  const name = free.pop() ?? (await copyPostgres(migrations, port, original));
+  const free = join(folder(), `free-${port}-${original}`);
+  const name = takeFree(free) ?? (await copyPostgres(migrations, port, original));
   const giveBack = async () => {
-    if (await restoreContents(port, name)) free.push(name);
+    if (await restoreContents(port, name)) addFree(free, name);
     else await administer(port, `drop database ${name} with (force)`);
   };
   return { name, giveBack };
+}
+
+/** Adds a restored database to those that all processes of the test run may take: each is an empty file in `free`. */
+function addFree(free: string, name: string): void {
+  mkdirSync(free, { recursive: true });
+  writeFileSync(join(free, name), '');
+}
+
+/** Takes a restored database for this process alone. @returns its name; undefined when none is free */
+function takeFree(free: string): string | undefined {
+  if (!existsSync(free)) return undefined;
+  return readdirSync(free).find((name) => {
+    try {
+      unlinkSync(join(free, name));
+      return true;
+    } catch (error) {
+      // Another process was faster.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+      throw error;
+    }
+  });
 }
 
 async function copyPostgres(

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
-import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { chownSync, cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
+import { freePort } from '../network/free-port.ts';
+import { makeDatabaseFolder } from './database-folder.ts';
 
 /**
  * A PostgreSQL server for tests, without durability: it is fast and loses its data when the machine crashes.
@@ -25,6 +26,9 @@ const settings = [
   ['fsync', 'off'],
   ['synchronous_commit', 'off'],
   ['full_page_writes', 'off'],
+  ['wal_level', 'minimal'],
+  ['max_wal_senders', '0'],
+  ['checkpoint_timeout', '1h'],
   ['shared_buffers', '32MB'],
   ['max_connections', '400'],
   ['listen_addresses', '127.0.0.1'],
@@ -45,7 +49,7 @@ const watched =
  * @param installed programs of the machine; by default those of the npm package are used
  */
 export async function startPostgres(installed?: PostgresBinaries): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'hearth-postgres-'));
+  const folder = makeDatabaseFolder('hearth-postgres-');
   const user = runAs();
   if (user) chownSync(folder, user.uid, user.gid);
   const binaries = installed ?? (await findBinaries(folder, user));
@@ -146,17 +150,6 @@ function platformName(): string {
 function run(command: string, parameters: readonly string[], user: User | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile(command, parameters, { ...user, cwd: tmpdir() }, (error) => (error ? reject(error) : resolve()));
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
   });
 }
 

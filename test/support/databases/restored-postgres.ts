@@ -49,9 +49,10 @@ const restoreSql = `
     end loop;
   end $$`;
 
+/** Reads the function behind the view `pg_stat_activity`, because the view joins more tables and takes twice as long. */
 const disconnectOthers = `
-  select pg_terminate_backend(pid, 5000) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`;
+  select pg_terminate_backend(pid, 5000) from pg_stat_get_activity(null)
+    where datid = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()`;
 
 /**
  * Saves the contents of a database that has just been migrated; call it once, before the database is copied.

@@ -22,6 +22,10 @@ export class UnreliableDatabase implements Database {
   scanner: Database['scanner'] = () => this.#database.scanner();
   transaction: Database['transaction'] = (work) => this.#database.transaction(work);
   changeSchema: Database['changeSchema'] = (change) => this.#database.changeSchema(change);
+  size: Database['size'] = () => this.#database.size();
+  version: Database['version'] = () => this.#database.version();
+  releaseSpace: Database['releaseSpace'] = (signal) => this.#database.releaseSpace(signal);
+  inBackground: Database['inBackground'] = (work) => this.#database.inBackground(work);
   close: Database['close'] = () => this.#database.close();
 
   async batch(statements: readonly Statement[]): Promise<void> {

@@ -1,13 +1,8 @@
 /** A node of a heap snapshot, by its index. */
 export type HeapNode = number;
 
-export interface Edge {
-  readonly type: string;
-  /** Name of the property, or index of the element. */
-  readonly name: string;
-  readonly from: HeapNode;
-  readonly to: HeapNode;
-}
+/** An edge of a heap snapshot, by its index. */
+export type HeapEdge = number;
 
 interface Snapshot {
   readonly snapshot: {
@@ -62,20 +57,44 @@ export class HeapGraph {
     return this.#snapshot.nodes[node * this.#fields + 3]!;
   }
 
-  *edgesOf(node: HeapNode): Generator<Edge> {
-    const { edges, strings, snapshot } = this.#snapshot;
-    for (let edge = this.#firstEdges[node]!; edge < this.#firstEdges[node + 1]!; edge++) {
-      const at = edge * edgeFields;
-      const type = snapshot.meta.edge_types[0][edges[at]!]!;
-      const isNumbered = type === 'element' || type === 'hidden';
-      const name = isNumbered ? String(edges[at + 1]) : strings[edges[at + 1]!]!;
-      yield { type, name, from: node, to: edges[at + 2]! / this.#fields };
+  /** The index of the first edge of a node. The edges of the following node begin after its last edge. */
+  firstEdgeOf(node: HeapNode): HeapEdge {
+    return this.#firstEdges[node]!;
+  }
+
+  /** The node that an edge leads from. */
+  sourceOf(edge: HeapEdge): HeapNode {
+    let [low, high] = [0, this.size];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.#firstEdges[middle]! <= edge) low = middle;
+      else high = middle;
     }
+    return low;
+  }
+
+  /** The node that an edge leads to. */
+  targetOf(edge: HeapEdge): HeapNode {
+    return this.#snapshot.edges[edge * edgeFields + 2]! / this.#fields;
+  }
+
+  edgeTypeOf(edge: HeapEdge): string {
+    return this.#snapshot.snapshot.meta.edge_types[0][this.#snapshot.edges[edge * edgeFields]!]!;
+  }
+
+  /** The name of the property, or the index of the element. */
+  edgeNameOf(edge: HeapEdge): string {
+    const { edges, strings } = this.#snapshot;
+    const type = this.edgeTypeOf(edge);
+    const name = edges[edge * edgeFields + 1]!;
+    return type === 'element' || type === 'hidden' ? String(name) : strings[name]!;
   }
 
   /** Returns the node to which an edge of this name leads. */
   follow(node: HeapNode, name: string): HeapNode | undefined {
-    for (const edge of this.edgesOf(node)) if (edge.name === name) return edge.to;
+    for (let edge = this.firstEdgeOf(node); edge < this.firstEdgeOf(node + 1); edge++) {
+      if (this.edgeNameOf(edge) === name) return this.targetOf(edge);
+    }
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import type { Edge, HeapGraph, HeapNode } from './heap-graph.ts';
+import type { HeapEdge, HeapGraph, HeapNode } from './heap-graph.ts';
 
 export interface LargeCollection {
   /** The properties and variables that hold it: `Class.#property`, `variable in a closure`. */
@@ -21,45 +21,54 @@ const shownSteps = 12;
  * metrics and emptied when memory is short.
  */
 export function largeCollections(graph: HeapGraph, minEntries: number): LargeCollection[] {
-  const reachedBy = reachWithoutCaches(graph);
-  const holders = new Map<HeapNode, Edge[]>();
-  const large = new Map<HeapNode, number>();
-  for (const node of reachedBy.keys()) {
+  const { nodes, reachedBy } = reachWithoutCaches(graph);
+  const large = new Map<HeapNode, { readonly entries: number; readonly holders: HeapEdge[] }>();
+  const isLarge = new Uint8Array(graph.size);
+  for (const node of nodes) {
     const entries = entriesOf(graph, node);
-    if (entries >= minEntries) large.set(node, entries);
+    if (entries < minEntries) continue;
+    large.set(node, { entries, holders: [] });
+    isLarge[node] = 1;
   }
-  for (const node of reachedBy.keys()) {
-    for (const edge of graph.edgesOf(node)) {
-      if (!large.has(edge.to) || edge.type === 'weak') continue;
-      const known = holders.get(edge.to);
-      if (known) known.push(edge);
-      else holders.set(edge.to, [edge]);
+  for (const node of nodes) {
+    for (let edge = graph.firstEdgeOf(node); edge < graph.firstEdgeOf(node + 1); edge++) {
+      const target = graph.targetOf(edge);
+      if (isLarge[target] && graph.edgeTypeOf(edge) !== 'weak') large.get(target)!.holders.push(edge);
     }
   }
-  return [...large].map(([node, entries]) => ({
+  return [...large].map(([node, { entries, holders }]) => ({
     entries,
-    holders: (holders.get(node) ?? []).map((edge) => holderName(graph, edge, reachedBy)),
+    holders: holders.map((edge) => holderName(graph, edge, reachedBy)),
     path: pathTo(graph, node, reachedBy),
   }));
 }
 
-/** Returns the edge by which each node is reached first from the root. */
-function reachWithoutCaches(graph: HeapGraph): Map<HeapNode, Edge | undefined> {
-  const reachedBy = new Map<HeapNode, Edge | undefined>([[0, undefined]]);
+/** The edge by which each node was reached first from the root; -1 for the root, and for nodes that were not reached. */
+type ReachedBy = Int32Array;
+
+/** Returns the nodes that are reached from the root, in the order of a breadth-first search. */
+function reachWithoutCaches(graph: HeapGraph): { nodes: Uint32Array; reachedBy: ReachedBy } {
+  const reachedBy = new Int32Array(graph.size).fill(-1);
   const owned = cachesAndTheirValues(graph);
-  const queue: HeapNode[] = [0];
-  for (const node of queue) {
+  const nodes = new Uint32Array(graph.size);
+  let count = 1;
+  for (let index = 0; index < count; index++) {
+    const node = nodes[index]!;
     if (owned.has(node)) continue;
-    for (const edge of graph.edgesOf(node)) {
-      if (isWeak(edge) || reachedBy.has(edge.to)) continue;
-      reachedBy.set(edge.to, edge);
-      queue.push(edge.to);
+    for (let edge = graph.firstEdgeOf(node); edge < graph.firstEdgeOf(node + 1); edge++) {
+      const target = graph.targetOf(edge);
+      if (target === 0 || reachedBy[target] !== -1 || isWeak(graph, edge)) continue;
+      reachedBy[target] = edge;
+      nodes[count++] = target;
     }
   }
-  return reachedBy;
+  return { nodes: nodes.subarray(0, count), reachedBy };
 }
 
-/** Returns the caches, and the objects that are values in them: others may refer to these, in an index for instance. */
+/**
+ * Returns the caches and their values. A value counts as held by its cache also where another object refers to it, for
+ * example an index.
+ */
 function cachesAndTheirValues(graph: HeapGraph): Set<HeapNode> {
   const owned = new Set<HeapNode>();
   for (let node = 0; node < graph.size; node++) {
@@ -81,7 +90,10 @@ const isCache = (graph: HeapGraph, node: HeapNode) =>
   graph.follow(node, '#entries') !== undefined;
 
 /** Whether an edge does not keep its node in memory by itself: those of weak references and of weak maps. */
-const isWeak = ({ type, name }: Edge) => type === 'weak' || name.includes('in WeakMap');
+function isWeak(graph: HeapGraph, edge: HeapEdge): boolean {
+  const type = graph.edgeTypeOf(edge);
+  return type === 'weak' || (type === 'internal' && graph.edgeNameOf(edge).includes('in WeakMap'));
+}
 
 function entriesOf(graph: HeapGraph, node: HeapNode): number {
   if (graph.typeOf(node) !== 'object') return 0;
@@ -97,35 +109,35 @@ function entriesOf(graph: HeapGraph, node: HeapNode): number {
     return elements === undefined ? 0 : Math.floor(graph.bytesOf(elements) / elementBytes);
   }
   let members = 0;
-  for (const { type } of graph.edgesOf(node)) if (type === 'property') members++;
+  for (let edge = graph.firstEdgeOf(node); edge < graph.firstEdgeOf(node + 1); edge++) {
+    if (graph.edgeTypeOf(edge) === 'property') members++;
+  }
   return members;
 }
 
-/** Names the holder of a collection; for a collection in another one, or in an object literal, also what holds that. */
-function holderName(
-  graph: HeapGraph,
-  { type, name, from }: Edge,
-  reachedBy: ReadonlyMap<HeapNode, Edge | undefined>,
-): string {
+/** Names the holder of a collection; if that is a collection or an object literal itself, also its own holder. */
+function holderName(graph: HeapGraph, edge: HeapEdge, reachedBy: ReachedBy): string {
+  const type = graph.edgeTypeOf(edge);
+  const name = graph.edgeNameOf(edge);
   if (type === 'context') return `${name} in a closure`;
+  const from = graph.sourceOf(edge);
   // A bundler adds characters to names that it must keep apart.
   const owner = graph.nameOf(from).replace(/^_|\d+$/g, '');
   const isAnonymous = graph.typeOf(from) !== 'object' || plainNames.has(owner);
-  const outer = isAnonymous ? reachedBy.get(from) : undefined;
+  const outer = isAnonymous ? reachedBy[from]! : -1;
   const own = type === 'property' ? `.${name}` : '[]';
-  return outer ? `${holderName(graph, outer, reachedBy)}${own}` : `${owner}${own}`;
+  return outer < 0 ? `${owner}${own}` : `${holderName(graph, outer, reachedBy)}${own}`;
 }
 
+/** Names of classes whose objects are named by what holds them. */
 const plainNames = new Set(['Object', 'Map', 'Set', 'Array', 'BriefMap', 'RecentChanges']);
 
-function pathTo(
-  graph: HeapGraph,
-  node: HeapNode,
-  reachedBy: ReadonlyMap<HeapNode, Edge | undefined>,
-): string {
+function pathTo(graph: HeapGraph, node: HeapNode, reachedBy: ReachedBy): string {
   const steps: string[] = [];
-  for (let edge = reachedBy.get(node); edge; edge = reachedBy.get(edge.from)) {
-    steps.unshift(`${graph.nameOf(edge.from)} ${edge.name}`);
+  for (let edge = reachedBy[node]!; edge >= 0; ) {
+    const from = graph.sourceOf(edge);
+    steps.unshift(`${graph.nameOf(from)} ${graph.edgeNameOf(edge)}`);
+    edge = reachedBy[from]!;
   }
   return steps.slice(-shownSteps).join(' > ');
 }

@@ -20,6 +20,27 @@ export async function testImage(
   return Buffer.from(await turned[format]().toBuffer());
 }
 
+/** Makes an image of one colour, given in sRGB, whose pixels are stored in another colour space. */
+export async function imageInColourSpace(
+  background: { readonly r: number; readonly g: number; readonly b: number },
+  space: 'cmyk' | 'p3' | 'grey' | 'rgb16',
+): Promise<Buffer<ArrayBuffer>> {
+  const made = sharp({ create: { width: 40, height: 30, channels: 3, background } });
+  const images = {
+    cmyk: () => made.toColourspace('cmyk').withIccProfile('cmyk').jpeg({ quality: 100 }),
+    p3: () => made.withIccProfile('p3').png(),
+    grey: () => made.toColourspace('grey16').png(),
+    rgb16: () => made.toColourspace('rgb16').png(),
+  };
+  return Buffer.from(await images[space]().toBuffer());
+}
+
+/** Returns the colour of the first pixel. */
+export async function firstPixel(bytes: Uint8Array): Promise<number[]> {
+  const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  return [...data.subarray(0, info.channels)];
+}
+
 /** Makes an image of noise, which compresses badly, so that its file is large for its dimensions. */
 export async function noiseImage(width: number, height: number): Promise<Buffer<ArrayBuffer>> {
   const create = {
@@ -53,12 +74,13 @@ export async function testAnimation(
 }
 
 /**
- * Reads the format, dimensions and metadata of an image; `isBare` means without EXIF data and colour profile.
+ * Reads the format, colour space, dimensions and metadata of an image; `isBare` means without EXIF data and colour profile.
  */
 export async function imageMetadata(bytes: Uint8Array) {
-  const { format, width, height, pages, orientation, exif, icc } = await sharp(bytes).metadata();
+  const { format, space, width, height, pages, orientation, exif, icc } = await sharp(bytes).metadata();
   return {
     format,
+    space,
     width,
     height,
     frames: pages ?? 1,

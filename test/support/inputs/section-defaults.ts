@@ -14,7 +14,7 @@ export type Overrides<T> = T extends readonly (infer Item)[]
  * Returns a section's defaults with some values replaced. Overrides are typed values (durations in
  * milliseconds), are checked as a file's are, and must include the options without a default. Rules between
  * options are not applied.
- * @throws Error that lists what is wrong with the overrides
+ * @throws Error that lists the mistakes in the overrides
  */
 export function sectionDefaults<Values>(
   section: Section<Values>,

@@ -16,7 +16,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 /** Schemas by media type; the schema is empty when the specification says nothing about the content. */
 export type Content = Readonly<Record<string, Schema>>;
 
-/** What the data files say about an operation. */
+/** An operation as the data files of the specification describe it. */
 export interface OperationFacts {
   /** Upper case. */
   readonly method: string;

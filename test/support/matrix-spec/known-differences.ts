@@ -2,8 +2,8 @@ const withoutNulls = (body: object) =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 
 /**
- * Responses that follow other servers where the specification's schema says otherwise (docs/interoperability.md), as
- * the schema wants them. By `operationId`.
+ * Functions by `operationId` that change bodies of responses where this server deliberately differs from the
+ * specification's schema (docs/interoperability.md), so that they fit the schema.
  */
 const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => unknown>> = {
   // Unset profile fields are null.

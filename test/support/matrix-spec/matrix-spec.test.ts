@@ -165,8 +165,8 @@ describe('validateResponse', () => {
   });
 });
 
-describe('samples made from the schemas of requests and responses', () => {
-  it('fit their schemas with all members and with only the required ones', () => {
+describe('sampleOf and brokenSamples', () => {
+  it('makes samples that fit their schemas, with all members and with only the required ones', () => {
     const problems = schemas.flatMap(({ name, schema }) =>
       (['all', 'required'] as const).flatMap((members) =>
         schemaProblems(schema, sampleOf(schema, members)).map((problem) => `${name}, ${members}: ${problem}`),
@@ -176,7 +176,7 @@ describe('samples made from the schemas of requests and responses', () => {
     assert.ok(schemas.length > 800, `${schemas.length} schemas`);
   });
 
-  it('pass validateResponse', () => {
+  it('makes samples of responses that validateResponse accepts', () => {
     const responses = operations().flatMap((operation) =>
       jsonResponses(operation).map((response) => ({ operation, ...response })),
     );
@@ -192,7 +192,7 @@ describe('samples made from the schemas of requests and responses', () => {
     assert.ok(responses.length > 500, `${responses.length} responses`);
   });
 
-  it('do not fit once a single rule of the schema is broken', () => {
+  it('makes samples that do not fit once a single rule of the schema is broken', () => {
     let broken = 0;
     const accepted = schemas.flatMap(({ name, schema }) =>
       [...brokenSamples(schema, sampleOf(schema, 'all'))].flatMap(([rule, value]) => {
@@ -202,5 +202,22 @@ describe('samples made from the schemas of requests and responses', () => {
     );
     assert.deepEqual(accepted, []);
     assert.ok(broken > 6_000, `${broken} broken samples`);
+  });
+});
+
+describe('validateResponse for the admin API', () => {
+  const problemsOf = (path: string, status: number, body: unknown) =>
+    validateResponse('GET', path, status, body).problems;
+
+  it('accepts the described fields only, in both spellings of the path', () => {
+    for (const path of ['/_server/admin/v1/server_version', '/_synapse/admin/v1/server_version']) {
+      assert.deepEqual(problemsOf(path, 200, { server_version: '1' }), []);
+      assert.equal(problemsOf(path, 200, { server_version: '1', other: 1 }).length, 1);
+      assert.equal(problemsOf(path, 200, {}).length, 1);
+      assert.deepEqual(problemsOf(path, 403, { errcode: 'M_FORBIDDEN', error: 'no' }), []);
+      assert.equal(problemsOf(path, 403, { error: 'no' }).length, 1);
+    }
+    const member = '/_server/admin/v1/rooms/!a:b/members';
+    assert.equal(problemsOf(member, 200, { members: [1], total: 1 }).length, 1);
   });
 });

@@ -1,3 +1,4 @@
+import { adminOperations } from './admin-operations.ts';
 import type { Content, Schema } from './facts.ts';
 import { withoutKnownDifferences } from './known-differences.ts';
 import { listOperations, type Operation } from './operations.ts';
@@ -6,11 +7,11 @@ import { namedSchema, schemaProblems } from './validators.ts';
 
 export type { Operation } from './operations.ts';
 
-/** What the specification says about one response. */
+/** The result of the validation of one response. */
 export interface Verdict {
   /** Undefined when no operation of the specification has this method and path. */
   readonly operationId: string | undefined;
-  /** What is wrong, a line each; empty when the response is as specified. */
+  /** The problems of the response, a line each; empty when it is as specified. */
   readonly problems: readonly string[];
 }
 
@@ -21,6 +22,7 @@ function loadIndex() {
   const all = listOperations();
   const tree = new PathTree<Operation>();
   for (const operation of all) tree.add(operation.path, operation.method, operation);
+  for (const operation of adminOperations()) tree.add(operation.path, operation.method, operation);
   index = { all, tree };
   return index;
 }
@@ -37,14 +39,16 @@ export function findOperation(method: string, path: string): Operation | undefin
   const [withoutQuery = ''] = path.split('?', 1);
   const canonical = withoutQuery
     .replace(/^\/_proto(?=\/|$)/, '/_matrix')
+    .replace(/^\/_server(?=\/|$)/, '/_synapse')
     .replace(/^\/\.well-known\/proto(?=\/|$)/, '/.well-known/matrix');
   return loadIndex().tree.find(canonical, method.toUpperCase());
 }
 
 /**
- * Validates a response against the schema that the specification gives for it.
+ * Validates a response against the schema that the specification gives for it; a response of the admin API against the
+ * description that is made from its routes.
  *
- * A status that is not documented must be an error, and any error may have the standard form instead of what is
+ * A status that is not documented must be an error, and any error may have the standard form instead of the one
  * documented for its status, because every endpoint can fail in ways that are described once for all of them.
  *
  * @param path of the request, as for `findOperation`

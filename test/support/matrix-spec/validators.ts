@@ -24,7 +24,7 @@ export function namedSchema(name: string): Schema {
   return schema;
 }
 
-/** What is wrong with a value, a line each. */
+/** Returns the problems of a value, a line each; none when it fits the schema. */
 export function schemaProblems(schema: Schema, value: unknown): string[] {
   const validate = validatorOf(schema);
   if (validate(value)) return [];

@@ -31,17 +31,17 @@ export class FakeResolver implements Resolver {
   /** SRV names whose look-up fails with ESERVFAIL. */
   readonly failing = new Set<string>();
   /** All names that were looked up, in order. */
-  readonly asked: string[] = [];
+  readonly lookedUpNames: string[] = [];
 
   async addresses(host: string) {
-    this.asked.push(host);
+    this.lookedUpNames.push(host);
     const found = this.hosts.get(host);
     if (!found) throw Object.assign(new Error(`no such host: ${host}`), { code: 'ENOTFOUND' });
     return found.map((address) => ({ address, family: address.includes(':') ? (6 as const) : (4 as const) }));
   }
 
   async services(name: string) {
-    this.asked.push(name);
+    this.lookedUpNames.push(name);
     if (this.failing.has(name))
       throw Object.assign(new Error('the name server failed'), { code: 'ESERVFAIL' });
     return this.srv.get(name) ?? [];

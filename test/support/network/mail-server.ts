@@ -17,7 +17,7 @@ export interface ReceivedMail {
   readonly raw: string;
 }
 
-/** What the server does after it has received the whole mail. */
+/** How the server answers after it has received the whole mail. */
 export type AfterData = 'accept' | 'reject' | 'reject for good' | 'close' | 'never answer';
 
 export interface MailServerOptions extends Pick<SMTPServerOptions, 'secure' | 'key' | 'cert'> {
@@ -35,6 +35,8 @@ export class MailServer {
   afterData: AfterData;
   /** Recipients that are rejected. */
   readonly unknownRecipients = new Set<string>();
+  /** Milliseconds before each answer to a command about a mail. */
+  replyDelay = 0;
   /** Messages whose bytes have all arrived, whatever the answer. */
   attempts = 0;
   readonly #server: SMTPServer;
@@ -55,9 +57,10 @@ export class MailServer {
         const isRight = username === login?.user && password === login?.pass;
         done(isRight ? null : new Error('Wrong password'), { user: username });
       },
+      onMailFrom: (_address, _session, done) => this.#reply(done),
       onRcptTo: ({ address }, _session, done) => {
         const refusal = Object.assign(new Error('No such mailbox'), { responseCode: 550 });
-        done(this.unknownRecipients.has(address) ? refusal : undefined);
+        this.#reply(() => done(this.unknownRecipients.has(address) ? refusal : undefined));
       },
       onData: (stream, session, done) => {
         const chunks: Buffer[] = [];
@@ -94,6 +97,11 @@ export class MailServer {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
+  #reply(answer: () => void): void {
+    if (this.replyDelay === 0) answer();
+    else setTimeout(answer, this.replyDelay);
+  }
+
   #change(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
@@ -122,7 +130,7 @@ export class MailServer {
         raw,
       });
     }
-    if (this.afterData === 'accept') done(null, 'Accepted');
+    if (this.afterData === 'accept') this.#reply(() => done(null, 'Accepted'));
     else if (this.afterData === 'reject') done(Object.assign(new Error('Try later'), { responseCode: 451 }));
     else if (this.afterData === 'reject for good')
       done(Object.assign(new Error('This is spam'), { responseCode: 554 }));

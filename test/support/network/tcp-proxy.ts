@@ -9,18 +9,18 @@ export interface TcpProxy {
   readonly port: number;
   /** The port that connections are forwarded to; `undefined` resets them. */
   target: number | undefined;
-  /** Number of connections that were refused after the last `cut`. */
+  /** Number of connections that were refused after the last `disconnect`. */
   readonly refused: number;
-  /** Ends all connections and refuses new ones until `mend`. */
-  cut(): void;
-  mend(): void;
+  /** Ends all connections and refuses new ones until `reconnect`. */
+  disconnect(): void;
+  reconnect(): void;
   close(): Promise<void>;
 }
 
 /** Opens a proxy on a free port of the loopback address. */
 export async function openTcpProxy(): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  let isCut = false;
+  let isDisconnected = false;
   let refused = 0;
   const track = (socket: Socket) => {
     sockets.add(socket);
@@ -29,7 +29,7 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   };
   const server = createServer((incoming) => {
     track(incoming);
-    if (isCut || proxy.target === undefined) {
+    if (isDisconnected || proxy.target === undefined) {
       refused++;
       return void incoming.resetAndDestroy();
     }
@@ -49,13 +49,13 @@ export async function openTcpProxy(): Promise<TcpProxy> {
     get refused() {
       return refused;
     },
-    cut() {
-      isCut = true;
+    disconnect() {
+      isDisconnected = true;
       refused = 0;
       end();
     },
-    mend() {
-      isCut = false;
+    reconnect() {
+      isDisconnected = false;
     },
     close() {
       end();

@@ -1,8 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeCertificate, newKeyPair, pemOfKey } from './x509.ts';
 
 export interface Certificate {
   /** PEM. */
@@ -17,35 +16,38 @@ export interface TestAuthority {
   readonly path: string;
   /** Issues a certificate for host names and addresses; the same names get the same certificate. */
   issue(...names: readonly string[]): Certificate;
+  /** Makes a certificate that no authority has signed. */
+  selfSigned(name: string): Certificate;
   remove(): void;
 }
-
-const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /** Makes an authority in a new temporary folder. */
 export function makeTestAuthority(): TestAuthority {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-authority-'));
-  const openssl = (...args: readonly string[]) =>
-    execFileSync('openssl', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-  const read = (file: string) => readFileSync(join(folder, file), 'utf8');
-  const subject = ['-subj', '/CN=Test authority'];
-  openssl('req', '-x509', ...newKey, ...subject, '-days', '2', '-keyout', 'ca.key', '-out', 'ca.pem');
+  const { publicKey, privateKey } = newKeyPair();
+  const issuer = { name: 'Test authority', key: privateKey };
+  const pem = makeCertificate({ subject: issuer.name, publicKey, issuer, isAuthority: true });
+  const path = join(folder, 'ca.pem');
+  writeFileSync(path, pem);
   const issued = new Map<string, Certificate>();
   return {
-    pem: read('ca.pem'),
-    path: join(folder, 'ca.pem'),
+    pem,
+    path,
     issue(...names) {
-      const id = String(issued.size);
-      const alternatives = names.map((name) => `${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}`).join(',');
-      const known = issued.get(alternatives);
+      const id = names.join();
+      const known = issued.get(id);
       if (known) return known;
-      writeFileSync(join(folder, `${id}.ext`), `subjectAltName=${alternatives}\n`);
-      openssl('req', ...newKey, '-subj', '/CN=Test server', '-keyout', `${id}.key`, '-out', `${id}.csr`);
-      const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', `${id}.ext`];
-      openssl('x509', '-req', '-in', `${id}.csr`, ...signed, '-days', '2', '-out', `${id}.pem`);
-      const certificate = { key: read(`${id}.key`), cert: read(`${id}.pem`) };
-      issued.set(alternatives, certificate);
+      const own = newKeyPair();
+      const cert = makeCertificate({ subject: 'Test server', publicKey: own.publicKey, issuer, names });
+      const certificate = { key: pemOfKey(own.privateKey), cert };
+      issued.set(id, certificate);
       return certificate;
+    },
+    selfSigned(name) {
+      const own = newKeyPair();
+      const subject = { subject: name, publicKey: own.publicKey, names: [name], isAuthority: true };
+      const cert = makeCertificate({ ...subject, issuer: { name, key: own.privateKey } });
+      return { key: pemOfKey(own.privateKey), cert };
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -53,7 +55,7 @@ export function makeTestAuthority(): TestAuthority {
 
 let common: TestAuthority | undefined;
 
-/** The authority that all tests of a process share, because making certificates is slow. */
+/** The authority that all tests of a process share. */
 export function commonTestAuthority(): TestAuthority {
   if (common) return common;
   const made = makeTestAuthority();

@@ -12,7 +12,7 @@ export interface ServiceRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly authorization: string | undefined;
-  // Tests read bodies of many shapes and compare what they find with what they expect.
+  // `any`, because tests read bodies of many shapes and compare their members with expected values.
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly body: any;
 }

@@ -11,12 +11,18 @@ export interface Introspection {
   readonly httpVersion: string;
 }
 
-/** A scripted authentication service, whose introspection responses and status a test sets. */
+/** The secret that the service and the homeserver share. */
+export const serviceSecret = 'the-shared-secret';
+
+/**
+ * A scripted authentication service, whose introspection responses and status a test sets. It refuses introspections as the
+ * Matrix Authentication Service does: those without the secret with 401, and those that are no form with 415.
+ */
 export class ScriptedAuthenticationService {
   /** Introspection responses by token; other tokens are not active. */
   readonly tokens = new Map<string, Record<string, unknown>>();
   /** Received introspection requests, in order. */
-  readonly asked: Introspection[] = [];
+  readonly introspections: Introspection[] = [];
   /** Number of requests for the metadata. */
   metadataReads = 0;
   /** Status of all responses. */
@@ -56,11 +62,15 @@ export class ScriptedAuthenticationService {
       this.metadataReads += 1;
       return { status: this.status, body: this.#metadata() };
     }
-    if (request.url !== '/oauth2/introspect') return { status: 404, body: {} };
-    const token = new URLSearchParams(body).get('token') ?? '';
-    const { authorization, 'x-mas-supports-device-id': supports } = request.headers;
+    if (request.url !== '/oauth2/introspect' || request.method !== 'POST') return { status: 404, body: {} };
+    const { authorization, 'content-type': type, 'x-mas-supports-device-id': supports } = request.headers;
+    if (type !== 'application/x-www-form-urlencoded') return { status: 415, body: {} };
+    if (authorization !== `Bearer ${serviceSecret}`) return { status: 401, body: {} };
+    const fields = new URLSearchParams(body);
+    const token = fields.get('token');
+    if (token === null || fields.get('token_type_hint') !== 'access_token') return { status: 400, body: {} };
     const supportsDeviceId = supports === undefined ? undefined : String(supports);
-    this.asked.push({ token, authorization, supportsDeviceId, httpVersion: request.httpVersion });
+    this.introspections.push({ token, authorization, supportsDeviceId, httpVersion: request.httpVersion });
     return { status: this.status, body: this.tokens.get(token) ?? { active: false } };
   }
 

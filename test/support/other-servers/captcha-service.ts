@@ -3,7 +3,7 @@ import { serveOnLoopback } from '../network/loopback.ts';
 /** A CAPTCHA service: its script shows a check box that solves the task. */
 export class CaptchaService {
   /** Received verifications. */
-  readonly asked: Readonly<Record<string, string>>[] = [];
+  readonly verifications: Readonly<Record<string, string>>[] = [];
   /** The status of the responses. */
   status = 200;
   readonly #solved = new Set<string>();
@@ -45,7 +45,7 @@ export class CaptchaService {
 
   /** Whether the response is right; each is right once. */
   isRight(method: string | undefined, fields: Readonly<Record<string, string>>): boolean {
-    this.asked.push(fields);
+    this.verifications.push(fields);
     const response = fields['response'] ?? '';
     if (method !== 'POST' || fields['secret'] !== 'the private key') return false;
     if (!response.startsWith('solved') || this.#solved.has(response)) return false;

@@ -21,7 +21,7 @@ import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../network/test-authority.ts';
-import { alice, RoomsUnderTest } from '../rooms/rooms.ts';
+import { alice, type RoomsTuning, RoomsUnderTest } from '../rooms/rooms.ts';
 import { plainCaches } from '../servers/caches.ts';
 
 /** A transaction as the recipient received it. */
@@ -80,8 +80,9 @@ export function senderStarter(open: OpenDatabase) {
   return async <const Names extends readonly string[]>(
     names: Names,
     options: Overrides<FederationClientConfig> = {},
+    rooms: RoomsTuning = {},
   ) => {
-    const test = await SenderUnderTest.open(open, options);
+    const test = await SenderUnderTest.open(open, options, rooms);
     started = test;
     const recipients: Recipient[] = [];
     for (const name of names) recipients.push(await test.recipient(name));
@@ -117,8 +118,13 @@ export class SenderUnderTest {
     this.#options = options;
   }
 
-  static async open(open: OpenDatabase, options: Overrides<FederationClientConfig> = {}) {
-    const under = await RoomsUnderTest.open(open, [...federationClientMigrations, ...federationMigrations]);
+  static async open(
+    open: OpenDatabase,
+    options: Overrides<FederationClientConfig> = {},
+    rooms: RoomsTuning = {},
+  ) {
+    const migrations = [...federationClientMigrations, ...federationMigrations];
+    const under = await RoomsUnderTest.open(open, migrations, rooms);
     const test = new SenderUnderTest(open, under, options);
     await test.#start();
     return test;

@@ -18,8 +18,8 @@ export class IdentityServerUnderTest {
   /** Stored invites, in the order of their requests. */
   readonly invites: StoredInvite[] = [];
   /** Received requests as `METHOD /path`, below `/_matrix/identity/v2`. */
-  readonly asked: string[] = [];
-  /** What `/pubkey/isvalid` returns for its own key. */
+  readonly receivedRequests: string[] = [];
+  /** Whether `/pubkey/isvalid` reports its own key as valid. */
   keysAreValid = true;
   /** The `lookup_pepper`; a lookup with another pepper fails with M_INVALID_PEPPER. */
   pepper = 'salt';
@@ -67,7 +67,7 @@ export class IdentityServerUnderTest {
   async answer(request: IncomingMessage): Promise<{ status: number; body: unknown }> {
     const { pathname, searchParams } = new URL(request.url ?? '', 'https://id.example');
     const path = pathname.replace('/_matrix/identity/v2', '');
-    this.asked.push(`${request.method} ${path}`);
+    this.receivedRequests.push(`${request.method} ${path}`);
     const scripted = this.answers.get(path);
     if (scripted) return scripted;
     if (path.endsWith('/isvalid')) {

@@ -75,7 +75,7 @@ export class RemoteUser {
 export class FakeRemoteKeys implements RemoteKeys {
   readonly users = new Map<string, RemoteUser>();
   /** Requests in order: `query <server>`, `devices <user>` and `claim <server>`. */
-  asked: string[] = [];
+  requests: string[] = [];
   isDown = false;
   /** Replaces the response to `GET /user/devices`. */
   devicesAnswer: ((user: RemoteUser) => JsonObject | Promise<JsonObject>) | undefined;
@@ -111,7 +111,7 @@ export class FakeRemoteKeys implements RemoteKeys {
   }
 
   #recordRequest(request: string): void {
-    this.asked.push(request);
+    this.requests.push(request);
     if (this.isDown) throw new Error('no route to host');
   }
 }

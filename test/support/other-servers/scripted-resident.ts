@@ -11,8 +11,8 @@ let transactions = 0;
 type State = ReadonlyMap<string, RoomEvent>;
 
 /**
- * A scripted server that is in one room and serves only what a real one would: the state at its own events, single
- * events, and joins without members. It records the requests about the room.
+ * A scripted server that is in one room and serves only the requests that a real one would: for the state at its
+ * own events, for single events, and for joins without members. It records the requests about the room.
  */
 export class ScriptedResident {
   readonly server: ScriptedServer;
@@ -52,7 +52,7 @@ export class ScriptedResident {
     this.#answer();
   }
 
-  /** A gate for requests for states. @returns opens it */
+  /** Makes the responses to requests for states wait. @returns a function that ends the wait */
   holdState(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.stateGate = promise;
@@ -96,15 +96,15 @@ export class ScriptedResident {
   }
 
   /** The requests about the room whose path begins with an endpoint, for instance `state_ids`, in order. */
-  asked(endpoint: string): ScriptedRequest[] {
-    return this.server.asked.filter(({ path }) =>
+  requestsTo(endpoint: string): ScriptedRequest[] {
+    return this.server.receivedRequests.filter(({ path }) =>
       new RegExp(`^${v1.replace('v1', 'v\\d')}/${endpoint}/`).test(path),
     );
   }
 
   /** The event ids of the requests for states, in order. */
-  statesAsked(): string[] {
-    return this.server.asked
+  requestedStates(): string[] {
+    return this.server.receivedRequests
       .filter(({ path }) => path.startsWith(`${v1}/state_ids/`) || path.startsWith(`${v1}/state/`))
       .map(({ path, query }) => `${path.split('/')[4]} ${query.get('event_id')}`);
   }

@@ -26,7 +26,7 @@ export type ScriptedHandler = (
 ) => ScriptedAnswer | Promise<ScriptedAnswer>;
 
 /** A response to a request of the scripted server. */
-export interface AskedAnswer {
+export interface ReceivedAnswer {
   readonly status: number;
   /** The JSON body; empty when the body is not JSON. */
   readonly body: JsonObject;
@@ -44,7 +44,7 @@ export interface ScriptedServer {
   readonly key: SigningKey;
   readonly port: number;
   /** All requests received, in order, except those for its key. */
-  readonly asked: ScriptedRequest[];
+  readonly receivedRequests: ScriptedRequest[];
   /**
    * Sets the handler for requests whose `METHOD path` begins with `start`; later handlers take precedence.
    */
@@ -61,7 +61,7 @@ export interface ScriptedServer {
     path: string,
     body?: JsonObject | string,
     signed?: string,
-  ): Promise<AskedAnswer>;
+  ): Promise<ReceivedAnswer>;
   stop(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export async function startScriptedServer({
   readonly portOf: (name: string) => number;
 }): Promise<ScriptedServer> {
   const key = newSigningKey('scripted');
-  const asked: ScriptedRequest[] = [];
+  const receivedRequests: ScriptedRequest[] = [];
   const handlers: { start: string; handler: ScriptedHandler }[] = [];
   const send = (response: ServerResponse, status: number, body: JsonObject) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -92,7 +92,7 @@ export async function startScriptedServer({
       body: JSON.parse(body) as JsonObject,
       raw,
     };
-    asked.push(request);
+    receivedRequests.push(request);
     const found = handlers.findLast(({ start }) => `${request.method} ${path}`.startsWith(start));
     const answer = found
       ? await found.handler(request, response)
@@ -104,7 +104,7 @@ export async function startScriptedServer({
     name,
     key,
     port: server.port,
-    asked,
+    receivedRequests,
     on: (start, handler) => void handlers.push({ start, handler }),
     ask: (destination, method, path, body, signed) =>
       ask({ name, key, authority, port: portOf(destination) }, destination, method, path, body, signed),
@@ -129,7 +129,7 @@ function ask(
   path: string,
   body: JsonObject | string | undefined,
   signed: string | undefined,
-): Promise<AskedAnswer> {
+): Promise<ReceivedAnswer> {
   const content = typeof body === 'string' ? body : body && canonicalJson(body, 'as written');
   const parts = { method, uri: path, origin: from.name, destination, content: signed ?? content };
   return new Promise((resolve, reject) => {

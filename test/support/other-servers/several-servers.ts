@@ -21,10 +21,10 @@ import { type ScriptedServer, startScriptedServer } from './scripted-server.ts';
 export interface FederatedServer extends TestServer {
   /** The server name. */
   readonly name: string;
-  /** Makes this server unreachable for others; `mend` makes it reachable again. */
-  cut(): void;
-  mend(): void;
-  /** Waits until another server has tried to connect after the last `cut`. */
+  /** Makes this server unreachable for others; `reconnect` makes it reachable again. */
+  disconnect(): void;
+  reconnect(): void;
+  /** Waits until another server has tried to connect after the last `disconnect`. */
   untilRefused(): Promise<void>;
   /** Registers a user and returns a client for them. */
   registerClient(username: string): Promise<TestClient>;
@@ -117,8 +117,8 @@ export class SeveralServers {
       registerClient: (username) => TestClient.register(server, username),
       restart: () => server.restart(),
       stop: () => server.stop(),
-      cut: () => front.cut(),
-      mend: () => front.mend(),
+      disconnect: () => front.disconnect(),
+      reconnect: () => front.reconnect(),
       untilRefused: () => until(() => front.refused > 0, 'a refused connection'),
     };
     return federated;

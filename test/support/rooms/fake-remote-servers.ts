@@ -17,7 +17,7 @@ export interface RecordedRequest {
  * Remote servers that answer requests about one room truthfully, except where a script replaces a response.
  */
 export class FakeRemoteServers implements OtherServers {
-  readonly asked: RecordedRequest[] = [];
+  readonly receivedRequests: RecordedRequest[] = [];
   readonly scripts = new Map<string, Script>();
   /** Servers that cannot be reached. */
   readonly down = new Set<string>();
@@ -44,7 +44,7 @@ export class FakeRemoteServers implements OtherServers {
       <M extends Method>(method: M) =>
       async (...args: unknown[]) => {
         const server = String(args[0]);
-        this.asked.push({ method, server, args });
+        this.receivedRequests.push({ method, server, args });
         if (this.down.has(server)) throw new Error(`${server} is down`);
         const answer = this.scripts.get(server)?.[method] ?? events[method];
         return (answer as (...args: unknown[]) => Promise<never>)(...args);
@@ -68,7 +68,8 @@ export class FakeRemoteServers implements OtherServers {
 
   /** Counts the requests of a method, of one server or all. */
   count(method: Method, server?: string): number {
-    return this.asked.filter((one) => one.method === method && (!server || one.server === server)).length;
+    return this.receivedRequests.filter((one) => one.method === method && (!server || one.server === server))
+      .length;
   }
 }
 

@@ -21,7 +21,7 @@ export const ann = '@ann:a.example';
 export const ben = '@ben:b.example';
 export const cat = '@cat:c.example';
 
-/** What a test chooses of an event in a reference room. */
+/** The parts of an event in a reference room that a test chooses. */
 export interface ReferenceDraft {
   readonly type: string;
   readonly sender: string;

@@ -20,9 +20,9 @@ export interface RemoteDraft {
   readonly sender: string;
   readonly content: JsonObject;
   readonly stateKey?: string;
-  /** By default the newest event. */
+  /** The prev events; by default the newest event. */
   readonly prev?: readonly string[];
-  /** By default what the state before the event prescribes. */
+  /** The auth events; by default those that the state before the event requires. */
   readonly auth?: readonly string[];
   /** Milliseconds since the epoch; by default a second after the previous event. */
   readonly ts?: number;

@@ -69,17 +69,18 @@ export class RoomsUnderTest {
     tuning: RoomsTuning = {},
   ): Promise<RoomsUnderTest> {
     const database = await open([...RoomsUnderTest.migrations, ...migrations]);
-    return RoomsUnderTest.#openOn(database, tuning.clock ?? manualClock(), tuning);
+    return RoomsUnderTest.#openOn(open, database, tuning.clock ?? manualClock(), tuning);
   }
 
   /** Restarts the rooms on the same database; objects from before must not be used again. */
   async restart(open: OpenDatabase, tuning: RoomsTuning = {}): Promise<RoomsUnderTest> {
     await this.rooms.incoming.close();
     await this.engine.close();
-    return RoomsUnderTest.#openOn(await open.restart(this.database), this.clock, tuning);
+    return RoomsUnderTest.#openOn(open, await open.restart(this.database), this.clock, tuning);
   }
 
   static async #openOn(
+    open: OpenDatabase,
     database: Database,
     clock: ManualClock,
     { options, wrapDatabase, clock: _, ...others }: RoomsTuning,
@@ -108,6 +109,8 @@ export class RoomsUnderTest {
       eventCacheSize: 10_000,
       ...others,
     });
+    // Otherwise the signing thread would run until the process ends, and keep the whole engine in memory.
+    open.closeFirst?.(() => rooms.engine.close());
     return new RoomsUnderTest({ database, streams, clock, rooms });
   }
 

@@ -13,7 +13,9 @@ import {
 
 let rooms = 0;
 
-/** A room of a server that a test plays, with correctly hashed and signed events; nothing is authorized. */
+/**
+ * A room of a server that a test simulates, with correctly hashed and signed events; nothing is authorized.
+ */
 export class SignedRoom {
   readonly version: RoomVersion;
   readonly signer: EventSigner;

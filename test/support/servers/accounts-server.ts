@@ -74,7 +74,6 @@ export const testAccountOptions: AccountsSliceOptions = {
 
 export interface Answer {
   readonly status: number;
-  // Tests read bodies of many shapes and compare what they find with what they expect.
   readonly body: Record<string, unknown>;
   readonly headers: Headers;
 }

@@ -7,12 +7,13 @@ import { TestClient } from './test-client.ts';
 export const adminRegistrationPath = '/_synapse/admin/v1/register';
 
 /**
- * The body of that request for an administrator with the password `password`.
+ * Returns the body of a registration by shared secret for an administrator with the password `password`.
  * @param nonce from a GET of the same path
+ * @param secret the option `registration_shared_secret`
  */
-export function adminRegistrationBody(username: string, nonce: unknown) {
+export function adminRegistrationBody(username: string, nonce: unknown, secret = 'shared secret') {
   const text = `${nonce}\0${username}\0password\0admin`;
-  const mac = createHmac('sha1', 'shared secret').update(text).digest('hex');
+  const mac = createHmac('sha1', secret).update(text).digest('hex');
   return { nonce, username, password: 'password', admin: true, mac };
 }
 

@@ -57,7 +57,7 @@ async function isSolved(
       timeout,
       maxBody,
     });
-    if (status !== 200) throw new Error(`status ${status}`);
+    if (status !== 200) throw new Error(`the CAPTCHA service responded ${status}`);
     const answer = parseJson(body.toString('utf8'));
     return isJsonObject(answer) && answer['success'] === true;
   } catch (error) {

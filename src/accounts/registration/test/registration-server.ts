@@ -14,7 +14,7 @@ export class RegistrationServer {
   readonly #open: OpenDatabase;
   accounts!: AccountsServer;
 
-  /** To be called once in each file of tests. */
+  /** Must be called once in each file of tests. */
   constructor(open: OpenDatabase) {
     this.#open = open;
     afterEach(() => this.accounts?.stop());

@@ -2,7 +2,7 @@ import type { E2eeServer, UserWithKeys } from '../../../../test/support/servers/
 import type { JsonObject } from '../../../protocol/index.ts';
 
 /** The algorithm of the one-time keys in tests. */
-export const curve = 'signed_curve25519';
+export const oneTimeKeyAlgorithm = 'signed_curve25519';
 
 /**
  * Returns functions that send requests for keys.
@@ -16,7 +16,7 @@ export function keyCalls(server: () => E2eeServer) {
       server().call(user, 'POST', '/keys/query', { device_keys }),
 
     /** Claims one key of the device of `target`. */
-    claim: async (user: { token: string }, target: UserWithKeys, algorithm = curve) => {
+    claim: async (user: { token: string }, target: UserWithKeys, algorithm = oneTimeKeyAlgorithm) => {
       const one_time_keys = { [target.userId]: { [target.deviceId]: algorithm } };
       const { body } = await server().call(user, 'POST', '/keys/claim', { one_time_keys });
       const claimed = body['one_time_keys'] as Record<string, Record<string, JsonObject>>;

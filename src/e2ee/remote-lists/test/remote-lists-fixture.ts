@@ -38,7 +38,7 @@ export class RemoteListsFixture {
     await fixture.setMembership(fixture.bob.userId, roomId, 'join');
     await fixture.query();
     await fixture.fetchesDone();
-    fixture.remoteServer.asked = [];
+    fixture.remoteServer.requests = [];
     return Object.assign(fixture, { roomId });
   }
 

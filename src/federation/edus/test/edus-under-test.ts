@@ -14,8 +14,8 @@ import { ReceiptEduSender } from '../receipt-edu-sender.ts';
 import { TypingEduSender } from '../typing-edu-sender.ts';
 
 /** A remote server with users in the room. */
-export const far = 'far.example';
-export const dora = `@dora:${far}`;
+export const remoteServer = 'far.example';
+export const dora = `@dora:${remoteServer}`;
 export const eve = '@eve:evil.example';
 
 /** Waits for pending asynchronous work. */

@@ -14,13 +14,16 @@ export interface EduOutboxDeps {
 }
 
 /**
+ * Number of ids reserved at a time: one transaction may add EDUs for all servers that share rooms with a user, for each
+ * of many devices.
+ */
+const idsAtOnce = 1_000_000;
+
+/**
  * EDUs that must arrive: to-device messages and device list updates. They are stored in the transaction of
  * their cause, and deleted when the destination has acknowledged them. Each destination receives them in the
  * order in which they were added.
  */
-/** One transaction may add EDUs for all servers that share rooms with a user, for each of many devices. */
-const idsAtOnce = 1_000_000;
-
 export class EduOutbox {
   readonly #deps: EduOutboxDeps;
   readonly #ids: Sequence;

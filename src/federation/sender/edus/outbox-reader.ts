@@ -35,10 +35,10 @@ export class OutboxReader {
   async read(limit: number): Promise<readonly DurableEdu[]> {
     await this.#delete();
     if (!this.#mayHaveEdus || limit <= 0) return [];
-    const onAdded = this.#additions;
+    const additionsBefore = this.#additions;
     const rows = await readOutgoing(this.#database.reader<SenderTables>(), this.#destination, limit);
     const selected = rows.slice(0, countFitting(rows));
-    if (selected.length === rows.length && rows.length < limit && onAdded === this.#additions)
+    if (selected.length === rows.length && rows.length < limit && additionsBefore === this.#additions)
       this.#mayHaveEdus = false;
     return selected;
   }

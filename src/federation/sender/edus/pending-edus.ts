@@ -49,14 +49,14 @@ export class PendingEdus {
     }
   }
 
-  /** The EDUs in flight were acknowledged or refused. */
+  /** Drops the EDUs in flight, because they were acknowledged or refused. */
   settled(): void {
     this.#inFlight.clear();
   }
 
   /**
-   * The EDUs in flight did not arrive: those without a newer replacement become pending again, before the
-   * others.
+   * Makes EDUs in flight that did not arrive pending again, before the others; drops those with a newer
+   * replacement.
    */
   putBack(): void {
     const newer = this.#pending;

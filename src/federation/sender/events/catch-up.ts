@@ -1,8 +1,8 @@
 import type { Database } from '../../../kernel/database/index.ts';
 import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { serverOfUser } from '../../../protocol/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
-import { type MissedRoom, readMissedRooms } from '../store.ts';
+import type { RoomHead, RoomReader, RoomTables, StoredEvent } from '../../../room-engine/index.ts';
+import { type MissedRoom, readMissedRooms, readRoomId } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 import type { CaughtUp } from '../transactions/transaction.ts';
 import type { DeliveryProgress } from './delivery-progress.ts';
@@ -12,7 +12,7 @@ export interface CatchUpDeps {
   readonly serverName: string;
   readonly database: Database;
   readonly streams: Pick<StreamReader, 'current'>;
-  readonly engine: Pick<RoomReader, 'events' | 'heads'>;
+  readonly engine: Pick<RoomReader, 'events' | 'heads' | 'retention'>;
   readonly progress: DeliveryProgress;
 }
 
@@ -49,10 +49,15 @@ export class CatchUp {
     const caughtUp = new Map<number, number>();
     for (const row of rows) {
       const stored = events.get(row.event_nid);
-      const newest = stored ? await this.#newest(destination, stored, row, limit) : undefined;
+      const roomId = stored?.event.roomId ?? (await readRoomId(database.reader<RoomTables>(), row.room_nid));
+      const room = roomId === undefined ? undefined : { roomId, missed: stored };
+      const newest = room ? await this.#newest(destination, room, row, limit) : undefined;
       if (newest && pdus.length > 0 && pdus.length + newest.events.length > limit) break;
       caughtUp.set(row.room_nid, newest?.upTo ?? row.stream);
-      for (const event of newest?.events ?? []) pdus.push(outgoingPdu(event));
+      // Messages may have expired while the destination was down.
+      const head = roomId === undefined ? undefined : await engine.heads.get(roomId);
+      const expiredBefore = head && (await engine.retention.expiredBefore(head));
+      for (const event of newest?.events ?? []) pdus.push(outgoingPdu(event, expiredBefore));
     }
     return { pdus: pdus.sort((one, other) => one.stream - other.stream), caughtUp };
   }
@@ -64,22 +69,23 @@ export class CatchUp {
    * the record of the room is deleted when the last one has arrived. A server that has left the room gets
    * only events that concern it: the last missed one, and the ends of its users' invites, which it cannot
    * request.
+   * @param room `missed`: the last missed event, absent when it was purged
    */
   async #newest(
     destination: string,
-    missed: StoredEvent,
+    { roomId, missed }: { readonly roomId: string; readonly missed: StoredEvent | undefined },
     { stream: missedAt, arrived_stream: arrivedAt }: MissedRoom,
     limit: number,
   ): Promise<{ readonly events: readonly Placed[]; readonly upTo: number }> {
     const { engine, streams, progress } = this.#deps;
     const upTo = streams.current;
-    const head = await engine.heads.get(missed.event.roomId);
-    const lastMissed = isPlaced(missed) ? [missed] : [];
+    const head = await engine.heads.get(roomId);
+    const lastMissed = missed && isPlaced(missed) ? [missed] : [];
     if (!head?.servers.has(destination)) {
       const endedInvites = head
         ? await this.#endedInvites(destination, head, { after: arrivedAt, upTo: missedAt })
         : [];
-      const all = [...endedInvites.filter(({ nid }) => nid !== missed.nid), ...lastMissed].sort(byStream);
+      const all = [...endedInvites.filter(({ nid }) => nid !== missed?.nid), ...lastMissed].sort(byStream);
       const events = all.slice(0, limit);
       return { events, upTo: all.length > limit ? (events.at(-1)?.stream ?? missedAt) : missedAt };
     }

@@ -1,5 +1,5 @@
 import { canonicalJson, redactEvent } from '../../../protocol/index.ts';
-import type { StoredEvent } from '../../../room-engine/index.ts';
+import { isExpired, type StoredEvent } from '../../../room-engine/index.ts';
 
 /** An event to be sent to other servers; all destinations share one object. */
 export interface OutgoingPdu {
@@ -13,9 +13,16 @@ export interface OutgoingPdu {
   readonly json: string;
 }
 
-/** Returns the event in its current form: a redacted event is sent in redacted form. */
-export function outgoingPdu(stored: StoredEvent & { readonly stream: number }): OutgoingPdu {
+/**
+ * Returns the event in its current form: a redacted event is sent in redacted form, and so is an expired message.
+ * @param expiredBefore the time before which messages of the room have expired; milliseconds since the epoch
+ */
+export function outgoingPdu(
+  stored: StoredEvent & { readonly stream: number },
+  expiredBefore = Number.NEGATIVE_INFINITY,
+): OutgoingPdu {
   const { nid, roomNid, stream, event, redactedBy } = stored;
-  const json = redactedBy === undefined ? canonicalJson(event.pdu, 'as written') : redactEvent(event).json;
+  const isWhole = redactedBy === undefined && !isExpired(stored, expiredBefore);
+  const json = isWhole ? canonicalJson(event.pdu, 'as written') : redactEvent(event).json;
   return { nid, roomNid, stream, originServerTs: event.originServerTs, json };
 }

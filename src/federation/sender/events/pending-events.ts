@@ -119,7 +119,7 @@ export class PendingEvents {
     this.#inFlight = [];
   }
 
-  /** The server has the events that were taken out, or has refused them. */
+  /** Drops events that were taken out, because the server has them or has refused them. */
   settled({ pdus, caughtUp }: Pick<Transaction, 'pdus' | 'caughtUp'>): void {
     const { progress } = this.#deps;
     this.#inFlight = [];

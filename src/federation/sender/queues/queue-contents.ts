@@ -63,7 +63,7 @@ export class QueueContents {
     return { id: this.#nextId(), pdus, durable, ephemeral, caughtUp };
   }
 
-  /** The server has acknowledged the transaction, or has refused it for good. */
+  /** Drops the contents of a transaction that the server has acknowledged, or has refused for good. */
   async settled(transaction: Transaction): Promise<void> {
     this.events.settled(transaction);
     this.#edus.settled();

@@ -28,7 +28,7 @@ export class ServerQueue {
   /** Size counted for it in the memory for retained transactions. */
   #retainedSize = 0;
   #running: Promise<void> | undefined;
-  #again = false;
+  #mustRunAgain = false;
   #retry: Timer | undefined;
   /** Time of the next attempt, by the monotonic clock. */
   #retryAt = 0;
@@ -98,10 +98,10 @@ export class ServerQueue {
     this.#deps.onActivity();
     if (this.#retry || this.#deps.stopping.aborted) return;
     this.#busySince ??= this.#deps.clock.monotonic();
-    this.#again = true;
+    this.#mustRunAgain = true;
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
-      if (this.#again) this.kick();
+      if (this.#mustRunAgain) this.kick();
     });
   }
 
@@ -138,10 +138,10 @@ export class ServerQueue {
     try {
       if (await this.#isBackingOff()) return;
       while (!stopping.aborted && !this.#retry) {
-        this.#again = false;
+        this.#mustRunAgain = false;
         this.#transaction ??= await this.#contents.next();
         if (this.#transaction) await this.#send(this.#transaction, slot);
-        else if (!this.#again) {
+        else if (!this.#mustRunAgain) {
           this.#busySince = undefined;
           break;
         }
@@ -177,7 +177,7 @@ export class ServerQueue {
 
   #pause(delay: number): void {
     const { clock, stopping } = this.#deps;
-    this.#again = false;
+    this.#mustRunAgain = false;
     if (stopping.aborted) return;
     this.#retry?.cancel();
     this.#retry = clock.setTimer(delay, () => this.retryNow());
@@ -206,7 +206,7 @@ export class ServerQueue {
       if (!(error instanceof FederationError)) throw error;
       return this.#failed(transaction, error, startedAt);
     }
-    this.#contents.size.taken();
+    this.#contents.size.acknowledged();
     await this.#acknowledged(transaction);
   }
 

@@ -18,7 +18,7 @@ test('TransactionSize halves refused transactions down to one item, and doubles 
   assert.equal(size.refused(1), 'leave out');
   const limits: number[] = [];
   for (let accepted = 0; accepted < 9; accepted++) {
-    size.taken();
+    size.acknowledged();
     limits.push(size.limit);
   }
   assert.deepEqual(limits, [2, 4, 8, 16, 32, 64, 128, 150, 150]);
@@ -32,7 +32,7 @@ test('TransactionSize waits after five refused single items in a row', () => {
     'wait',
     'leave out',
   ]);
-  size.taken();
+  size.acknowledged();
   assert.deepEqual(Array.from({ length: 4 }, refused), Array<string>(4).fill('leave out'));
   // A refused transaction with several items is divided, and does not count.
   assert.equal(size.refused(2), 'divide');

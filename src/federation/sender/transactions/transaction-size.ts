@@ -22,8 +22,8 @@ export class TransactionSize {
     return this.#limit;
   }
 
-  /** A transaction was acknowledged. */
-  taken(): void {
+  /** Records that a transaction was acknowledged. */
+  acknowledged(): void {
     this.#limit = Math.min(maxItems, this.#limit * 2);
     this.#dropped = 0;
   }

@@ -1,5 +1,5 @@
 import type { OptionSchema } from '../option.ts';
-import { type OptionAt, sectionPaths } from '../option-paths.ts';
+import { type OptionWithPath, sectionPaths } from '../option-paths.ts';
 import type { AnySection } from '../section.ts';
 import { writtenDefault } from './json-schema.ts';
 import { notesOf, typeWords } from './type-words.ts';
@@ -12,7 +12,7 @@ export function referencePage(sections: Readonly<Record<string, AnySection>>, in
 }
 
 /** Returns the reference of one option in Markdown: path, type, default and description. */
-export function optionReference({ path, schema }: OptionAt, level = 3): string {
+export function optionReference({ path, schema }: OptionWithPath, level = 3): string {
   const heading = `${'#'.repeat(level)} \`${path}\``;
   return [heading, typeAndDefault(schema), schema.description, ...notesOf(schema)].join('\n\n');
 }

@@ -34,6 +34,7 @@ function written(schema: OptionSchema, value: unknown): unknown {
   if (schema['x-secret']) return isEmpty(value) ? value : mask;
   if (Array.isArray(value)) return value.map((item) => written(schema.items ?? {}, item));
   if (typeof value === 'object') return writtenMembers(schema, value as Readonly<Record<string, unknown>>);
+  if (typeof value === 'string') return withoutUser(value);
   if (typeof value !== 'number') return value;
   if (schema['x-grammar'] === 'duration') return formatDuration(value);
   if (schema['x-grammar'] === 'size') return value === 0 ? 0 : formatSize(value);
@@ -52,10 +53,14 @@ function writtenMembers(
   return Object.fromEntries(members);
 }
 
+/** Masks the user name and the password of a URL. */
+const withoutUser = (text: string): string => text.replace(/([a-z]:\/\/)[^/?#@\s]+@/gi, `$1${mask}@`);
+
 /** Masks free-form content, where only names tell what is secret. */
 function masked(name: string, value: unknown): unknown {
   if (secretName.test(name) && !isEmpty(value)) return mask;
   if (Array.isArray(value)) return value.map((item) => masked('', item));
+  if (typeof value === 'string') return withoutUser(value);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([inner, member]) => [inner, masked(inner, member)]));
 }

@@ -4,7 +4,7 @@ import { grammars } from '../values/grammars.ts';
 
 const maxQuoteLength = 60;
 
-/** Describes what a schema allows, in words that follow "allowed: ". */
+/** Describes the values that a schema allows, in words that follow "allowed: ". */
 export function describeAllowed(schema: OptionSchema): string {
   const types = [schema.type ?? []].flat();
   const orNull = types.includes('null') || schema.enum?.includes(null) === true ? ', or null' : '';
@@ -40,7 +40,7 @@ function describeMapping(schema: OptionSchema): string {
 }
 
 /**
- * Describes what the file contains, in words that follow "found ". Quotes the value only if it cannot be a
+ * Describes the value in the file, in words that follow "found ". Quotes the value only if it cannot be a
  * secret.
  */
 export function describeFound(schema: OptionSchema, node: SourceNode, secret: boolean): string {

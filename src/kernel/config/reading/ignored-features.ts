@@ -3,15 +3,18 @@ import type { AnySection } from '../section.ts';
 import { type GivenOption, givenOptions } from '../sources/given.ts';
 import type { SourceMap } from '../sources/source.ts';
 
-/** What does not happen while options are not in force. */
+/** A feature that is absent or incomplete because some of its options are not implemented. */
 export interface Feature {
-  /** In words, for a sentence that begins with it. */
+  /** The name of the feature; the warning begins with it. */
   readonly name: string;
   /** Paths of options, which stand for all options below them as well. */
   readonly options: readonly string[];
-  /** What does not happen, as a main clause. */
+  /** The effect for the operator as a main clause, which follows "so". */
   readonly consequence: string;
-  /** Options that enable the feature: while all of them are false, null or empty, nothing is expected of the others. */
+  /**
+   * Options that enable the feature. While all of them are false, null or empty, its other options are not
+   * reported. Absent: they are always reported.
+   */
   readonly switches?: readonly string[];
   /** True where the operator misses nothing: reported by a notice instead of a warning. */
   readonly isHarmless?: true;

@@ -1,9 +1,9 @@
 import type { Randomness } from '../../randomness.ts';
-import { Findings, inReadingOrder, type Problem } from '../problems.ts';
+import { Findings, inReadingOrder, type Position, type Problem } from '../problems.ts';
 import { type Rule, RuleView } from '../rules.ts';
 import { type AnySection, type SectionType, sectionOptions } from '../section.ts';
 import { createMissingFiles, type MissingFile, readValueFiles } from '../sources/secret-files.ts';
-import type { SourceEntry, SourceMap } from '../sources/source.ts';
+import type { SourceEntry, SourceMap, SourceNode } from '../sources/source.ts';
 import { parseYaml } from '../sources/yaml-source.ts';
 import { type Feature, reportIgnored } from './ignored-features.ts';
 import { suggestion } from './nearest-name.ts';
@@ -35,15 +35,24 @@ export interface LoadOptions<S extends Sections> {
   readonly foreignOptions?: ReadonlyMap<string, string>;
   /** Options whose effect is proven by a test. Other given options are reported by a warning for each feature. */
   readonly proven?: ReadonlySet<string>;
-  /** The features to which options belong that are not proven. */
+  /** The features whose options are not proven. */
   readonly features?: readonly Feature[];
   /** Creates missing key and secret files. Without it, nothing is written. */
   readonly createMissing?: { readonly randomness: Randomness };
 }
 
+/**
+ * The places of the given options by their dotted paths; other options are absent. The place is `undefined`
+ * for options that no file contains: those of environment variables, and values that follow from other
+ * options.
+ */
+export type Origins = ReadonlyMap<string, Position | undefined>;
+
 export interface Loaded<S extends Sections> {
   /** Complete only when there are no errors; otherwise, accessing a value that could not be read throws. */
   readonly values: ConfigurationValues<S>;
+  /** The places of the options in the files that give them. */
+  readonly origins: Origins;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
   readonly notices: readonly Problem[];
@@ -72,10 +81,23 @@ export function loadConfiguration<S extends Sections>(
   const files = sources.map(({ file }) => file);
   return {
     values: values as ConfigurationValues<S>,
+    origins: originsIn(document),
     errors: inReadingOrder(findings.errors, files),
     warnings: inReadingOrder(findings.warnings, files),
     notices: inReadingOrder(findings.notices, files),
   };
+}
+
+/** Returns the places of the members of a mapping and of the mappings in it. */
+function originsIn({ entries }: SourceMap): Origins {
+  const origins = new Map<string, Position | undefined>();
+  const add = (name: string, node: SourceNode, at: Position | undefined) => {
+    origins.set(name, at ?? node.at);
+    if (node.kind !== 'map') return;
+    for (const [member, inner] of node.entries) add(`${name}.${member}`, inner.node, inner.at);
+  };
+  for (const [name, { node, at }] of entries) add(name, node, at);
+  return origins;
 }
 
 /** Checks that need the values: files, and rules between options. */

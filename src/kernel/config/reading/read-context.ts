@@ -1,11 +1,12 @@
 import type { Findings, Position } from '../problems.ts';
 
-/** Where a value is read: its path in the document, its place in the file, and the collector of problems. */
+/** The place of a value that is being read, for the problems that are reported about it. */
 export interface ReadContext {
   readonly findings: Findings;
+  /** Path of the value in the document, for example `listeners[0].port`. */
   readonly path: string;
-  /** The place of the option's name, for values without a place of their own. */
+  /** Position of the option's name in the file, for values that have no position. */
   readonly at?: Position | undefined;
-  /** A surrounding option is secret, so messages must not quote anything inside. */
+  /** Whether the value is inside a secret option, so that messages must not quote it. */
   readonly secret?: boolean;
 }

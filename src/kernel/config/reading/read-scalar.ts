@@ -11,10 +11,18 @@ export function readScalar(schema: OptionSchema, node: SourceScalar, context: Re
   const found = describeFound(schema, node, context.secret === true);
   context.findings.error(
     context.path,
-    `found ${found}; allowed: ${describeAllowed(schema)}`,
+    `found ${found}; allowed: ${describeAllowed(schema)}${isQuoted(schema, node) ? ': write it without quotes' : ''}`,
     node.at ?? context.at,
   );
   return undefined;
+}
+
+/** Whether a boolean or a number is in quotes, which make it a text. */
+function isQuoted(schema: OptionSchema, node: SourceScalar): boolean {
+  if (node.plain || typeof node.value !== 'string' || node.text.trim() === '') return false;
+  const number = Number(node.text);
+  const value = Number.isNaN(number) ? node.value : number;
+  return ['boolean', 'number'].includes(typeof interpret(schema, { ...node, plain: true, value }));
 }
 
 /** Boolean words of YAML 1.1, without quotes. */

@@ -38,17 +38,17 @@ describe('readValue', () => {
     refuses(types.boolean(), '"yes"', '1', '0', 'y', 'null', '"true"', '[]', '{}', 'maybe');
   });
 
-  it('reads integers that are whole and safe', () => {
+  it('reads integers, and rejects fractions and numbers beyond the safe integers', () => {
     accepts(types.integer({ minimum: -1 }), { '12': 12, '-1': -1, '0x10': 16, '1e3': 1000 });
     refuses(types.integer({ minimum: -1 }), '1.5', '"12"', '-2', '9007199254740993', '.inf', '.nan', 'true');
   });
 
-  it('reads finite numbers', () => {
+  it('reads finite numbers, and rejects infinity and quoted numbers', () => {
     accepts(types.number({ minimum: 0 }), { '0.17': 0.17, '10': 10 });
     refuses(types.number({ minimum: 0 }), '-0.1', '.inf', '.nan', '"0.1"');
   });
 
-  it('reads texts that look like numbers', () => {
+  it('reads unquoted numbers as the texts that are written, where an option is a text', () => {
     accepts(types.string(), { abc: 'abc', '"10"': '10', '0070': '0070', '1.10': '1.10', '""': '' });
     refuses(types.string(), 'true', '[a]', '{a: b}', 'null');
     refuses(types.string({ minLength: 1 }), '""');
@@ -84,7 +84,7 @@ describe('readValue', () => {
     refuses(types.fileMode(), '668', '66', 'rw');
   });
 
-  it('checks patterns and address ranges', () => {
+  it('accepts only valid patterns and address ranges', () => {
     accepts(types.regularExpression(), { '"^a+$"': '^a+$' });
     refuses(types.regularExpression(), '"(a"', '"(?=a)"', 'null', 'true');
     accepts(types.globOrRegularExpression(), { '"*.a.org"': '*.a.org', '"^a+$"': '^a+$', '"(a"': '(a' });
@@ -95,7 +95,7 @@ describe('readValue', () => {
     refuses(types.cidr(), 'localhost', '10.0.0.0/33');
   });
 
-  it('checks identifiers and URLs', () => {
+  it('accepts only valid identifiers and URLs', () => {
     accepts(types.serverName(), {
       'a.org': 'a.org',
       '"a.org:8448"': 'a.org:8448',
@@ -155,15 +155,15 @@ describe('readValue', () => {
     refuses(types.freeObject(), '[]', 'text');
   });
 
-  it('chooses one of several types by its shape', () => {
+  it('reads a value of one of several types by its shape: scalar, list or mapping', () => {
     const either = types.eitherOf(types.string(), types.list(types.string(), { minItems: 2, maxItems: 2 }));
     accepts(either, { 'm.room.topic': 'm.room.topic', '[m.a, key]': ['m.a', 'key'] });
     refuses(either, '{a: b}', 'true');
   });
 });
 
-describe('messages of readValue', () => {
-  it('quote the found value up to a maximum length, but no secrets and nothing that may contain them', () => {
+describe('readValue', () => {
+  it('quotes the found value in its messages up to a maximum length, but no secrets and nothing that may contain them', () => {
     const message = (type: TSchema, text: string, notes: object = {}) =>
       read(type, text, notes).messages[0] ?? '';
     assert.match(message(types.integer(), 'hunter2'), /found "hunter2"/);

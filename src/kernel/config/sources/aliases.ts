@@ -6,6 +6,7 @@ import type { SourceEntry, SourceMap, SourceNode } from './source.ts';
 export interface Alias {
   /** The other name, for example `riot_base_url`. */
   readonly name: string;
+  /** The mapping or list items that contain both names, for example `listeners[]`; absent for the whole document. */
   readonly within?: string;
   /** Path of the option, relative to `within`. */
   readonly option: string;
@@ -15,8 +16,8 @@ export interface Alias {
    */
   readonly old: boolean;
   /**
-   * The effect of the name when the option is given too: it is then an option of its own, and the warning says this.
-   * Without it both together are an error.
+   * The meaning of this name when the option is given too: it is then an option of its own, and the warning
+   * says so. Absent: giving both names is an error.
    */
   readonly beside?: string;
   /** Converts a value of the old form; undefined drops it. */

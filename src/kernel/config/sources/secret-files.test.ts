@@ -23,7 +23,7 @@ const vault = section({
   },
 });
 
-describe('options with their value in a file', () => {
+describe('loadConfiguration with options that name the file of a value', () => {
   let directory: string;
   before(() => {
     directory = mkdtempSync(join(tmpdir(), 'hearth-config-'));
@@ -42,14 +42,14 @@ describe('options with their value in a file', () => {
       create ? { createMissing: { randomness: systemRandomness } } : {},
     );
 
-  it('take the content of the file without surrounding white space', () => {
+  it('takes the value from the file without surrounding white space', () => {
     for (const content of ['hunter2', 'hunter2\n', 'hunter2\r\n', ' hunter2 \n\n']) {
       const { values, errors } = load({ secret_path: file('padded', content) });
       assert.deepEqual([values.vault.secret, errors], ['hunter2', []], JSON.stringify(content));
     }
   });
 
-  it('take the content of files inside list items', () => {
+  it('takes the values of options inside list items from their files', () => {
     const { values } = load({ doors: [{ code: 'a' }, { code_path: file('code', 'b\n') }] });
     assert.deepEqual(
       values.vault.doors.map(({ code }) => code),
@@ -57,7 +57,7 @@ describe('options with their value in a file', () => {
     );
   });
 
-  it('report an error when the option is also given directly', () => {
+  it('reports an error when an option is given directly and by a file', () => {
     const { errors } = load({ secret: 'a', secret_path: file('both', 'b') });
     assert.deepEqual(
       errors.map(({ path, message }) => [path, message]),
@@ -65,7 +65,7 @@ describe('options with their value in a file', () => {
     );
   });
 
-  it('report an error when the file is missing, empty, or not a file', () => {
+  it('reports an error when the file of an option is missing, empty, or not a file', () => {
     mkdirSync(file('folder'));
     const cases: [string, RegExp][] = [
       [file('absent'), /cannot be read: it does not exist/],
@@ -81,7 +81,7 @@ describe('options with their value in a file', () => {
     }
   });
 
-  it('create a missing file at start, readable by its owner only, and use it again at the next start', () => {
+  it('creates a missing secret file at start, readable by its owner only, and uses it again at the next start', () => {
     const path = file('made');
     const first = load({ secret_path: path }, true);
     assert.deepEqual(first.errors, []);
@@ -90,7 +90,7 @@ describe('options with their value in a file', () => {
     assert.equal(load({ secret_path: path }, true).values.vault.secret, first.values.vault.secret);
   });
 
-  it('create a signing key for options that need one', () => {
+  it('creates a missing file with a signing key for options that need one', () => {
     const path = file('server.key');
     assert.deepEqual(load({ key_path: path }, true).errors, []);
     const content = readFileSync(path, 'utf8');
@@ -99,7 +99,7 @@ describe('options with their value in a file', () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it('create nothing when a configuration is only checked or has errors', () => {
+  it('creates no file when a configuration is only checked or has errors', () => {
     const path = file('never');
     const check = load({ secret_path: path });
     assert.deepEqual([check.errors, check.values.vault.secret], [[], null]);
@@ -107,7 +107,7 @@ describe('options with their value in a file', () => {
     assert.throws(() => statSync(path), /ENOENT/);
   });
 
-  it('report an error when a file cannot be created', () => {
+  it('reports an error when a file cannot be created', () => {
     const [error] = load({ key_path: join(directory, 'nowhere', 'server.key') }, true).errors;
     assert.equal(error?.path, 'key_path');
     assert.match(error?.message ?? '', /cannot create the file .*: it does not exist/);

@@ -32,8 +32,13 @@ function filesAt(path: string, findings: Findings): string[] {
     .map((name) => join(path, name));
 }
 
+/** Whether a path is a directory. False if this user may not access it: reading the path then reports the problem. */
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }
 
 /** Decodes UTF-8. @throws TypeError for other bytes, instead of replacing them */

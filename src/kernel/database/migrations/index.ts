@@ -1,5 +1,7 @@
 import type { Migration } from '../database.ts';
 import { createLeaseTable } from '../lease-table.ts';
+import { storesMigration } from '../stores/store-marks.ts';
+import { moveMigration } from '../transfer/move-marks.ts';
 
 export const databaseMigrations: readonly Migration[] = [
   {
@@ -7,4 +9,6 @@ export const databaseMigrations: readonly Migration[] = [
     // On PostgreSQL the table exists: a server takes the lease before it migrates.
     up: ({ db }) => createLeaseTable(db),
   },
+  moveMigration,
+  storesMigration,
 ];

@@ -18,20 +18,25 @@ const defaults = {
 /** Maximum number of concurrent scans. */
 const maxScanners = 2;
 
-/** `main`: transactions and short reads; `scanning`: long reads; `claiming`: the lease, which must not wait for them. */
-type Purpose = 'main' | 'scanning' | 'claiming';
+/**
+ * `main`: transactions and short reads; `scanning`: long reads; `claiming`: the lease, which must not wait for them;
+ * `upkeep`: `VACUUM` and `REINDEX`.
+ */
+type Purpose = 'main' | 'scanning' | 'claiming' | 'upkeep';
 
 /** A pool of connections with the same settings. */
 export class ConnectionPool {
   readonly #pool: Pool;
+  readonly #log: Logger;
   readonly #names = new StatementNames();
   readonly #timings: DatabaseTimings;
 
   constructor(options: PostgresOptions, purpose: Purpose, log: Logger, timings: DatabaseTimings = {}) {
     this.#timings = timings;
+    this.#log = log;
     this.#pool = new Pool(poolConfig(options, purpose));
     this.#pool.on('error', (error) => log.warn({ err: error }, 'An idle database connection broke'));
-    const settings = purpose === 'scanning' ? scanSettings(options.scanLimit ?? defaults.scanLimit) : [];
+    const settings = settingsOf(purpose, options);
     this.#pool.on('connect', (client) => {
       // A connection that breaks in use rejects its statements; without a listener, the event would be
       // thrown.
@@ -56,6 +61,16 @@ export class ConnectionPool {
     }
   }
 
+  /** Opens the minimum number of connections, which stay open. Only logs failures: missing connections are opened on demand. */
+  async openMinimum(): Promise<void> {
+    const { min: length = 0 } = this.#pool.options;
+    const opened = await Promise.allSettled(Array.from({ length }, () => this.#pool.connect()));
+    for (const one of opened) {
+      if (one.status === 'fulfilled') one.value.release();
+      else this.#log.warn({ err: one.reason }, 'A database connection could not be opened');
+    }
+  }
+
   /** Connections in use and idle ones, and tasks that wait for one. */
   get occupancy(): PoolUse {
     const { totalCount, idleCount, waitingCount } = this.#pool;
@@ -73,11 +88,13 @@ function midTransaction(client: ClientBase): boolean {
   return client.getTransactionStatus() !== 'I';
 }
 
-/** Sent as statements, because connection poolers reject them as connection parameters. */
-const scanSettings = (limit: number) => [
-  'set default_transaction_read_only = on',
-  `set statement_timeout = ${limit}`,
-];
+/** Returns statements that set up a connection; connection poolers reject the settings as connection parameters. */
+function settingsOf(purpose: Purpose, { scanLimit = defaults.scanLimit }: PostgresOptions): string[] {
+  if (purpose === 'scanning')
+    return ['set default_transaction_read_only = on', `set statement_timeout = ${scanLimit}`];
+  // As slow as autovacuum, so that the disk stays free for others.
+  return purpose === 'upkeep' ? ['set vacuum_cost_delay = 2'] : [];
+}
 
 function poolConfig(options: PostgresOptions, purpose: Purpose): PoolConfig {
   const connections = options.connections ?? defaults.connections;
@@ -89,7 +106,7 @@ function poolConfig(options: PostgresOptions, purpose: Purpose): PoolConfig {
     connectionTimeoutMillis: options.connectTimeout ?? defaults.connectTimeout,
     idleTimeoutMillis: defaults.idleTimeout,
     min: purpose === 'main' ? connections.min : 0,
-    max: { main: connections.max, scanning: maxScanners, claiming: 1 }[purpose],
+    max: { main: connections.max, scanning: maxScanners, claiming: 1, upkeep: 1 }[purpose],
   };
   const { host, port, user, password, database, ssl, transactionsPerConnection } = options;
   if (host !== undefined) config.host = host;

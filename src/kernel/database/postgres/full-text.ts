@@ -7,7 +7,8 @@ import { gramsOf } from '../full-text/grams.ts';
 import type { Statement } from '../statement.ts';
 
 /**
- * Grams are stored as 32-bit hashes, which need no extension of the server and half the space of short texts.
+ * Returns the statements that create the table and index. Grams are stored as 32-bit hashes: arrays of integers can be
+ * indexed without an extension of PostgreSQL, and need half the space that arrays of short texts need.
  */
 export const postgresFullTextTable = (name: string): readonly string[] => [
   `create table ${name} (id bigint primary key, scope bigint not null, grams integer[] not null)`,

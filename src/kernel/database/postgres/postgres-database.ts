@@ -12,6 +12,7 @@ import type { Statement } from '../statement.ts';
 import { noStatistics, timed } from '../statistics.ts';
 import { TransactionWork } from '../transaction-work.ts';
 import { BatchQueue } from './batch-queue.ts';
+import { Compaction } from './compaction/compaction.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { Conflict } from './errors.ts';
 import { PostgresFullText, postgresFullTextTable } from './full-text.ts';
@@ -48,6 +49,8 @@ export class PostgresDatabase implements Database {
   readonly #pool: ConnectionPool;
   readonly #scanning: ConnectionPool;
   readonly #claiming: ConnectionPool;
+  readonly #upkeep: ConnectionPool;
+  readonly #compaction: Compaction;
   readonly #reader: Kysely<unknown>;
   readonly #scanner: Kysely<unknown>;
   readonly #batches = new BatchQueue((statements) => this.#commitBatch(statements));
@@ -64,8 +67,18 @@ export class PostgresDatabase implements Database {
     this.#pool = new ConnectionPool(options, 'main', log, timings);
     this.#scanning = new ConnectionPool(options, 'scanning', log, timings);
     this.#claiming = new ConnectionPool(options, 'claiming', log);
+    this.#upkeep = new ConnectionPool(options, 'upkeep', log);
     this.#reader = readerOver(postgresGrammar, this.#read);
     this.#scanner = readerOver(postgresGrammar, this.#scan);
+    this.#compaction = new Compaction({
+      reader: this.#scanner,
+      transaction: (work) => this.#transaction(work, latest, this.#idleLimit),
+      run: (statement) => this.#runAlone(statement),
+      log,
+      // The time of the machine, since the rate of the log concerns its disk.
+      clock: systemClock,
+      statistics: this.statistics,
+    });
   }
 
   /**
@@ -82,7 +95,10 @@ export class PostgresDatabase implements Database {
     const database = new PostgresDatabase(options, log, clock);
     try {
       await database.#pool.use(requireUtf8);
-      if (lease) await database.#claim(options, lease);
+      if (lease) {
+        await database.#claim(options, lease);
+        await database.#pool.openMinimum();
+      }
       return database;
     } catch (error) {
       await database.close();
@@ -124,6 +140,30 @@ export class PostgresDatabase implements Database {
     );
   }
 
+  async releaseSpace(signal: AbortSignal): Promise<number> {
+    const released = await this.#compaction.run(signal);
+    this.statistics.releasedBytes += released;
+    return released;
+  }
+
+  inBackground<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  async size(): Promise<number> {
+    const { rows } = await sql<{
+      bytes: number;
+    }>`select pg_database_size(current_database()) as bytes`.execute(this.#scanner);
+    return Number(rows[0]?.bytes ?? 0);
+  }
+
+  async version(): Promise<string> {
+    const { rows } = await sql<{
+      version: string;
+    }>`select current_setting('server_version') as version`.execute(this.#scanner);
+    return rows[0]?.version ?? '';
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -133,7 +173,8 @@ export class PostgresDatabase implements Database {
     await this.#batches.close();
     await Promise.allSettled(this.#transactions);
     await this.#lease?.close();
-    await Promise.all([this.#pool.close(), this.#scanning.close(), this.#claiming.close()]);
+    const pools = [this.#pool, this.#scanning, this.#claiming, this.#upkeep];
+    await Promise.all(pools.map((pool) => pool.close()));
   }
 
   async #claim(options: PostgresOptions, { how, onLost }: LeaseUse): Promise<void> {
@@ -214,6 +255,17 @@ export class PostgresDatabase implements Database {
         await this.#commit(session);
       }),
     );
+  }
+
+  /** Runs a statement that PostgreSQL refuses inside transactions. */
+  async #runAlone(statement: string): Promise<void> {
+    if (this.#closing) throw new DatabaseClosed('the database is closed');
+    if (this.#lease?.lost) throw this.#lease.lost;
+    await this.#upkeep
+      .use((session) => session.control(statement))
+      .catch((error: unknown) => {
+        throw error instanceof Undone ? error.error : error;
+      });
   }
 
   async #commit(session: Session): Promise<void> {

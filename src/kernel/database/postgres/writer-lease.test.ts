@@ -36,8 +36,10 @@ const textsIn = async (database: Database) =>
     ({ text }) => text,
   );
 
-/** Times of the lease in milliseconds: short enough for a test to wait for them, or never reached. */
+/** Times of the lease in milliseconds: short enough for a test to wait until it expires, or never reached. */
 const short = { leaseTime: 1_500, claimTimeout: 500 };
+/** A lease that its holder renews in time on a busy machine, and which is renewed while a test waits. */
+const renewed = { leaseTime: 6_000, claimTimeout: 500 };
 const long = { leaseTime: 600_000, claimTimeout: 600 };
 
 forPostgres((open: OpenDatabase) => {
@@ -150,8 +152,8 @@ forPostgres((open: OpenDatabase) => {
   describe('openDatabaseExclusively on PostgreSQL', () => {
     it('refuses a second process while the first renews its lease, and names the first', async () => {
       const all = await start();
-      const first = await all.open(short);
-      await assert.rejects(all.open(short), (error: Error) => {
+      const first = await all.open(renewed);
+      await assert.rejects(all.open(renewed), (error: Error) => {
         assert.equal(error.name, 'StartFailure');
         assert.match(
           error.message,
@@ -186,9 +188,9 @@ forPostgres((open: OpenDatabase) => {
       await add(await waiting, 'mine');
     });
 
-    it('opens a new database for one of several processes', async () => {
+    it('opens a new database for only one of several processes that open it at the same time', async () => {
       const all = await start([]);
-      const attempts = await Promise.allSettled([1, 2, 3].map(() => all.open(short)));
+      const attempts = await Promise.allSettled([1, 2, 3].map(() => all.open(renewed)));
       const opened = attempts.filter((attempt) => attempt.status === 'fulfilled');
       assert.equal(opened.length, 1);
       await migrate(opened[0]!.value, [...databaseMigrations, notes]);
@@ -306,21 +308,21 @@ forPostgres((open: OpenDatabase) => {
       const all = await start();
       const first = await all.open(long);
       await all.change('expires_ts = 1');
-      const second = await all.open(short);
+      const second = await all.open(renewed);
       await first.close();
-      await assert.rejects(all.open(short), { name: 'StartFailure' });
+      await assert.rejects(all.open(renewed), { name: 'StartFailure' });
       await add(second, 'still mine');
     });
   });
 
   it('keeps the lease on a PostgreSQL database when its connections break', async () => {
     const all = await start();
-    const database = await all.open(short);
+    const database = await all.open(renewed);
     await all.query(
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     );
     await add(database, 'again');
-    await assert.rejects(all.open(short), { name: 'StartFailure' });
+    await assert.rejects(all.open(renewed), { name: 'StartFailure' });
     assert.deepEqual(all.losses, []);
   });
 

@@ -1,7 +1,7 @@
 import { sleep, systemClock, type Timer } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { StartFailure } from '../../start-failure.ts';
-import { LeaseLost } from '../errors.ts';
+import { DatabaseInUse, LeaseLost } from '../errors.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import {
   holdsLease,
@@ -71,7 +71,7 @@ export class WriterLease {
 
   /**
    * Takes the lease; waits while another server's lease is about to expire or to be released.
-   * @throws StartFailure when another server keeps renewing the lease
+   * @throws DatabaseInUse when another server keeps renewing the lease
    */
   static async take(pool: ConnectionPool, options: LeaseOptions, log: Logger): Promise<WriterLease> {
     const { database, leaseTime = defaultLeaseTime, claimTimeout = defaultClaimTimeout } = options;
@@ -122,7 +122,7 @@ export class WriterLease {
     if (!holds) throw this.#lose();
   }
 
-  /** Releases the lease; to be called after the last write. */
+  /** Releases the lease. Must be called after the last write. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -159,9 +159,9 @@ export class WriterLease {
   }
 }
 
-function inUse(database: string, { host, pid, takenTs }: LeaseHolder): StartFailure {
+function inUse(database: string, { host, pid, takenTs }: LeaseHolder): DatabaseInUse {
   const since = new Date(takenTs).toISOString();
-  return new StartFailure(
+  return new DatabaseInUse(
     `the PostgreSQL database ${database} is in use by another server: process ${pid} on ${host}, since ${since}`,
   );
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StartFailure } from '../../start-failure.ts';
-import { DatabaseError } from '../errors.ts';
+import { DatabaseError, DatabaseInUse } from '../errors.ts';
 import { plainError, startProblem, typedError } from './errors.ts';
 
 /** Milliseconds to wait for a server that is stopping, as in a restart. */
@@ -12,7 +12,8 @@ const claimTimeout = 5_000;
  * operating system releases when the process ends in any way; the file stays.
  * @param timeout milliseconds to wait for another server, for which the thread is blocked
  * @returns a function that releases the claim
- * @throws StartFailure when another server has the claim, or the disk is full
+ * @throws DatabaseInUse when another process has the claim
+ * @throws StartFailure when the file cannot be locked for another reason, for instance a full disk
  */
 export function claimFile(path: string, timeout = claimTimeout): () => void {
   const lock = open(`${path}-lock`, timeout);
@@ -20,7 +21,7 @@ export function claimFile(path: string, timeout = claimTimeout): () => void {
     lock?.exec('begin exclusive');
   } catch (error) {
     lock?.close();
-    if (isBusy(error)) throw new StartFailure(`the database ${path} is in use by another server`);
+    if (isBusy(error)) throw new DatabaseInUse(`the database ${path} is in use by another server`);
     throw new StartFailure(`cannot lock the database ${path}: ${startProblem(error)}`, { cause: error });
   }
   return () => lock?.close();

@@ -6,13 +6,13 @@ import type { Executor } from './protocol.ts';
 
 /** A transaction or batch in the queue. */
 export interface Entry {
-  /** Whether it is worth a flush of its own and begins at once. */
+  /** Whether the entry is large enough for a flush of its own; it then begins at once. */
   readonly isLarge: boolean;
   /** Runs in `group`. When it rejects, it must have undone its effects in the group. */
   run(group: Group): Promise<void>;
-  /** Called when everything is on disk. */
+  /** Called when all writes of the entry are on disk. */
   committed(): void;
-  /** Called when nothing of it will be on disk. */
+  /** Called when the entry has failed: none of its writes will be on disk. */
   failed(error: unknown): void;
 }
 

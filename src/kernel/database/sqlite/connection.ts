@@ -33,7 +33,7 @@ const busyTimeout = 15_000;
  * with 32 MiB instead of the default 4, sends are a fifth faster. After a crash, the start reads the log
  * again, about 20 ms at this size.
  */
-const checkpointPages = 8_000;
+export const checkpointPages = 8_000;
 /** Memory for pages in KiB (negative by SQLite's convention). It is allocated as pages are used. */
 const cacheSize = { reading: -16_384, writing: -16_384 };
 
@@ -55,6 +55,8 @@ export class SqliteConnection {
   readonly #database: DatabaseSync;
   /** In the order of use, least recently used first. */
   readonly #prepared = new Map<string, Prepared>();
+  /** The schema version with which the statements were prepared; `undefined` until it is read. */
+  #schemaVersion: unknown;
 
   constructor(file: SqliteFile, access: 'reading' | 'writing') {
     if (access === 'writing') createPrivateFile(file.path);
@@ -65,8 +67,9 @@ export class SqliteConnection {
       timeout: busyTimeout,
     });
     if (access === 'writing') {
-      this.#database.exec('pragma journal_mode = wal');
       this.#database.exec(`pragma synchronous = ${file.flush === 'never' ? 'off' : 'full'}`);
+      this.#makeFreePagesReleasable();
+      this.#database.exec('pragma journal_mode = wal');
       this.#database.exec(`pragma wal_autocheckpoint = ${checkpointPages}`);
       this.#database.exec('pragma journal_size_limit = 67108864');
     }
@@ -96,16 +99,28 @@ export class SqliteConnection {
     for (const row of rows) statement.run(...row.map(bindable));
   }
 
-  /** Must be called after a schema change: prepared statements cache their columns. */
+  /** Must be called after a statement that may have changed the schema, because prepared statements cache their columns. */
   forgetStatements(): void {
-    this.#prepared.clear();
     // SQLite detects schema changes of other connections when a statement runs, not when it is prepared.
+    const { schema_version: version } = this.#database.prepare('pragma schema_version').get() ?? {};
+    if (version === this.#schemaVersion) return;
+    this.#schemaVersion = version;
+    this.#prepared.clear();
     this.#database.prepare('select count(*) from sqlite_schema').get();
   }
 
   close(): void {
     this.#prepared.clear();
     if (this.#database.isOpen) this.#database.close();
+  }
+
+  /**
+   * Sets `auto_vacuum` in new files, so that free space can be released to the file system (free-space.ts). Reads the mode
+   * first, because SQLite writes and flushes it even if the file already has it.
+   */
+  #makeFreePagesReleasable(): void {
+    const { auto_vacuum: mode } = this.#database.prepare('pragma auto_vacuum').get() ?? {};
+    if (mode !== 2) this.#database.exec('pragma auto_vacuum = incremental');
   }
 
   #prepare(sql: string): Prepared {

@@ -32,7 +32,7 @@ describe('copySqliteFile', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('ends while every step of it is followed by writes, and has what was committed before it', async () => {
+  it('completes although the server writes after each of its steps, and the copy contains everything that was committed before it began', async () => {
     const target = join(folder, 'copy.db');
     const committed = await insert('before');
     let writing: Promise<unknown> = Promise.resolve();
@@ -62,7 +62,7 @@ describe('copySqliteFile', () => {
     );
   });
 
-  it('leaves nothing when it is cancelled or cannot be written', async () => {
+  it('leaves no file when the copy is cancelled or cannot be written', async () => {
     const target = join(folder, 'cancelled.db');
     const cancelling = new AbortController();
     await assert.rejects(
@@ -80,7 +80,7 @@ describe('copySqliteFile', () => {
     );
   });
 
-  it('never overwrites a file', async () => {
+  it('never overwrites an existing file', async () => {
     const target = join(folder, 'precious');
     writeFileSync(target, 'mine');
     await assert.rejects(

@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { SpareThreads } from '../../threads/spare-threads.ts';
 
-/** What the thread is to copy; both are paths of files. */
+/** Paths of the database that the thread copies, and of the copy. */
 export interface CopyRequest {
   readonly source: string;
   readonly target: string;
 }
 
-/** Pages that were copied, and pages in all; at first both are 0. */
+/** Number of pages that were copied, and of all pages; at first both are 0. */
 export interface CopyProgress {
   readonly copied: number;
   readonly total: number;
@@ -21,7 +21,7 @@ const threads = new SpareThreads('./copy-thread', import.meta.url);
 /**
  * Copies a SQLite database into a new file while any process may write to it. The copy has everything that was
  * committed before the call, is written in small steps by a thread, and is checked. Until it ends, the write-ahead log of
- * the database grows by what is written meanwhile.
+ * the database grows by all writes of that time.
  * @param signal ends the copy and removes it
  * @throws Error when the target exists, the disk is full or the copy is damaged; then there is no copy
  */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -22,7 +22,7 @@ const ids = async (database: Database) =>
     ({ id }) => id,
   );
 
-test('SQLite: an error names the file that cannot be opened', async () => {
+test('SQLite: the error for a file that cannot be opened names the file', async () => {
   await assert.rejects(open('no/such/folder/x.db'), /cannot open the database \S*no\/such\/folder\/x\.db/);
 });
 
@@ -45,6 +45,35 @@ test('SQLite: close leaves only the database file, without a write-ahead log', a
   await database.close();
   assert.equal(existsSync(join(folder, 'clean.db')), true);
   assert.equal(existsSync(join(folder, 'clean.db-wal')), false);
+});
+
+test('SQLite: opening an existing file writes nothing', async () => {
+  const made = await open('existing.db');
+  await makeTable(made);
+  await made.close();
+  const database = await open('existing.db');
+  assert.equal(statSync(join(folder, 'existing.db-wal')).size, 0);
+  assert.deepEqual(await ids(database), []);
+  await database.close();
+});
+
+test('SQLite: checkpoints of the write-ahead log are small during background work and wait for 32 MiB otherwise', async () => {
+  const database = await open('background.db');
+  await makeTable(database);
+  const fill = 'insert into t (text) select zeroblob(200000) from (values (1), (2), (3), (4))';
+  /** Writes 16 MiB in transactions of 800 kB. @returns the size of the log in MiB */
+  const write = async () => {
+    for (let count = 0; count < 20; count += 1) await database.batch([{ sql: fill, rows: [[]] }]);
+    return statSync(join(folder, 'background.db-wal')).size / 2 ** 20;
+  };
+  const background = await database.inBackground(() => database.inBackground(write));
+  assert.ok(background < 4, `${background} MiB`);
+  assert.ok((await write()) > 12);
+  await assert.rejects(
+    database.inBackground(() => Promise.reject(new Error('the work fails'))),
+    /the work fails/,
+  );
+  await database.close();
 });
 
 test('SQLite: a full disk fails writes that do not fit, and later writes succeed when there is space again', async () => {
@@ -78,7 +107,7 @@ test('SQLite: a full queue rejects further writes with DatabaseOverloaded', asyn
   await database.close();
 });
 
-test('SQLite: a commit group is bounded', async () => {
+test('SQLite: a commit group has at most the configured number of entries', async () => {
   const database = await open('group.db', { group: { entries: 10 } });
   await makeTable(database);
   const before = database.statistics.flushes;

@@ -17,12 +17,14 @@ import { CommitQueue, type GroupLimits } from './commit-queue.ts';
 import { SqliteConnection, type SqliteFile } from './connection.ts';
 import { BatchEntry, TransactionEntry } from './entries.ts';
 import { plainError, startProblem, typedError } from './errors.ts';
+import { releaseFreePages } from './free-space.ts';
 import { SqliteFullText, sqliteFullTextTable } from './full-text.ts';
 import { sqliteGrammar } from './grammar.ts';
 import type { Group } from './group.ts';
 import { outcomeOf } from './rows.ts';
 import { ScannerPool } from './scanner-pool.ts';
 import { sendable } from './sendable.ts';
+import { ShortCheckpoints } from './short-checkpoints.ts';
 import { WorkerClient } from './worker-client.ts';
 
 /** Settings of a SQLite database; times in milliseconds. */
@@ -38,6 +40,8 @@ export interface SqliteOptions {
   /** Maximum time that the work of a transaction may send no statement. */
   readonly idleLimit?: number;
   readonly group?: Partial<GroupLimits>;
+  /** Milliseconds to wait for another process that has the file exclusively; blocks the thread. */
+  readonly claimTimeout?: number;
 }
 
 const defaultGroup: GroupLimits = { entries: 1_000, duration: 50, waiting: 100_000 };
@@ -56,6 +60,7 @@ export class SqliteDatabase implements Database {
   readonly #reading: SqliteConnection;
   readonly #scanning: ScannerPool;
   readonly #queue: CommitQueue;
+  readonly #shortCheckpoints = new ShortCheckpoints(this);
   readonly #reader: Kysely<unknown>;
   readonly #scanner: Kysely<unknown>;
   #closing: Promise<void> | undefined;
@@ -131,6 +136,30 @@ export class SqliteDatabase implements Database {
     await this.#writing.send([{ kind: 'forget-statements' }]);
     await this.#scanning.forgetStatements();
     return result;
+  }
+
+  async size(): Promise<number> {
+    const { rows } = await sql<{
+      bytes: number;
+    }>`select page_count * page_size as bytes from pragma_page_count(), pragma_page_size()`.execute(
+      this.#reader,
+    );
+    return rows[0]?.bytes ?? 0;
+  }
+
+  async version(): Promise<string> {
+    const { rows } = await sql<{ version: string }>`select sqlite_version() as version`.execute(this.#reader);
+    return rows[0]?.version ?? '';
+  }
+
+  async releaseSpace(signal: AbortSignal): Promise<number> {
+    const released = await this.inBackground(() => releaseFreePages(this, signal));
+    this.statistics.releasedBytes += released;
+    return released;
+  }
+
+  inBackground<T>(work: () => Promise<T>): Promise<T> {
+    return this.#shortCheckpoints.during(work);
   }
 
   close(): Promise<void> {

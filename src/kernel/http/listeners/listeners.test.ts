@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { Agent, get as getTls } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
 import { systemClock } from '../../clock.ts';
 import { silentLogger } from '../../observability/index.ts';
@@ -46,10 +47,10 @@ const defaults = () => sectionDefaults(httpSection);
 const client = [{ names: ['client' as const], compress: false }];
 const status = async (url: string) => (await fetch(url)).status;
 
-describe('listeners', () => {
+describe('listeners of an HTTP server', () => {
   afterEach(() => server?.stop(100));
 
-  it('listen on several addresses with one port, each listener with its own resources [option: listeners[].bind_addresses, listeners[].resources[].names]', async () => {
+  it('listens on several addresses with one port, each listener with its own resources [option: listeners[].bind_addresses, listeners[].resources[].names]', async () => {
     const addresses = await start({
       listeners: [
         { port: 0, type: 'http', bind_addresses: ['127.0.0.1', '127.0.0.2'], resources: client },
@@ -66,14 +67,14 @@ describe('listeners', () => {
     assert.equal(await status(`${keys}/health`), 200);
   });
 
-  it('listen on all addresses when none is configured', async () => {
+  it('listens on all addresses when none is configured', async () => {
     const [address] = (await start({ listeners: [{ port: 0, type: 'http', resources: client }] })) as [
       string,
     ];
     assert.equal(await status(`http://127.0.0.1:${new URL(address).port}/health`), 200);
   });
 
-  it('listen on Unix sockets with the configured mode, also when a crash left the socket file behind [option: listeners[].path, listeners[].mode]', async () => {
+  it('listens on Unix sockets with the configured mode, also when a crash left the socket file behind [option: listeners[].path, listeners[].mode]', async () => {
     const path = join(folder, 'hearth.sock');
     const listeners = [{ path, mode: 660, type: 'http' as const, resources: client }];
     writeFileSync(path, '');
@@ -100,7 +101,7 @@ describe('listeners', () => {
     );
   });
 
-  it('use TLS, and renewed certificates after a reload [option: listeners[].tls, tls_certificate_path, tls_private_key_path]', async () => {
+  it('uses TLS, and renewed certificates after a reload [option: listeners[].tls, tls_certificate_path, tls_private_key_path]', async () => {
     const [tls_certificate_path, tls_private_key_path] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     const renew = (name: string) => {
       cpSync(new URL(`${name}.cert.pem`, fixtures), tls_certificate_path);
@@ -130,5 +131,48 @@ describe('listeners', () => {
     renew('second');
     await server!.reload();
     assert.equal(await name(), 'second');
+  });
+
+  it('answers every request while a certificate is replaced, also when a reload finds only the new certificate and not its key yet', async () => {
+    const [tls_certificate_path, tls_private_key_path] = [join(folder, 'used.pem'), join(folder, 'used.key')];
+    const replace = (part: 'cert' | 'key', name: string) =>
+      cpSync(
+        new URL(`${name}.${part}.pem`, fixtures),
+        part === 'cert' ? tls_certificate_path : tls_private_key_path,
+      );
+    for (const part of ['cert', 'key'] as const) replace(part, 'first');
+    const [address] = await start({
+      listeners: [{ port: 0, type: 'http', tls: true, bind_addresses: ['127.0.0.1'], resources: client }],
+      tls_certificate_path,
+      tls_private_key_path,
+    });
+    const ca = ['first', 'second'].map((name) => readFileSync(new URL(`${name}.cert.pem`, fixtures)));
+    const kept = new Agent({ keepAlive: true, ca });
+    /** Requests over a new connection, unless `agent` has one. @returns the name in the certificate */
+    const ask = (agent = new Agent({ ca })) =>
+      new Promise<string>((resolve, reject) => {
+        getTls(`${address}/_matrix/client/ip`, { agent }, (response) => {
+          const { subject } = (response.socket as TLSSocket).getPeerCertificate();
+          response.resume().once('end', () => {
+            if (response.statusCode === 200) resolve(String(subject.CN));
+            else reject(new Error(`status ${response.statusCode}`));
+          });
+        }).once('error', reject);
+      });
+    let answered = 0;
+    const load = async () => {
+      for (let name = ''; name !== 'second'; answered += 1) name = await ask();
+    };
+    assert.equal(await ask(kept), 'first');
+    const loads = [load(), load(), load()];
+    const all = Promise.all(loads);
+    replace('cert', 'second');
+    await assert.rejects(server!.reload(), /key values mismatch/);
+    for (const before = answered; answered < before + 6; ) assert.equal(await ask(), 'first');
+    replace('key', 'second');
+    await server!.reload();
+    await all;
+    assert.equal(await ask(kept), 'first', 'open connections stay');
+    kept.destroy();
   });
 });

@@ -59,7 +59,7 @@ export type ConnectionLimits = Pick<
 >;
 
 /** Sizes in bytes, times in milliseconds. */
-const usualLimits: ConnectionLimits = {
+const defaultLimits: ConnectionLimits = {
   // The query of a request may hold a filter.
   maxHeaderSize: 64 * 1024,
   headersTimeout: 60_000,
@@ -74,7 +74,7 @@ const usualLimits: ConnectionLimits = {
 export async function listen(
   options: ListenerOptions,
   handler: RequestListener,
-  limits = usualLimits,
+  limits = defaultLimits,
 ): Promise<OpenListener[]> {
   const { bind } = options;
   if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];

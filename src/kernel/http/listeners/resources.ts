@@ -9,9 +9,21 @@ const impliedResources: Partial<Record<ResourceName, readonly ResourceName[]>> =
   federation: ['media', 'keys', 'openid'],
 };
 
-/** Path prefixes of each resource, in the documents' spelling. A prefix ends at a path segment. */
+/**
+ * Path prefixes of each resource, in the spelling in which routes are declared (`/_proto`, see
+ * `namespaces.ts`). A prefix ends at a path segment.
+ */
 const prefixes: Record<ResourceName, readonly string[]> = {
-  client: ['/', '/_proto/client', '/_server/client', '/_server/admin', '/_server/mas', '/.well-known/proto'],
+  client: [
+    '/',
+    '/_proto/client',
+    '/_server/client',
+    '/_server/admin',
+    '/_server/mas',
+    '/.well-known/proto',
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/openid-configuration',
+  ],
   consent: ['/_proto/consent'],
   federation: ['/_proto/federation', '/.well-known/proto/server'],
   keys: ['/_proto/key'],

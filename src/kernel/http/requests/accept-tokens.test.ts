@@ -33,7 +33,7 @@ const sessions = {
 };
 
 describe('acceptTokens', () => {
-  it('tries each kind of token in its order, without a promise if no kind returns one', async () => {
+  it('tries the kinds of tokens in their order, and returns no promise if no kind does', async () => {
     const sync = acceptTokens([bridges, sessions]);
     const found = sync.authenticate('bridge', { ...context, assertedUserId: '@irc:test' });
     assert.ok(!(found instanceof Promise));

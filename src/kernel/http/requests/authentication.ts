@@ -18,10 +18,9 @@ export function accessTokenOf(authorization: string | undefined, query: string |
 }
 
 /**
- * Authenticates the access token, and checks that its user may call a route with this kind of authentication.
+ * Authenticates the access token.
  * @returns undefined without a token where it is optional
- * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_GUEST_ACCESS_FORBIDDEN, M_FORBIDDEN and the errors
- * of the authenticator
+ * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN and the other errors of the authenticator
  */
 export function authenticate(
   authenticator: Authenticator,
@@ -33,13 +32,14 @@ export function authenticate(
     if (auth === 'optional') return undefined;
     throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
   }
-  const requester = authenticator.authenticate(token, context);
-  return requester instanceof Promise
-    ? requester.then((found) => admitted(found, auth))
-    : admitted(requester, auth);
+  return authenticator.authenticate(token, context);
 }
 
-function admitted(requester: Requester, auth: ClientAuth): Requester {
+/**
+ * Checks that a user may call a route with this kind of authentication.
+ * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN, M_FORBIDDEN
+ */
+export function requireAccess(requester: Requester, auth: ClientAuth): void {
   if (auth === 'user' && requester.isGuest) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');
   }
@@ -47,5 +47,4 @@ function admitted(requester: Requester, auth: ClientAuth): Requester {
   if (auth === 'appservice' && requester.appservice === undefined) {
     throw forbidden('Only application services may do this');
   }
-  return requester;
 }

@@ -16,7 +16,10 @@ import { declaredLength, hasBody, readBody } from './read-body.ts';
 import type { RequestSignature } from './requester.ts';
 import { UnverifiedBodies, type UnverifiedBody } from './unverified-bodies.ts';
 
-/** Milliseconds within which a long body of another server must arrive: it takes the space of others. */
+/**
+ * Milliseconds within which a long body of another server must arrive: meanwhile it takes a share of the
+ * memory for unverified bodies.
+ */
 const longBodyTimeout = 60_000;
 
 /** The body of a request whose signature was verified before the body was parsed. */
@@ -104,7 +107,7 @@ export class BodyReader {
         scan.add(chunk);
       });
       timer.cancel();
-      // Most servers send canonical JSON: then the bytes are what the signature covers.
+      // Most servers send canonical JSON: then the signature covers the received bytes.
       if (!(await signature.covers(bytes))) await this.#verifyParsed(bytes, scan, signature);
       return { bytes, scan, counted };
     } catch (error) {

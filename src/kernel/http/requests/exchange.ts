@@ -10,7 +10,7 @@ import type { UnparsedBody } from './body-reader.ts';
 import { clientAddress, isSecure } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 
-/** What all requests of one listener share. */
+/** The dependencies and settings that all requests of one listener share. */
 export interface ListenerContext {
   readonly log: Logger;
   readonly clock: Clock;
@@ -42,7 +42,10 @@ export class Exchange implements AuthenticationContext {
   authenticate: Authenticate | undefined;
   origin: string | undefined;
   allowLocked = false;
+  ignoreAssertedUser = false;
   stream: Readable | undefined;
+  /** Id of the trace that the request belongs to, where traces are enabled. */
+  traceId: string | undefined;
   readonly scope: ListenerContext;
   readonly #number = ++exchanges;
   #controller: AbortController | undefined;
@@ -92,10 +95,11 @@ export class Exchange implements AuthenticationContext {
   }
 
   get assertedUserId(): string | undefined {
-    return first(this.rawQuery['user_id']);
+    return this.ignoreAssertedUser ? undefined : first(this.rawQuery['user_id']);
   }
 
   get assertedDeviceId(): string | undefined {
+    if (this.ignoreAssertedUser) return undefined;
     return first(this.rawQuery['device_id'] ?? this.rawQuery['org.matrix.msc3202.device_id']);
   }
 
@@ -107,7 +111,10 @@ export class Exchange implements AuthenticationContext {
   }
 
   get log(): Logger {
-    this.#log ??= this.scope.log.child({ request: this.id });
+    this.#log ??= this.scope.log.child({
+      request: this.id,
+      ...(this.traceId !== undefined && { trace: this.traceId }),
+    });
     return this.#log;
   }
 
@@ -117,7 +124,7 @@ export class Exchange implements AuthenticationContext {
     return this.#controller.signal;
   }
 
-  /** Resolves when the exchange is over: whether the whole response was sent. */
+  /** Resolves when the exchange is over, with whether the whole response was sent. */
   get wasSent(): Promise<boolean> {
     const { response } = this;
     if (response.closed || response.destroyed) return Promise.resolve(response.writableFinished);

@@ -8,7 +8,7 @@ import { parseForm } from './form-body.ts';
 
 const parse = (text: string) => parseForm(Buffer.from(text));
 
-/** What a browser's own parser finds: all values by name. */
+/** Returns all values by name, as the parser of the platform reads them. */
 function reference(text: string): Record<string, string[]> {
   const found: Record<string, string[]> = Object.create(null);
   for (const [name, value] of new URLSearchParams(`?${text}`)) found[name] = [...(found[name] ?? []), value];
@@ -83,7 +83,7 @@ describe('parseForm', () => {
     );
   });
 
-  it('rejects what a lenient parser would replace: broken percent-encoding and invalid UTF-8', () => {
+  it('rejects broken percent-encoding and invalid UTF-8, which a lenient parser would replace', () => {
     for (const text of ['a=%', 'a=%4', 'a=%zz', 'a=%ff', 'a=%c3%28', '%ed%a0%80=b']) {
       assert.throws(() => parse(text), { errcode: 'M_INVALID_PARAM' }, text);
     }
@@ -163,7 +163,7 @@ describe('a route with bodyMode form', () => {
     assert.deepEqual((await post('')).body['errcode'], 'M_MISSING_PARAM');
   });
 
-  it('answers 415 M_UNKNOWN for another content type', async () => {
+  it('answers 415 M_UNKNOWN for a content type other than application/x-www-form-urlencoded', async () => {
     for (const type of [
       'application/json',
       'multipart/form-data; boundary=x',
@@ -176,7 +176,7 @@ describe('a route with bodyMode form', () => {
     }
   });
 
-  it('answers 413 M_TOO_LARGE beyond 64 KiB or the limit of the route', async () => {
+  it('answers 413 M_TOO_LARGE to a form of more than 64 KiB, or more than the limit of the route', async () => {
     assert.equal((await post(`name=${'a'.repeat(65_531)}`)).status, 200);
     const { status, body } = await post(`name=${'a'.repeat(65_532)}`);
     assert.deepEqual([status, body['errcode']], [413, 'M_TOO_LARGE']);

@@ -14,7 +14,7 @@ export function requireFormType(contentType: string | undefined): void {
 
 /**
  * Parses an `application/x-www-form-urlencoded` body (URL standard, "application/x-www-form-urlencoded
- * parsing"). Rejects what the standard replaces by U+FFFD: a changed password or token must not be mistaken
+ * parsing"). Rejects bytes that the standard replaces by U+FFFD: a changed password or token must not be mistaken
  * for the sent one.
  * @returns an object without a prototype; the values of a repeated name are a list
  * @throws MatrixError M_INVALID_PARAM for broken percent-encoding, invalid UTF-8 or more than 1,000 fields

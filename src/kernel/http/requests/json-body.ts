@@ -13,14 +13,19 @@ export interface JsonLimits {
   readonly depth: number;
   /** Whether keys named `__proto__` are accepted: rooms of other servers may contain events with them. */
   readonly allowPrototypeKeys: boolean;
-  /** Signatures and hashes of other servers cover numbers as they are written. */
+  /**
+   * How numbers are parsed: `as written` for other servers, whose signatures and hashes cover the written
+   * form.
+   */
   readonly numbers: NonNullable<ParseOptions['numbers']>;
 }
 
-/** Limits for clients: deep enough for every client, shallow enough for every recursive reader. */
+/** Limits for clients: deep enough for every client, shallow enough for every recursive function. */
 export const clientJsonLimits: JsonLimits = { depth: 128, allowPrototypeKeys: false, numbers: 'values' };
 
-/** Limits for other servers, which relay what their users wrote: rejecting an event would split the room. */
+/**
+ * Limits for other servers, which relay the events of their users: rejecting an event would split the room.
+ */
 export const serverJsonLimits: JsonLimits = { depth: 1000, allowPrototypeKeys: true, numbers: 'as written' };
 
 /**
@@ -45,8 +50,7 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
 export interface ServerBody {
   readonly value: unknown;
   /**
-   * Set if something is left out of `value`: the whole text, which the signature covers if it is canonical
-   * JSON.
+   * The whole text if a part of it is left out of `value`; the signature covers it if it is canonical JSON.
    */
   readonly text: string | undefined;
 }
@@ -133,7 +137,7 @@ function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
 
 function rejectForbiddenText(value: unknown, limits: JsonLimits): void {
   if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw badJson('The body holds half of a surrogate pair');
+    if (!value.isWellFormed()) throw badJson('The body contains a lone surrogate');
   } else if (Array.isArray(value)) {
     for (const item of value) rejectForbiddenText(item, limits);
   } else if (value !== null && typeof value === 'object') {

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Type } from 'typebox';
 import { eventually } from '../../../../test/clients/eventually.ts';
-import { cheapestCost } from '../../../../test/support/clocks/longest-turn.ts';
+import { costAfterRetries } from '../../../../test/support/clocks/thread-cost.ts';
 import { canonicalJson, type JsonValue, MatrixError } from '../../../protocol/index.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { silentLogger } from '../../observability/index.ts';
@@ -20,13 +20,13 @@ const bodyOf = (item: string, bytes: number) =>
     .fill(item)
     .join(',')}]}`;
 
-/** So many of an item that their values stay within the bounds. */
+/** Number of items whose values stay within the bounds of a body. */
 const itemsIn = (item: string) => Math.floor(1_100_000 / Math.max(1, item.match(/[[{,]/g)?.length ?? 1));
 
-describe('bodies of other servers that are long', () => {
+describe('long bodies of requests from other servers', () => {
   let http: HttpServer;
   let base: URL;
-  /** Milliseconds by which the clock is ahead of the machine's. */
+  /** Milliseconds by which the monotonic clock of the server is ahead of the machine's clock. */
   let ahead: number;
   const timers = new Set<() => void>();
   const clock: Clock = {
@@ -37,12 +37,12 @@ describe('bodies of other servers that are long', () => {
       return { cancel: () => void timers.delete(callback) };
     },
   };
-  /** Lets the time of all timers come. */
-  const elapse = () => {
+  /** Runs all timers. */
+  const runTimers = () => {
     for (const callback of timers) callback();
   };
   let bodies: unknown[];
-  /** What the signature covers; undefined: nothing. */
+  /** The content that the signature covers; `undefined` for none. */
   let covered: string | undefined;
   let isKnown: boolean;
   let asked: { content: Buffer | string | undefined }[];
@@ -133,7 +133,7 @@ describe('bodies of other servers that are long', () => {
   const forged = { status: 401, errcode: 'M_UNAUTHORIZED' };
   const limited = { status: 429, errcode: 'M_LIMIT_EXCEEDED' };
 
-  it('rejects a request without a valid header before it reads the body', async () => {
+  it('rejects a request without a valid Authorization header before it reads the body', async () => {
     isKnown = false;
     const sent = begin(maxBytes);
     sent.write('{');
@@ -142,7 +142,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(asked, []);
   });
 
-  it('accepts a long body that is canonical JSON, and one that is not', async () => {
+  it('accepts a long body that is canonical JSON, and one that is other JSON', async () => {
     const value = { list: Array.from({ length: 30_000 }, (_, index) => ({ index, text: `"é\\${index}` })) };
     covered = canonicalJson(value as JsonValue);
     assert.deepEqual(await send(covered), ok);
@@ -168,11 +168,11 @@ describe('bodies of other servers that are long', () => {
       const body = bodyOf(item, Math.min(maxBytes - 100, itemsIn(item) * item.length));
       covered = body;
       const allowed = { longest: 50, total: 10_000 };
-      const signed = await cheapestCost(allowed, async () => assert.deepEqual(await send(body), ok));
+      const signed = await costAfterRetries(allowed, async () => assert.deepEqual(await send(body), ok));
       assert.ok(signed.longest <= allowed.longest, `${signed.longest} ms for canonical JSON`);
       const spaced = body.replace(':', ' : ');
       covered = canonicalJson(JSON.parse(body) as JsonValue, 'as written');
-      const other = await cheapestCost(allowed, async () => assert.deepEqual(await send(spaced), ok));
+      const other = await costAfterRetries(allowed, async () => assert.deepEqual(await send(spaced), ok));
       assert.ok(other.longest <= allowed.longest, `${other.longest} ms for other JSON`);
     });
   }
@@ -180,7 +180,7 @@ describe('bodies of other servers that are long', () => {
   it('keeps other requests waiting for a few milliseconds only while it reads long bodies of clients', async () => {
     for (const item of ['[]', '{"a":{}}', '1', '"\\u00e9"']) {
       const body = bodyOf(item, Math.min(4_000_000, item.length * 25_000));
-      const cost = await cheapestCost({ longest: 50, total: 10_000 }, async () =>
+      const cost = await costAfterRetries({ longest: 50, total: 10_000 }, async () =>
         assert.deepEqual(await send(body, undefined, 'POST'), ok),
       );
       assert.ok(cost.longest <= 50, `${cost.longest} ms for ${item}`);
@@ -188,7 +188,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(bodies.at(-1), JSON.parse(bodyOf('"\\u00e9"', '"\\u00e9"'.length * 25_000)));
   });
 
-  it('rejects more values than bodies may have before the body has ended', async () => {
+  it('rejects a body with too many values with 413 M_TOO_LARGE before all of it has arrived', async () => {
     for (const item of ['1', '[]']) {
       const sent = begin(maxBytes);
       sent.write(bodyOf(item, 8_000_000));
@@ -200,7 +200,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(asked, []);
   });
 
-  it('leaves out items that are too deep or too long', async () => {
+  it('replaces items that are nested too deeply or are too long by null', async () => {
     const [deep, long] = [
       `${'['.repeat(2_000)}${']'.repeat(2_000)}`,
       JSON.stringify({ a: 'x'.repeat(1_100_000) }),
@@ -212,7 +212,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual([list.length, ...list.slice(0, 4), list.at(-1)], [50_005, null, 1, null, { b: 2 }, 3]);
   });
 
-  it('rejects what is not JSON although the signature covers it', async () => {
+  it('rejects a signed body that is not JSON with 400 M_NOT_JSON', async () => {
     for (const body of [bodyOf('[}', 300_000), bodyOf('"\u{d800}', 300_000), bodyOf('1 1', 300_000)]) {
       covered = body;
       assert.deepEqual(await send(body), { status: 400, errcode: 'M_NOT_JSON' });
@@ -220,7 +220,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(bodies, []);
   });
 
-  it('stops reading the long bodies of an address that sent some with invalid signatures', async () => {
+  it('stops reading the long bodies of a client address that has sent several with invalid signatures', async () => {
     const body = bodyOf('{}', 300_000);
     for (let count = 0; count < 3; count++) assert.deepEqual(await send(body), forged);
     const unread = begin(maxBytes);
@@ -236,7 +236,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(await send(body), ok);
   });
 
-  it('counts the addresses of one IPv6 network as one', async () => {
+  it('counts all addresses of one IPv6 network as one client address', async () => {
     const body = bodyOf('{}', 300_000);
     for (const address of ['2001:db8::1', '2001:db8:0:0:1::', '2001:db8::ffff:0:0:2']) {
       assert.deepEqual(await send(body, address), forged);
@@ -245,7 +245,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(await send(body, '2001:db8:0:1::77'), forged);
   });
 
-  it('bounds the bytes that wait for their verification, by address and in all', async () => {
+  it('bounds the bytes of bodies that wait for their verification, for each client address and in all', async () => {
     const part = Buffer.from(bodyOf(`"${'x'.repeat(1_000)}"`, 12_000_000).slice(0, -2));
     const waiting: ClientRequest[] = [];
     const beginLong = (address: string) => {
@@ -269,7 +269,7 @@ describe('bodies of other servers that are long', () => {
     assert.deepEqual(await send('{}', '192.0.2.100'), ok, 'a short body is read all the same');
     let closed = 0;
     for (const sent of waiting) sent.once('close', () => closed++);
-    elapse();
+    runTimers();
     await eventually('the end of bodies that come too slowly', () => closed + answers >= waiting.length);
     const body = bodyOf('{}', 300_000);
     covered = body;

@@ -20,8 +20,9 @@ const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
 export const clientJsonBounds: JsonBounds = { values: 300_000, containers: 60_000 };
 
 /**
- * Bounds of another server's JSON. Events of 64 KiB may consist of numbers or of empty lists, and a transaction has 50
- * events that its sender did not write: it must not be refused for what is in them.
+ * Bounds of another server's JSON. Events of 64 KiB may consist of numbers or of empty lists, and a
+ * transaction has 50 events that its sender did not write: their content must not be a reason to refuse the
+ * transaction.
  */
 export const serverJsonBounds: JsonBounds = { values: 2_000_000, containers: 1_200_000, members: 50_000 };
 

@@ -12,10 +12,10 @@ const schema = Type.Object({
   list: Type.Optional(Type.Array(Type.Object({ kind: Type.Optional(Type.String()) }))),
 });
 
-describe('optional members of a body that are null', () => {
+describe('BodyChecker with nullIsAbsent', () => {
   const checker = new BodyChecker(schema, { nullIsAbsent: true });
 
-  it('are left out where the schema does not accept null, in nested objects and lists as well', () => {
+  it('leaves out optional members that are null where the schema does not accept null, in nested objects and lists as well', () => {
     const body = {
       name: 'a',
       since: null,
@@ -30,7 +30,7 @@ describe('optional members of a body that are null', () => {
     assert.deepEqual(checker.check({ name: 'a', filter: null }), { name: 'a' });
   });
 
-  it('are rejected when they are required, elements of a list, or in bodies of other servers', () => {
+  it('rejects null for required members, for elements of lists, for the whole body, and in bodies of other servers', () => {
     assert.throws(() => checker.check({ name: null }), { errcode: 'M_BAD_JSON' });
     assert.throws(() => checker.check({ name: 'a', list: [null] }), { errcode: 'M_BAD_JSON' });
     assert.throws(() => checker.check(null), { errcode: 'M_BAD_JSON' });

@@ -12,8 +12,10 @@ export function hasBody(request: IncomingMessage): boolean {
 /**
  * Reads the whole body.
  * @param limit in bytes
- * @param examine is called with each part of the body as it arrives; when it throws, the rest is not kept
- * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client disconnects before the end; what `examine` throws
+ * @param examine is called with each part of the body as it arrives; when it throws, the rest of the body is
+ * discarded
+ * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client disconnects before the end; the errors of
+ * `examine`
  */
 export function readBody(
   request: IncomingMessage,

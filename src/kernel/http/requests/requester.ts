@@ -13,6 +13,8 @@ export interface Requester {
   readonly appservice: string | undefined;
   /** Whether rate limits do not apply: set for application services and their users (`rate_limited: false`). */
   readonly isUnlimited?: boolean;
+  /** The administrator who makes the request as the user; absent for the user's own requests. */
+  readonly administrator?: string | undefined;
   /** Identifies the access token (it is not the token itself); scopes transaction ids and refresh. */
   readonly tokenId: number | undefined;
 }

@@ -15,18 +15,18 @@ describe('JSON bodies', () => {
     headers: type === undefined ? {} : { 'content-type': type },
   });
 
-  it('are parsed as JSON whatever their content type is', async () => {
+  it('parses a JSON body whatever its content type is', async () => {
     for (const type of ['application/json', 'text/plain', 'no/such; type=', 'nonsense', undefined]) {
       assert.deepEqual((await call('POST', echo, post('{"name":"é"}', type))).body, { name: 'é' });
     }
   });
 
-  it('may be absent if the schema accepts an empty object', async () => {
+  it('accepts an absent JSON body if the schema accepts an empty object, and otherwise answers 400 M_NOT_JSON', async () => {
     assert.deepEqual((await call('PUT', '/_matrix/client/v3/anything')).body, { body: {} });
     await fails(400, 'M_NOT_JSON', 'POST', echo);
   });
 
-  it('are rejected with 400 when they do not match the schema, and with 413 when they are too large', async () => {
+  it('answers 400 to a JSON body that does not match the schema, and 413 M_TOO_LARGE to one that is too large', async () => {
     const missing = await fails(400, 'M_BAD_JSON', 'POST', echo, post('{}'));
     assert.match(String(missing.body['error']), /'name' is missing/);
     await fails(400, 'M_BAD_JSON', 'POST', echo, post('{"name":1}'));
@@ -50,7 +50,7 @@ describe('JSON bodies', () => {
     await fails(413, 'M_TOO_LARGE', 'POST', echo, chunked as RequestInit);
   });
 
-  it('are passed on as a stream up to the limit of the route with bodyMode stream', async () => {
+  it('passes a body on as a stream, up to the limit of the route, with bodyMode stream', async () => {
     const upload = '/_matrix/media/v3/upload';
     assert.deepEqual((await call('POST', upload, post('x'.repeat(1000)))).body, { length: 1000 });
     await fails(413, 'M_TOO_LARGE', 'POST', upload, post('x'.repeat(1001)));
@@ -58,7 +58,7 @@ describe('JSON bodies', () => {
     await fails(413, 'M_TOO_LARGE', 'POST', upload, chunked as RequestInit);
   });
 
-  it('leave the connection usable when they are rejected', async () => {
+  it('leaves the connection usable after a body was rejected', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const body = 'x'.repeat(1_000_000);
     const statuses: number[] = [];
@@ -77,7 +77,7 @@ describe('JSON bodies', () => {
 });
 
 describe('query parameters', () => {
-  it('are converted, and absent ones have their defaults', async () => {
+  it('converts query parameters, and fills in the defaults of absent ones', async () => {
     const { body } = await call('GET', '/_matrix/client/v3/list?dir=f&full=true&server=a&other=1');
     assert.deepEqual(body, { dir: 'f', limit: 10, full: true, server: ['a'], other: '1' });
     const { body: twice } = await call(
@@ -87,7 +87,7 @@ describe('query parameters', () => {
     assert.deepEqual(twice, { dir: 'b', limit: 5, server: ['a', 'b'] });
   });
 
-  it('are rejected with M_MISSING_PARAM or M_INVALID_PARAM when they do not match the schema', async () => {
+  it('answers 400 M_MISSING_PARAM or M_INVALID_PARAM to query parameters that do not match the schema', async () => {
     await fails(400, 'M_MISSING_PARAM', 'GET', '/_matrix/client/v3/list');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=x');
     const { body } = await call('GET', '/_matrix/client/v3/list?dir=x');
@@ -105,7 +105,7 @@ describe('requests that are not HTTP', () => {
     return text(socket);
   }
 
-  it('are answered with 400 M_UNKNOWN or 431 M_TOO_LARGE', async () => {
+  it('answers 400 M_UNKNOWN to a request that is not HTTP, and 431 M_TOO_LARGE to one with a long URL', async () => {
     assert.match(await send('nonsense\r\n\r\n'), /^HTTP\/1.1 400 .*"errcode":"M_UNKNOWN"/s);
     const long = `GET /_matrix/client/versions?${'a'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`;
     assert.match(await send(long), /^HTTP\/1.1 431 .*"errcode":"M_TOO_LARGE"/s);

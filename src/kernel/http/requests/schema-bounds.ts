@@ -13,8 +13,9 @@ const [single, lists, named] = [
 type Schema = { [keyword: string]: unknown };
 
 /**
- * Returns a copy of a schema in which each string has a maximum length. Lists and maps have bounds of their own, which
- * depend on what is done for each entry (test/contracts/bounds.test.ts).
+ * Returns a copy of a schema in which each string has a maximum length and each integer is one that JSON can represent
+ * exactly (appendices of the specification, "Canonical JSON"). Lists and maps have bounds of their own, which
+ * depend on the work for each entry (test/contracts/bounds.test.ts).
  */
 export function withBounds(schema: TSchema): TSchema {
   return bounded(schema as unknown as Schema) as unknown as TSchema;
@@ -26,6 +27,10 @@ function bounded(schema: Schema): Schema {
     Object.getPrototypeOf(schema) as object | null,
     Object.getOwnPropertyDescriptors(schema),
   ) as Schema;
+  if (copy['type'] === 'integer') {
+    if (copy['minimum'] === undefined) set(copy, 'minimum', Number.MIN_SAFE_INTEGER);
+    if (copy['maximum'] === undefined) set(copy, 'maximum', Number.MAX_SAFE_INTEGER);
+  }
   if (copy['type'] === 'string' && copy['maxLength'] === undefined) set(copy, 'maxLength', maxStringLength);
   for (const keyword of single) {
     if (isSchema(copy[keyword])) set(copy, keyword, bounded(copy[keyword]));

@@ -1,7 +1,6 @@
-import { isIPv6 } from 'node:net';
 import { limitExceeded } from '../../../protocol/index.ts';
 import type { Clock } from '../../clock.ts';
-import { RateLimiter } from '../../rate-limits/index.ts';
+import { addressKey, RateLimiter } from '../../rate-limits/index.ts';
 
 /**
  * Maximum bytes of long bodies that wait for their verification, of one client address and in all. One address may
@@ -9,7 +8,7 @@ import { RateLimiter } from '../../rate-limits/index.ts';
  */
 const [maxBytesOfAddress, maxBytes] = [32 * 1024 * 1024, 128 * 1024 * 1024];
 
-/** Long bodies of one client address, and of all, whose signatures turned out to be invalid. */
+/** Rate limits of long bodies whose signatures turn out to be invalid: of one client address, and of all. */
 const failuresOfAddress = { per_second: 0.02, burst_count: 3 };
 const failuresOfAll = { per_second: 0.5, burst_count: 30 };
 
@@ -22,7 +21,7 @@ export interface UnverifiedBody {
   add(bytes: number): void;
   /** Counts a signature that turned out to be invalid. */
   failed(): void;
-  /** The body has been processed, or dropped. */
+  /** Ends the count of the body's bytes: it has been processed or dropped. */
   release(): void;
 }
 
@@ -48,7 +47,7 @@ export class UnverifiedBodies {
 
   /** Begins to count the bytes of a body. @throws MatrixError M_LIMIT_EXCEEDED after too many failures */
   open(ip: string): UnverifiedBody {
-    const address = networkOf(ip);
+    const address = addressKey(ip);
     this.#failures.check(address);
     let size = 0;
     return {
@@ -80,15 +79,4 @@ export class UnverifiedBodies {
   checkParsing(): void {
     this.#allFailures.check('');
   }
-}
-
-/** Addresses of IPv6 are counted by their first 64 bits, because a client can choose the others. */
-function networkOf(ip: string): string {
-  if (!isIPv6(ip)) return ip;
-  const [head = '', tail] = ip.split('::');
-  const first = head.split(':').filter((group) => group !== '');
-  if (tail === undefined || first.length >= 4) return first.slice(0, 4).join(':');
-  const last = tail.split(':');
-  const zeros = Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
-  return [...first, ...zeros, ...last].slice(0, 4).join(':');
 }

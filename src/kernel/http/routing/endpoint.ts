@@ -1,6 +1,6 @@
 import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
-import { accessTokenOf, authenticate, type ClientAuth } from '../requests/authentication.ts';
+import { accessTokenOf, authenticate, type ClientAuth, requireAccess } from '../requests/authentication.ts';
 import type { BodyReader, UnparsedBody } from '../requests/body-reader.ts';
 import type { Exchange } from '../requests/exchange.ts';
 import { parseForm, requireFormType } from '../requests/form-body.ts';
@@ -13,7 +13,7 @@ import type {
 } from '../requests/requester.ts';
 import { BodyChecker, ParameterChecker } from '../requests/validation.ts';
 import { discardResult, sendError, sendResult } from '../responses.ts';
-import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
+import { pathsOf, type Reply, type Route, type RouteContract, type RouteRequest } from './route.ts';
 
 /**
  * Maximum bytes of a client's JSON body unless the route says otherwise: an event of 64 KiB, with each character
@@ -30,6 +30,14 @@ const maxFormBytes = 64 * 1024;
 /** Is called after every exchange. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
 
+/** Records requests; declared here, supplied where traces are enabled. */
+export interface RequestTracing {
+  /** Answers a request by calling `answer`. */
+  serve(route: Route, exchange: Exchange, answer: () => Promise<void>): Promise<void>;
+  /** Is called within `answer` when the user or server that makes the request is known. */
+  authenticated(exchange: Exchange): void;
+}
+
 export interface EndpointDeps {
   readonly bodies: BodyReader;
   readonly authenticator: Authenticator;
@@ -39,7 +47,9 @@ export interface EndpointDeps {
   /** Milliseconds of a clock that only grows. */
   readonly monotonic: () => number;
   readonly observe: Observer;
-  /** Is called before every exchange; absent without metrics. */
+  /** Absent where tracing is disabled. */
+  readonly tracing?: RequestTracing | undefined;
+  /** Called before each request is handled; absent where metrics are disabled. */
   readonly began?: ((route: Route) => void) | undefined;
   /** Returns the error for clients when the disk or the database fails; `undefined` for other failures. */
   readonly explainFailure?: ((error: unknown) => MatrixError | undefined) | undefined;
@@ -76,33 +86,43 @@ export class Endpoint {
         this.#body = new BodyChecker(contract.body, options);
       }
     }
-    this.#bodyLimit = contract.bodyLimit ?? usualBodyLimit(contract);
+    this.#bodyLimit = contract.bodyLimit ?? defaultBodyLimit(contract);
   }
 
-  /** Answers one request; never rejects. Awaits only results that are promises, because most requests are short. */
-  async serve(exchange: Exchange): Promise<void> {
+  /** Answers one request; never rejects. */
+  serve(exchange: Exchange): Promise<void> {
+    const { tracing } = this.#deps;
+    if (tracing) return tracing.serve(this.#route, exchange, () => this.#answer(exchange));
+    return this.#answer(exchange);
+  }
+
+  /** Awaits only results that are promises, because most requests are short. */
+  async #answer(exchange: Exchange): Promise<void> {
     const { response } = exchange;
     this.#deps.began?.(this.#route);
     let finished: (() => void) | undefined;
+    let isHandled = false;
     try {
       const authenticating = this.#authenticate(exchange);
       if (authenticating) await authenticating;
+      this.#deps.tracing?.authenticated(exchange);
       if (exchange.origin !== undefined) {
         finished = await this.#deps.serverAdmission?.admit(exchange.origin, exchange.signal);
       }
       const reading = this.#read(exchange);
       if (reading) await reading;
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
+      isHandled = true;
       const handling = this.#route.handler(exchange as unknown as RouteRequest);
       const result = handling instanceof Promise ? await handling : handling;
       if (response.destroyed) return discardResult(result);
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
       if (sending) await sending;
-    } catch (error) {
-      const failing = this.#fail(
-        exchange,
-        this.#isInvalid(error) ? await this.#refusal(exchange, error) : error,
-      );
+    } catch (failure) {
+      const error = this.#isInvalid(failure) ? await this.#refusal(exchange, failure) : failure;
+      const { refused } = this.#route.contract;
+      if (refused && !isHandled) await refused(exchange as unknown as RouteRequest, error);
+      const failing = this.#fail(exchange, error);
       if (failing) await failing;
     } finally {
       finished?.();
@@ -113,17 +133,18 @@ export class Endpoint {
   }
 
   #authenticate(exchange: Exchange): Promise<void> | undefined {
-    const { auth, allowLocked = false } = this.#route.contract;
+    const { auth, allowLocked = false, ignoreAssertedUser = false } = this.#route.contract;
     if (auth === 'none') return undefined;
     if (auth === 'server') return this.#authenticateServer(exchange);
     exchange.allowLocked = allowLocked;
     if (auth === 'on-demand') {
+      exchange.ignoreAssertedUser = ignoreAssertedUser;
       exchange.authenticate = () => this.#authenticateClient(exchange, 'optional');
       return undefined;
     }
     const requester = this.#authenticateClient(exchange, auth);
-    if (requester instanceof Promise) return requester.then((found) => this.#admit(exchange, found));
-    return this.#admit(exchange, requester);
+    if (requester instanceof Promise) return requester.then((found) => this.#admit(exchange, auth, found));
+    return this.#admit(exchange, auth, requester);
   }
 
   #authenticateClient(exchange: Exchange, auth: ClientAuth): Requester | undefined | Promise<Requester> {
@@ -131,8 +152,9 @@ export class Endpoint {
     return authenticate(this.#deps.authenticator, auth, token, exchange);
   }
 
-  #admit(exchange: Exchange, requester: Requester | undefined): undefined {
+  #admit(exchange: Exchange, auth: ClientAuth, requester: Requester | undefined): undefined {
     exchange.requester = requester;
+    if (requester !== undefined) requireAccess(requester, auth);
     if (this.#route.contract.refuseSuspended && requester?.isSuspended) throw suspended();
   }
 
@@ -213,7 +235,8 @@ export class Endpoint {
       );
       return this.#sendError(exchange, explained);
     }
-    exchange.log.error({ err: error, method, url: redactUrl(exchange.url) }, 'Request failed');
+    const [route] = pathsOf(this.#route);
+    exchange.log.error({ err: error, method, route, url: redactUrl(exchange.url) }, 'Request failed');
     return this.#sendError(exchange, unknown(`Internal server error (request ${exchange.id})`));
   }
 
@@ -237,7 +260,7 @@ async function sendErrorPage(exchange: Exchange, error: MatrixError, errorPage: 
   }
 }
 
-function usualBodyLimit({ auth, bodyMode }: RouteContract): number {
+function defaultBodyLimit({ auth, bodyMode }: RouteContract): number {
   if (auth === 'server') return maxServerBodyBytes;
   return bodyMode === 'form' ? maxFormBytes : maxClientBodyBytes;
 }

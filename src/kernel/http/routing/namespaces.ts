@@ -8,7 +8,10 @@ const spellings = [
   { documents: '/.well-known/proto/', ecosystem: '/.well-known/matrix/' },
 ] as const;
 
-/** Returns the URL (path and query) in the documents' spelling. */
+/**
+ * Returns the URL (path and query) in the spelling of the requirement documents: `/_proto/…` for
+ * `/_matrix/…`.
+ */
 export function toDocumentsSpelling(url: string): string {
   for (const { documents, ecosystem } of spellings) {
     if (url.startsWith(ecosystem)) return documents + url.slice(ecosystem.length);
@@ -16,7 +19,7 @@ export function toDocumentsSpelling(url: string): string {
   return url;
 }
 
-/** Returns the URL (path and query) in the ecosystem's spelling. */
+/** Returns the URL (path and query) in the spelling of the wider ecosystem: `/_matrix/…` for `/_proto/…`. */
 export function toEcosystemSpelling(url: string): string {
   for (const { documents, ecosystem } of spellings) {
     if (url.startsWith(documents)) return ecosystem + url.slice(documents.length);
@@ -25,7 +28,8 @@ export function toEcosystemSpelling(url: string): string {
 }
 
 /**
- * Returns the spellings of a path that is in the documents' spelling: two inside the namespaces, one outside.
+ * Returns the spellings of a path that is declared as in the requirement documents: two for a path below
+ * `/_proto`, `/_server` or `/.well-known/proto`, otherwise the path alone.
  */
 export function bothSpellings(path: string): readonly string[] {
   const ecosystem = toEcosystemSpelling(path);

@@ -20,7 +20,7 @@ describe('spellings of paths', () => {
     }
   });
 
-  it('does not change other paths', () => {
+  it('leaves paths outside of the namespaces unchanged', () => {
     for (const url of ['/', '/_matrix', '/_matrixx/client', '/x/_matrix/client', '/.well-known/other', '*']) {
       assert.equal(toDocumentsSpelling(url), url);
       assert.equal(toEcosystemSpelling(url), url);
@@ -137,7 +137,7 @@ describe('RouteTable', () => {
     assert.equal(join('x'.repeat(16_385)), null);
   });
 
-  it('does not find other paths or methods', () => {
+  it('finds nothing for an unknown path or method', () => {
     for (const url of ['/_proto/client/v3/rooms/a/b/join', '/_proto/y', '/xwell-known/proto/client', '/']) {
       assert.equal(table.find('GET', url), null, url);
     }

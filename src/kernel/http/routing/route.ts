@@ -17,10 +17,18 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
  */
 export type Auth = 'none' | 'optional' | 'on-demand' | 'user' | 'guest' | 'admin' | 'server' | 'appservice';
 
-/** A route as data. Paths are in the documents' spelling: `/_proto/client/v3/rooms/:roomId/join`. */
+/**
+ * A route as data. Paths are in the spelling of the requirement documents (`namespaces.ts`):
+ * `/_proto/client/v3/rooms/:roomId/join`.
+ */
 export interface RouteContract {
-  /** The specification's `operationId`; absent for endpoints outside of the specification. */
+  /**
+   * The specification's `operationId`. Routes of the admin API have names of our own; other endpoints outside of the
+   * specification have none.
+   */
   readonly operationId?: string;
+  /** The `operationId` of an endpoint of the specification that does the same, whose checks apply to this one, too. */
+  readonly actsAs?: string;
   readonly method: Method;
   /**
    * One path, or several with the same meaning (`r0` and `v3`). Parameters are `:name`, the rest of a path is
@@ -32,6 +40,11 @@ export interface RouteContract {
    * Users with a locked account may call the route, for instance to log out (client-server API, "Account locking").
    */
   readonly allowLocked?: boolean;
+  /**
+   * Application services act as themselves, whatever user the query parameter `user_id` names: with `on-demand` only. Bridges
+   * also send it when they register that user.
+   */
+  readonly ignoreAssertedUser?: boolean;
   /** Users with a suspended account are rejected (client-server API, "Account suspension"). */
   readonly refuseSuspended?: boolean;
   /**
@@ -50,9 +63,14 @@ export interface RouteContract {
    * 400, whose error its own error replaces, so that malformed requests of such requesters are answered like other ones.
    */
   readonly checkAccess?: AccessCheck;
+  /**
+   * Is called with the error of a request that fails before its handler is called: the user may not call the route, or the
+   * request is invalid. Its `requester` is absent if the access token is not valid. Must not throw.
+   */
+  readonly refused?: (request: Omit<RouteRequest, 'query' | 'body'>, error: unknown) => Promise<void>;
   /** The body of a 200 response; checked in the tests only. */
   readonly response?: TSchema;
-  /** Maximum bytes of the body, if it differs from the usual limit. */
+  /** Maximum bytes of the body, if it differs from the default. */
   readonly bodyLimit?: number;
   /**
    * - `json`: parsed as JSON, whatever the content type;

@@ -26,4 +26,10 @@ export const jobMigrations: readonly Migration[] = [
       await schema.run("create index jobs_kept on jobs (keep_until) where state <> 'waiting'");
     },
   },
+  {
+    name: 'jobs/0002-trace-context',
+    async up(schema) {
+      await schema.db.schema.alterTable('jobs').addColumn('trace_context', 'text').execute();
+    },
+  },
 ];

@@ -14,7 +14,7 @@ import {
 } from '../test/rule-cases.ts';
 
 const all = versions(1);
-const equal = levels({ users: { [moderator]: 50, [member]: 50 } });
+const sameLevels = levels({ users: { [moderator]: 50, [member]: 50 } });
 
 describe('authorize, rule 5.5.1: leaving', () => {
   const leave = membership(stranger, 'leave');
@@ -88,7 +88,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
       versions: all,
       allowed: false,
       event: kick,
-      state: [equal],
+      state: [sameLevels],
     },
     {
       rule: '5.5.5',
@@ -139,7 +139,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     },
     {
       rule: '5.5.5',
-      description: 'a kick by a moderator without power levels event',
+      description: 'a kick by a moderator in a room without a power levels event',
       versions: all,
       allowed: false,
       event: kick,
@@ -181,7 +181,7 @@ describe('authorize, rule 5.6: bans', () => {
       versions: all,
       allowed: false,
       event: ban,
-      state: [equal],
+      state: [sameLevels],
     },
     {
       rule: '5.6.3',

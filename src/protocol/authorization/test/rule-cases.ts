@@ -101,7 +101,7 @@ export function message(sender: string, more: Partial<EventFields> = {}): EventF
   return { type: 'm.room.message', sender, ...more };
 }
 
-/** Keys for `without`. */
+/** State keys for `RuleCase.without`. */
 export const powerLevelsKey = stateMapKey('m.room.power_levels', '');
 export const joinRulesKey = stateMapKey('m.room.join_rules', '');
 export const createKey = stateMapKey('m.room.create', '');

@@ -21,7 +21,7 @@ export interface EventFields {
   readonly pduRoomId?: string;
 }
 
-/** The id of the create event of `roomIdOf` rooms. */
+/** The id of the create event of each test room; since v12 `roomIdOf` derives the room id from it. */
 export const createId = '$create:a.example';
 
 export function roomIdOf(version: RoomVersion): string {

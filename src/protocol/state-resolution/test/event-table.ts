@@ -7,11 +7,16 @@ import type { RoomVersion } from '../../room-versions.ts';
 export type EventRow = readonly [
   id: string,
   sender: string,
-  /** The type without `m.room.`; for a membership, followed by a space and the user whose it is. */
+  /**
+   * The type without `m.room.`; for a membership, followed by a space and the user whose membership it is.
+   */
   type: string,
   content: JsonObject,
   prevEvents: string,
-  /** The table of any room version may name the create event here; where versions do not cite it, it is left out. */
+  /**
+   * The ids of the auth events. The id of the create event is left out since v12, where events do not
+   * reference it.
+   */
   authEvents: string,
   originServerTs: number,
 ];
@@ -45,7 +50,10 @@ export function eventsOfTable(version: RoomVersion, rows: readonly EventRow[]): 
   });
 }
 
-/** The content with what the room version asks of it: the creator named in the create event, or not among the levels. */
+/**
+ * Returns the content as the room version requires it: with `creator` in a create event up to v10, and
+ * without a level of the creator since v12.
+ */
 function contentIn(version: RoomVersion, type: string, content: JsonObject, creator: string): JsonObject {
   if (type === 'm.room.create') {
     return { room_version: version.id, ...(version.creator === 'content' && { creator }), ...content };

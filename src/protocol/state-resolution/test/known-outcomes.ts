@@ -23,7 +23,7 @@ const bobDemoted = { users: { [ann]: 100, [bob]: 0 } };
 const bobAndCatModerate = { users: { [ann]: 100, [bob]: 50, [cat]: 50 } };
 const othersBelowZero = { ...bobModerates, users_default: -1 };
 
-/** A room of which all events are known, and the state after all of them. */
+/** A room given by all its events, and the state after all of them. */
 export interface KnownHistory {
   readonly name: string;
   readonly events: readonly EventRow[];
@@ -133,7 +133,10 @@ export const histories: readonly KnownHistory[] = [
   },
 ];
 
-/** A room of which two states are known, and what they resolve to in the versions before and since MSC4297. */
+/**
+ * A room given by two of its states, and what they resolve to before MSC4297 (version 11) and since (version
+ * 12).
+ */
 export interface KnownStates {
   readonly name: string;
   readonly events: readonly EventRow[];
@@ -145,8 +148,9 @@ export interface KnownStates {
 /** The state resets of MSC4297. */
 export const stateResets: readonly KnownStates[] = [
   {
-    // Each state has other join rules, and both have the departure of their sender. State resolution v2 checks the join
-    // rules against that departure and leaves the room without any; v2.1 starts from an empty state.
+    // The two states have different join rules, and in both the sender of these join rules has left. State
+    // resolution v2 checks the join rules against that leave event and drops both; v2.1 starts from an empty
+    // state.
     name: 'MSC4297 problem A: join rules of a creator who has left',
     events: [
       ['create', ann, 'create', {}, '', '', 0],
@@ -170,8 +174,8 @@ export const stateResets: readonly KnownStates[] = [
     },
   },
   {
-    // The states have the first and the third power levels. The second, which allow the third, are only in the conflicted
-    // state subgraph, which v2.1 considers and v2 does not.
+    // One state has the first power levels event and the other state the third. The second one, which allows
+    // the third, is only in the conflicted state subgraph, which v2.1 considers and v2 does not.
     name: 'MSC4297 problem B: power levels that are allowed only by power levels in neither state',
     events: [
       ['create', ann, 'create', {}, '', '', 0],

@@ -7,9 +7,9 @@ import { type BeforeStates, extremityGroups } from '../states/before-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
- * Composes and signs an event of a local user after the deepest forward extremities of a room that has more
- * of them than `maxPrevEvents`. The state before the event is resolved from those extremities alone, so it
- * may differ from the current state. The event is neither authorized nor stored.
+ * Composes and signs an event of a local user in a room with more than `maxPrevEvents` forward extremities;
+ * its previous events are the deepest of these. The state before the event is resolved from those extremities
+ * alone, so it may differ from the current state. The event is neither authorized nor stored.
  * @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_BAD_JSON
  */
 export async function buildOverManyExtremities(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { getRoomVersion, receivePdu, roomVersions, stateMapKey } from '../../../protocol/index.ts';
@@ -14,7 +14,7 @@ const readAs = (versionId: string, { event, json }: VerifiedEvent): VerifiedEven
   json,
 });
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const versionOf = async ({ engine }: RoomsUnderTest, { roomId }: ReferenceRoom) =>
     (await engine.heads.get(roomId))?.version.id;
 
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
 
   describe('a room with an unverified version', () => {
     for (const claimed of ['3', '8', '11']) {
-      it(`is entered with its own version 10, also when an invite has claimed ${claimed}`, async () => {
+      it(`is entered with version 10 of its resident server, although an invite claimed version ${claimed}`, async () => {
         const under = await RoomsUnderTest.open(open);
         const room = new ReferenceRoom('10');
         const { placement } = under.engine;
@@ -70,7 +70,7 @@ forEachDatabase((open) => {
       });
     }
 
-    it('stores invites of several versions, each parsed by its own, also after a restart', async () => {
+    it('stores invites that claim different versions, each parsed by the version that it claims, also after a restart', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom('10');
       const versions = [...roomVersions.values()].filter(({ roomId }) => roomId === 'origin');
@@ -93,7 +93,7 @@ forEachDatabase((open) => {
       await check(await under.restart(open));
     });
 
-    it('is entered although an invite that is part of it came with a wrong version', async () => {
+    it('is entered although an invite in its state arrived before with a wrong version', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement, events } = under.engine;
       const room = new ReferenceRoom('9');
@@ -120,7 +120,7 @@ forEachDatabase((open) => {
       await checkState(again, room);
     });
 
-    it('keeps nothing of an attempt to enter it with a wrong version', async () => {
+    it('drops the outliers of a failed attempt to enter it with a wrong version', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement, events } = under.engine;
       const room = new ReferenceRoom('9');
@@ -157,7 +157,7 @@ forEachDatabase((open) => {
       await again.say(alice, room.roomId, 'here');
     });
 
-    it('keeps its version once it has been entered', async () => {
+    it('rejects invites and joins with another version with M_FORBIDDEN once it has been entered', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom('9');
@@ -198,7 +198,7 @@ forEachDatabase((open) => {
       assert.equal((await membershipEvent(under, alice, fake))?.event.roomId, fake.roomId);
     });
 
-    it('restores no invite when it is repeated after the room was entered and left', async () => {
+    it('does not restore the invite when it is repeated after the room was entered and left', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom();

@@ -35,16 +35,16 @@ export class CompleteState {
   }
 
   /**
-   * Replaces the state before the join by the whole of it, and the states of all events since:
+   * Replaces the partial state before the join by the complete one, and the states of all events since:
    * 1. waits until the events of the room are on disk;
    * 2. works out the state before the join and revises each event since the join in order (`StateRevision`):
    * the state before it, whether that state allows it, the state after it;
-   * 3. works out the forward extremities without the events that are rejected by now, and resolves the
+   * 3. works out the forward extremities without the events that the revision rejects, and resolves the
    * current state from them;
    * 4. writes the revised events, the current state and the end of the partial state in one transaction.
    * Calls for one room must be serialized. Does nothing for rooms whose state is complete.
    * Source: server-server API, `PUT /send_join`, "omit_members".
-   * @param state the whole state before the join
+   * @param state the complete state before the join
    */
   async complete(roomId: string, state: SuppliedState): Promise<void> {
     const { heads, resolver } = this.#deps;
@@ -63,7 +63,10 @@ export class CompleteState {
     try {
       for (;;) {
         const head = await heads.get(roomId);
-        if (head !== first || head.broken) throw new Error('the room could not be written to');
+        if (head !== first || head.broken)
+          throw new Error(
+            'the head of the room is broken: an event could not be stored, or the room is being deleted',
+          );
         // The caller serializes remote events, so only local users add events meanwhile, and the newest of
         // those are in memory.
         if ((head.recent[0]?.stream ?? 0) > revision.upTo) {
@@ -75,7 +78,7 @@ export class CompleteState {
         const newEvents = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of newEvents) await revision.revise(stored);
         const ends = await revision.extremities();
-        // Resolving takes a while; its result stays valid while only message events are sent.
+        // The result of the resolution stays valid while only message events are sent.
         revised = await this.#resolveCurrentState(head, revision, ends, revised);
         const outOfBandMembers = await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
         await revision.copyRedactions();
@@ -130,8 +133,8 @@ export class CompleteState {
   }
 
   /**
-   * Keeps the revised events in place of the cached ones once they are on disk, or drops them when the write
-   * fails.
+   * Caches the revised events in place of the partial ones once they are on disk, or drops them when the
+   * write fails.
    */
   async #settle({ events }: StateRevision, durable: Promise<void>): Promise<void> {
     let isSaved = false;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
 import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
 import { ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
@@ -100,9 +100,9 @@ async function groupsOf(events: RoomReader['events'], ids: readonly string[]) {
   return ids.map((id) => [found.get(id)?.stateBefore, found.get(id)?.stateGroup]);
 }
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('events since a join with omit_members', () => {
-    it('get their whole states at once, prepared in steps that yield to other work', async () => {
+    it('get their complete states in one write, prepared in steps that yield to other work', async () => {
       const counts: { reads: number; atOnce: number }[] = [];
       for (const messageCount of [20, 420]) {
         const { under, clock, complete, sent } = await joinedFast(open, messageCount);
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
       assert.ok(many.reads - few.reads >= 400 + 20, `${few.reads} and ${many.reads}`);
     });
 
-    it('keep their partial states until the write succeeds', async () => {
+    it('keep their partial states until the write of the complete states succeeds', async () => {
       const { under, complete, sent, room, unreliable } = await joinedFast(open, 30);
       const { events, heads } = under.engine;
       const before = await groupsOf(events, sent);

@@ -29,7 +29,7 @@ export interface EnterRoomDeps extends PlacementDeps {
   readonly placing: EventPlacer;
 }
 
-/** What the join is checked against and stored with. */
+/** The state and the stored events with which the join is authorized and stored. */
 interface JoinContext {
   /** The state before the join, without the members that a partial state omits. */
   readonly state: ReadonlyMap<string, StoredEvent>;
@@ -39,7 +39,10 @@ interface JoinContext {
   readonly auth: readonly number[];
   readonly missing: readonly string[];
   readonly before: ReceivedState;
-  /** Empty while the state is partial: then it does not say what became of those members. */
+  /**
+   * The out-of-band members of the room; empty while the state is partial, because it may lack their
+   * memberships.
+   */
   readonly outOfBandMembers: readonly OutOfBandMember[];
   /** Events of an earlier stay in the room whose states were never completed, see `withoutAbandonedStates`. */
   readonly abandoned: ReadonlyMap<number, StoredEvent>;
@@ -133,8 +136,8 @@ export class EnterRoom {
   }
 
   /**
-   * Authorizes the join and reads what it is stored with. @throws MatrixError M_FORBIDDEN when the join is
-   * not allowed, MissingEvents
+   * Authorizes the join, and reads the state and the events with which it is stored.
+   * @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents
    */
   async #checkJoin(
     head: WritableHead,

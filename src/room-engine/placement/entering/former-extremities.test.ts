@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../../tables.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const entered = async () => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
     });
 
-    it('accumulates over several entries, oldest first', async () => {
+    it('gets further extremities each time the room is entered again, oldest first', async () => {
       const { under, room } = await entered();
       const gone: string[] = [];
       let tested = under;
@@ -79,7 +79,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('holds at most the newest two hundred', async () => {
+    it('holds at most the newest two hundred extremities', async () => {
       const { under, room } = await entered();
       const { placement } = under.engine;
       const all: string[] = [];
@@ -101,7 +101,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await formerExtremities(await under.restart(open), room), all.slice(-200));
     });
 
-    it('stays the same when entering fails', async () => {
+    it('stays the same when entering the room fails', async () => {
       const { under, room } = await entered();
       const kick = room.member(alice, 'leave', { sender: ann });
       await under.engine.placement.place(room.roomId, room.get(kick));

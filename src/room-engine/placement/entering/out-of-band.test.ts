@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
@@ -10,7 +10,7 @@ const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { nam
 
 const topic = { type: 'm.room.topic', sender: ann, stateKey: '' };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const membershipIn = async ({ engine }: RoomsUnderTest, userId: string, { roomId }: ReferenceRoom) =>
     (await engine.userRooms.of(userId)).get(roomId);
 
@@ -169,7 +169,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await under.engine.backwardExtremities(room.roomId)).includes(missed), true);
     });
 
-    it('leaves nothing stored as entered when it fails', async () => {
+    it('does not mark the room or its events as entered when it fails', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = under.engine;
@@ -232,7 +232,7 @@ forEachDatabase((open) => {
   });
 
   describe('Placement.eventTemplate', () => {
-    it('returns an event without hashes and signatures, and rejects a disallowed one', async () => {
+    it('returns an event without hashes and signatures, and throws M_FORBIDDEN for a disallowed event', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const { placement, heads } = under.engine;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
@@ -8,7 +8,7 @@ import type { VerifiedEvent } from '../verified-event.ts';
 
 const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /**
    * A room that alice has joined with omit_members: her server received only the members that are needed.
    * @param prepare changes the room before; unless `isKnown`, the servers that admit her have not received these events

@@ -13,7 +13,7 @@ export interface PartialRoom extends PartialState {
   readonly roomId: string;
 }
 
-/** The data about a partial state that is kept after it became complete. */
+/** The data about a partial state that stay stored after the state became complete. */
 export interface FormerPartialState {
   /** Position on the stream of the join. */
   readonly joinedAt: number;

@@ -4,7 +4,7 @@ import type { RoomTables } from '../../tables.ts';
 import type { EventStore } from '../../timeline/event-store.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 
-/** Events that one transaction deletes. */
+/** Maximum number of events that one transaction deletes. */
 const deletedTogether = 500;
 
 /**

@@ -19,7 +19,7 @@ interface RevisionStart {
   readonly chain: GroupChain;
 }
 
-/** Events that are read together. */
+/** Maximum number of events that one query reads. */
 const readAtOnce = 100;
 
 /**
@@ -124,7 +124,7 @@ export class StateRevision {
     if (event.stateKey !== undefined && !rejected) {
       const key = stateMapKey(event.type, event.stateKey);
       const keyNid = await this.#deps.stateKeys.prepare(key);
-      const wait = this.#deps.groupIds.ready();
+      const wait = this.#deps.groupIds.untilAvailable();
       if (wait) await wait;
       const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
       this.#chain = chain;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** A room with a past, which alice has entered. */
   const withPast = async () => {
     const under = await RoomsUnderTest.open(open);
@@ -131,13 +131,13 @@ forEachDatabase((open) => {
       );
     });
 
-    it('ignores events that the timeline does not lead to', async () => {
+    it('ignores events that no backward extremity leads to', async () => {
       const { under, room, older, past } = await withPast();
       await under.engine.placement.backfill(room.roomId, await older([past[0]!]));
       assert.equal(await under.engine.events.getById(past[0]!), undefined);
     });
 
-    it('reaches the beginning of the room', async () => {
+    it('places all events up to the create event, and leaves no backward extremity', async () => {
       const { under, room, history } = await withPast();
       const all = [...room.events.keys()];
       await under.engine.placement.backfill(

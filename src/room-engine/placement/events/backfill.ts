@@ -1,4 +1,5 @@
 import { notFound, stateMapKey } from '../../../protocol/index.ts';
+import { isExpired } from '../../retention/message-retention.ts';
 import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
@@ -25,7 +26,8 @@ export class Backfill {
 
   /**
    * Places backfilled events, oldest first:
-   * 1. keeps the events that the room's backward extremities lead to, and detached ones;
+   * 1. keeps the events that the room's backward extremities lead to, and detached ones, except messages that have
+   * expired by the retention policy of the room;
    * 2. authorizes each by its auth events and by the state before it; soft failure does not apply to old
    * events;
    * 3. stores it at a negative position, or as rejected.
@@ -35,14 +37,16 @@ export class Backfill {
    * @throws MissingEvents
    */
   async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
-    const { heads, database, resolver, slices } = this.#deps;
+    const { heads, database, resolver, retention, slices } = this.#deps;
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
     for (const { event } of given) requireSameRoom(head, event.event);
     const gaps = await readAllBackwardExtremities(database.reader(), head.roomNid);
     const staged: Promise<void>[] = [];
     try {
-      const older = oldestFirst(connected(given, gaps.keys()));
+      const expiredBefore = await retention.expiredBefore(head);
+      const wanted = given.filter(({ event }) => !isExpired(event, expiredBefore));
+      const older = oldestFirst(connected(wanted, gaps.keys()));
       const answersLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
       for (const one of older) {
         await slices.pauseIfDue();
@@ -78,7 +82,9 @@ export class Backfill {
     const chain = keyNid === undefined ? undefined : await examination.stateBefore.chain();
     if (head.broken) {
       this.#before.drop(examination.stateBefore.newGroups);
-      throw new Error('the room could not be written to');
+      throw new Error(
+        'the head of the room is broken: an event could not be stored, or the room is being deleted',
+      );
     }
     const older = { event, json, known, examination, answersLeft };
     try {

@@ -11,7 +11,7 @@ export function rejectionByAuthEvents(
   event: RoomEvent,
   auth: ReadonlyMap<string, StoredEvent>,
 ): string | undefined {
-  if (!hasStorableKey(event)) return 'its type or state key is not text';
+  if (!hasStorableKey(event)) return 'its type or state key has a NUL character or an unpaired surrogate';
   const list = checkAuthEvents(event, {
     event: (eventId) => auth.get(eventId)?.event,
     isRejected: (eventId) => auth.get(eventId)?.rejected === true,

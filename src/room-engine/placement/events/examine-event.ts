@@ -1,4 +1,5 @@
-import { type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
+import { type RoomEvent, serverOfUser, stateMapKey } from '../../../protocol/index.ts';
+import { isExpired } from '../../retention/message-retention.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
@@ -29,9 +30,9 @@ export interface EventExamination {
   readonly replaces: number | undefined;
   /** The nids of its auth events. */
   readonly auth: readonly number[];
-  /** Those of its previous events that are stored. */
+  /** The previous events that are stored. */
   readonly prev: readonly StoredEvent[];
-  /** Ids of its previous events that are not on the timeline and are not hidden either: its gaps. */
+  /** Ids of the previous events that are missing on the timeline (`isMissing`): the gaps before the event. */
   readonly missing: readonly string[];
   /** The event is a backward extremity: an event of the timeline names it already. */
   readonly fills: boolean;
@@ -68,7 +69,10 @@ export class EventExaminer {
    * 4. the auth events allow the event, else it is rejected;
    * 5. the state before the event allows it, else it is rejected;
    * 6. the current state allows it, else it is soft-failed;
-   * 7. the policy server of the room has signed it, else it is soft-failed.
+   * 7. the policy server of the room has signed it, else it is soft-failed;
+   * 8. it has not expired by the retention policy of the room, else it is soft-failed: it does not appear on the
+   * timeline, but later events can refer to it;
+   * 9. no module denies an event of a remote user, else it is soft-failed.
    * Then it looks up what the event redacts, and a redaction that arrived before it.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
    * @throws MissingEvents when auth events, or previous events without a supplied state, are missing
@@ -94,7 +98,9 @@ export class EventExaminer {
         ? ((isEnd
             ? undefined
             : rejectionByState(event, await this.#authStateNow(head, event, before, options))) ??
-          (await this.#policyRejection(head, event)))
+          (await this.#policyRejection(head, event)) ??
+          (await this.#expiry(head, event)) ??
+          (await this.#deniedBy(event)))
         : undefined;
     const own =
       event.stateKey === undefined ? undefined : complete.get(stateMapKey(event.type, event.stateKey));
@@ -176,6 +182,21 @@ export class EventExaminer {
     if (!policies.isLoaded(head)) await policies.load(head);
     const isVouched = !policies.isLoaded(head) || policies.hasRequiredSignature(head, event);
     return isVouched ? undefined : 'the policy server of the room has not signed it';
+  }
+
+  /** Returns why the event is soft-failed by the retention policy of the room. */
+  async #expiry(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
+    const expiredBefore = await this.#deps.retention.expiredBefore(head);
+    return isExpired({ event }, expiredBefore)
+      ? 'it has expired by the retention policy of the room'
+      : undefined;
+  }
+
+  /** Returns why the event of a remote user is soft-failed by a module. */
+  async #deniedBy(event: RoomEvent): Promise<string | undefined> {
+    const { receivedEventChecks, signer } = this.#deps;
+    if (serverOfUser(event.sender) === signer.serverName) return undefined;
+    return receivedEventChecks?.softFailure?.(event);
   }
 
   async #redaction(

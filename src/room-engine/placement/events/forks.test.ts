@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../../tables.ts';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const entered = async () => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
@@ -20,7 +20,10 @@ forEachDatabase((open) => {
         if (room.events.has(event.eventId)) continue;
         assert.ok(event.prevEventIds.length <= 10);
         room.addExisting({ event, json: JSON.stringify(event.pdu) });
-        assert.ok(!room.rejected.has(event.eventId), 'what local users may send others accept');
+        assert.ok(
+          !room.rejected.has(event.eventId),
+          'other servers accept the events that local users may send',
+        );
       }
       const ends = head.extremities.map(({ eventId }) => eventId);
       const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
@@ -37,7 +40,7 @@ forEachDatabase((open) => {
   };
 
   describe('a room with many forward extremities', () => {
-    it('accepts sent events and merges its forks again', async () => {
+    it('accepts sent events and merges the forks of the room again', async () => {
       const { under, room, send, check } = await entered();
       const before = room.forwardExtremities;
       for (let user = 0; user < 25; user++) {
@@ -80,7 +83,7 @@ forEachDatabase((open) => {
       assert.equal(await groups(), made);
     });
 
-    it('resolves its state once for all events after the same previous events', async () => {
+    it('resolves the state of a fork once for all events after the same previous events', async () => {
       const { under, room, send, check } = await entered();
       const before = room.forwardExtremities;
       const topic = (text: string) =>
@@ -97,7 +100,7 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('Append.append during placement', () => {
+  describe('EventAppender.append during placement', () => {
     it('sends events of local users while remote events are placed, forks included', async () => {
       const { under, room, send, check } = await entered();
       await under.join(bob, room.roomId).catch(() => undefined);

@@ -10,7 +10,7 @@ import { rejectionByAuthEvents } from './event-authorization.ts';
 import { effectivePendingRedactions, showRedactions } from './pending-redactions.ts';
 import { requireSameRoom } from './place-event.ts';
 
-/** Events that are staged together before the next ones. */
+/** Maximum number of events that are staged together. */
 const eventsAtOnce = 500;
 
 /** Stores outliers: auth events and state without a place on the timeline. */
@@ -24,7 +24,7 @@ export class Outliers {
   /**
    * Stores events as outliers, each after its auth events; an event that its auth events do not allow is
    * stored as rejected. Calls for one room must be serialized.
-   * @returns the events by id, those that were stored before included
+   * @returns the events by id, including events that were stored before
    * @throws MissingEvents when an auth event is neither stored nor given
    */
   async add(room: RoomWithVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
@@ -165,7 +165,7 @@ function authOf(event: RoomEvent, named: ReadonlyMap<string, StoredEvent>): Map<
   return auth;
 }
 
-/** Events that are sorted before the generator yields. */
+/** Number of events that are sorted between two yields to other work. */
 const orderedAtOnce = 50;
 
 /**

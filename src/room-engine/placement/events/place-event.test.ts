@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import {
   ann,
   ben,
@@ -26,7 +26,7 @@ async function currentState({ engine }: RoomsUnderTest, roomId: string): Promise
 
 const sorted = (state: ReadonlyMap<string, string>) => [...state].sort(([a], [b]) => (a < b ? -1 : 1));
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   /** A room that alice has entered, and the facts published since. */
   const entered = async (version?: string) => {
     const under = await RoomsUnderTest.open(open);
@@ -230,7 +230,7 @@ forEachDatabase((open) => {
   });
 
   describe('Placement.place with the state before the event', () => {
-    it('uses the accepted event that a rejected event replaced in its place, also after a restart', async () => {
+    it('replaces a rejected event in the supplied state by the accepted event before it, also after a restart', async () => {
       const { under, room } = await entered();
       const powerLevels = stateMapKey('m.room.power_levels', '');
       room.member(cat, 'join');

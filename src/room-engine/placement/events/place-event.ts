@@ -59,7 +59,8 @@ export class EventPlacer {
       const head = await heads.get(roomId);
       if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
       requireSameRoom(head, event);
-      if (event.prevEventIds.length === 0) throw forbidden('Only the first event has none before it');
+      if (event.prevEventIds.length === 0)
+        throw forbidden('The event has no previous events; only m.room.create may have none');
       const known = await events.getById(event.eventId);
       if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
       if (known && hasPlace(known)) return this.#alreadyPlaced(known, options);
@@ -98,7 +99,7 @@ export class EventPlacer {
     return { stored: known, durable: Promise.resolve(), isBarrier: false };
   }
 
-  /** Extends the head in memory by the event, and returns what is to be written. */
+  /** Extends the head in memory by the event, and returns the rows to write. */
   #extend(
     head: WritableHead,
     examined: ExaminedEvent,

@@ -15,7 +15,7 @@ import type { EventExamination } from './examine-event.ts';
  */
 const maxHiddenEvents = 100;
 
-/** Options of placing an event, those of local users' events included. */
+/** Options of placing an event, with those that only events of local users have. */
 export interface LocalPlaceOptions extends PlaceOptions {
   readonly transaction?: AppendOptions['transaction'];
 }
@@ -31,7 +31,7 @@ export interface ExaminedEvent {
   readonly earlyNid: number | undefined;
 }
 
-/** Where an event goes, worked out for one state of the head. */
+/** The place of an event, planned for one state of the head. */
 export interface PlacementPlan {
   readonly isOnTimeline: boolean;
   /** The event becomes a forward extremity. */
@@ -165,7 +165,7 @@ export class PlacementPlanner {
   }
 
   /**
-   * Returns the forward extremities that stay: those that neither the event nor its hidden ancestors name as
+   * Returns the forward extremities that stay: the event and its hidden ancestors do not name them as
    * previous events.
    */
   async #remainingExtremities(head: WritableHead, { prev }: EventExamination): Promise<readonly Extremity[]> {

@@ -94,7 +94,10 @@ export const stateLookup =
   (type, stateKey) =>
     authState.get(stateMapKey(type, stateKey))?.event;
 
-/** Returns the ids of the events that authorize an event, with the create event also in room version 12, whose events do not name it. */
+/**
+ * Returns the ids of the events that authorize an event. In room version 12, whose events do not name the
+ * create event, its id is added.
+ */
 export function authIdsOf(event: RoomEvent): string[] {
   const { version, authEventIds, roomId, type } = event;
   const named = version.createInAuthEvents || type === 'm.room.create' ? [] : [createEventIdOf(roomId)];

@@ -58,7 +58,7 @@ export class BeforeStates {
     const resolution = await resolver.resolve(version, distinct);
     const changes = distinct.map((group) => ({ group, delta: resolution.changesFrom(group) }));
     const [nearest] = changes.sort((a, b) => a.delta.size - b.delta.size);
-    if (!nearest) throw new Error('nothing was resolved');
+    if (!nearest) throw new Error('state resolution got no state groups');
     if (nearest.delta.size === 0) {
       resolver.remember(distinct, nearest.group);
       return this.#existing(nearest.group, head);
@@ -155,7 +155,7 @@ export class BeforeStates {
     }
   }
 
-  /** Returns the state after an event, of which a remote server supplied the state before. */
+  /** Returns the state after an event from the state before it, which a remote server supplied. */
   async #after(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
     const found = await this.#deps.events.getManyById([...before, eventId]);
     const missing = before.filter((id) => !found.has(id));
@@ -171,8 +171,8 @@ export class BeforeStates {
   }
 
   /**
-   * Like `ofEventIds`, of events. Yields to other work in between; the result is a change of the current state
-   * as it is at the end.
+   * Like `ofEventIds`, for events instead of their ids. Yields to other work in between; the result is a
+   * change of the current state as it is at the end.
    */
   async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
     const { slices } = this.#deps;

@@ -72,8 +72,8 @@ export interface AppliedChange {
 }
 
 /**
- * Changes the current state in memory, synchronously. @param cause the event that made the change, in its
- * newest copy
+ * Changes the current state in memory, synchronously.
+ * @param cause the newest copy of the event that made the change
  */
 export function applyCurrentStateChange(
   head: WritableHead,

@@ -19,7 +19,7 @@ const maxRememberedResolutions = 10_000;
 
 const createKey = stateMapKey('m.room.create', '');
 
-/** A state whose entries are in memory: that of a room's head. */
+/** The state of a room's head, whose entries are in memory. */
 export interface ReferenceState {
   readonly group: number;
   /** The nids of all its entries; `undefined` when the head has changed. */
@@ -58,7 +58,7 @@ export class StateResolver {
     this.#known = deps.caches.create('state_resolutions', { size: maxRememberedResolutions });
   }
 
-  /** Returns the group that these are known to resolve to. */
+  /** Returns the group that these groups resolve to, when it is cached. */
   known(groups: Iterable<number>): number | undefined {
     return this.#known.get(keyOf(groups));
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 
@@ -26,13 +26,13 @@ function large(members: number): ReferenceRoom {
 
 const isMember = ({ event }: { readonly event: { readonly type: string } }) => event.type === 'm.room.member';
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   const opened = async () => {
     const clock = hastyClock();
     return { clock, under: await RoomsUnderTest.open(open, [], { clock }) };
   };
 
-  /** How often the clock was read during `work`: each time other work could run. */
+  /** Returns how often the clock was read during `work`: other work could run each time. */
   const looksOf = async (clock: { readonly looks: number }, work: () => Promise<unknown>) => {
     const before = clock.looks;
     await work();

@@ -2,7 +2,7 @@ import { MatrixError } from '../../../protocol/index.ts';
 import type { RoomHead } from '../../../room-engine/index.ts';
 import type { MembershipPeers } from '../peers.ts';
 
-/** Options `limit_remote_rooms`. */
+/** The options `limit_remote_rooms.*`. */
 export interface ComplexityOptions {
   readonly enabled: boolean;
   readonly complexity: number;
@@ -10,10 +10,13 @@ export interface ComplexityOptions {
   readonly admins_can_join: boolean;
 }
 
-/** Entries of current state for a complexity of 1. */
+/** Number of entries of the current state that make a complexity of 1. */
 const entriesPerUnit = 500;
 
-/** Servers that are asked for the complexity, and the timeout of each request in milliseconds. */
+/**
+ * Maximum number of servers that are asked for the complexity, and the timeout of each request in
+ * milliseconds.
+ */
 const [maxAsked, requestTimeout] = [3, 10_000];
 
 /** The complexity of a room by the size of its current state, as other servers calculate it. */

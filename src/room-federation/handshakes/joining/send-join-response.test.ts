@@ -97,7 +97,7 @@ describe('checkSendJoinResponse', () => {
     assert.equal(entry.state.length, room.state.size);
   });
 
-  it('marks the state as partial when keys cannot be fetched, but not when events are invalid', async () => {
+  it('marks the state as partial when keys cannot be fetched, and as complete when events are invalid', async () => {
     const { answer, check, room } = handshake();
     const carl = '@carl:c.test';
     const { event } = room.setState('m.room.member', { membership: 'join' }, carl, carl);
@@ -193,7 +193,7 @@ describe('checkSendJoinResponse', () => {
     await refused(check(answer()), /not allowed/);
   });
 
-  describe('for a join to a restricted room', () => {
+  describe('checkSendJoinResponse for a join to a restricted room', () => {
     const authoriser = '@creator:b.test';
     const restricted = () => {
       const all = handshake({ content: { join_authorised_via_users_server: authoriser } });
@@ -218,7 +218,7 @@ describe('checkSendJoinResponse', () => {
       assert.equal(event.event.pdu['unsigned'], undefined);
     });
 
-    it('refuses a join without a valid signature of the authorising server, and another event', async () => {
+    it('refuses the returned join when it is another event, or lacks a valid signature of the authorising server', async () => {
       const { own, check } = restricted();
       const signed = signEvent(own.event, theirs).event.pdu;
       const byStranger = signEvent(own.event, { ...stranger, serverName: 'b.test' }).event.pdu;
@@ -243,7 +243,7 @@ describe('checkSendJoinResponse', () => {
     });
   });
 
-  it('accepts or refuses arbitrary responses without other errors', async () => {
+  it('accepts arbitrary responses or refuses them with HandshakeFailure, without other errors', async () => {
     const { answer, check } = handshake();
     const pdu = answer().state[0] as JsonObject;
     const anything = fc.oneof(

@@ -18,7 +18,7 @@ import { HandshakeFailure } from '../handshake.ts';
 import type { SendJoinResponse } from '../peers.ts';
 import { dropWithoutAuthEvents, type StoredIds } from './complete-auth-events.ts';
 
-/** What a `send_join` response is checked against. */
+/** The sent join and the expected content of the `send_join` response. */
 export interface ExpectedResponse {
   readonly server: string;
   readonly roomId: string;
@@ -80,7 +80,7 @@ export async function checkSendJoinResponse(
     stateByKey.set(key, entry);
   }
   checkCreate(stateByKey.get(stateMapKey('m.room.create', '')), expected);
-  // This server is in the room only through its own users, whatever the response claims.
+  // Only its own users make this server a server of the room, whatever the response claims.
   const isOther = (name: string) => name !== serverOfUser(event.event.sender);
   const servers = answer.serversInRoom.filter(isOther);
   if (answer.membersOmitted && servers.length === 0) {

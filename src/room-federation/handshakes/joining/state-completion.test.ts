@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { FakeRemoteServers } from '../../../../test/support/rooms/fake-remote-servers.ts';
 import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
@@ -13,7 +13,7 @@ import { StateCompletion } from './state-completion.ts';
 
 const minute = 60_000;
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('StateCompletion', () => {
     /** A room with `lost` members of a server whose keys cannot be fetched until `return` is called. */
     async function joined(lost: number) {
@@ -129,8 +129,9 @@ forEachDatabase((open) => {
           await eventually('another attempt', () => test.pauses.length > count);
           test.under.clock.advance(10_000);
         };
-        const isWhole = () => eventually('the whole state', async () => (await test.isPartial()) === false);
-        return { ...test, completion, soonAfter, isWhole, admit: () => test.peers.scripts.clear() };
+        const untilComplete = () =>
+          eventually('the whole state', async () => (await test.isPartial()) === false);
+        return { ...test, completion, soonAfter, untilComplete, admit: () => test.peers.scripts.clear() };
       }
 
       it('completes the state when a new server ACL admits this server again', async () => {
@@ -141,7 +142,7 @@ forEachDatabase((open) => {
         const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '', content };
         const acl = room.get(room.add({ ...draft, prev: [join] }));
         await test.soonAfter(() => under.engine.placement.place(room.roomId, acl));
-        await test.isWhole();
+        await test.untilComplete();
       });
 
       it('completes the state when a server of the room is reachable again, but not for an unrelated server', async () => {
@@ -152,7 +153,7 @@ forEachDatabase((open) => {
           test.peers.recover('elsewhere.example');
           test.peers.recover('b.example');
         });
-        await test.isWhole();
+        await test.untilComplete();
         assert.equal(test.pauses.length, count + 1);
       });
 
@@ -160,10 +161,10 @@ forEachDatabase((open) => {
         const test = await refused();
         test.admit();
         await test.soonAfter(() => test.completion.begin(test.room.roomId));
-        await test.isWhole();
+        await test.untilComplete();
       });
 
-      it('completes the state at once after another join of the room, which ends the waits for the former one', async () => {
+      it('completes the state at once when the room was joined again, and ends the wait for the earlier join', async () => {
         const test = await refused();
         const { roomId } = test.room;
         const waiting = test.completion.whenComplete(roomId);
@@ -173,10 +174,10 @@ forEachDatabase((open) => {
         assert.equal(await test.isPartial(), false);
       });
 
-      it('keeps its schedule when woken often, and sends requests every ten seconds at most', async () => {
+      it('keeps its schedule when retrySoon is called often, and sends requests at most every ten seconds', async () => {
         const test = await refused();
         const [pause, begun] = [test.pauses.at(-1)!, test.under.clock.now()];
-        const count = test.peers.asked.length;
+        const count = test.peers.receivedRequests.length;
         for (let times = 0; times < 5; times++) {
           test.completion.retrySoon(test.room.roomId);
           await test.soonAfter(() => test.completion.retrySoon(test.room.roomId));
@@ -185,7 +186,10 @@ forEachDatabase((open) => {
             () => test.pauses.at(-1) === pause - (test.under.clock.now() - begun),
           );
         }
-        assert.ok(test.peers.asked.length <= count + 5 * 4, String(test.peers.asked.length - count));
+        assert.ok(
+          test.peers.receivedRequests.length <= count + 5 * 4,
+          String(test.peers.receivedRequests.length - count),
+        );
         assert.equal(test.under.clock.now() - begun, 50_000);
       });
     });
@@ -207,15 +211,15 @@ forEachDatabase((open) => {
         return { ...test, membership };
       }
 
-      it('lets the local users leave after two hours, and asks no more', async () => {
+      it('lets the local users leave after two hours, and sends no further requests', async () => {
         const test = await forbidden();
         assert.equal((await test.complete()).isPartial, true);
         assert.equal(await test.membership(), 'leave');
         assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);
-        const asked = test.peers.asked.length;
+        const asked = test.peers.receivedRequests.length;
         const resumed = await test.begin();
         await resumed.whenComplete(test.room.roomId);
-        assert.equal(test.peers.asked.length, asked, 'a restart asks no more');
+        assert.equal(test.peers.receivedRequests.length, asked, 'a restart asks no more');
       });
 
       it('keeps the local users while one server does not answer', async () => {
@@ -244,13 +248,13 @@ forEachDatabase((open) => {
       });
     });
 
-    it('waits two hours for the keys of a server before it leaves out its members', async () => {
+    it('waits two hours for the keys of a server before it leaves out the members of that server', async () => {
       const test = await joined(2);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(test.waited() >= 120 * minute && test.waited() < 180 * minute, `${test.waited()}`);
     });
 
-    it('leaves out members that no server provides after some minutes', async () => {
+    it('leaves out members that no server provides after five to fifteen minutes', async () => {
       const test = await joined(0);
       const isMember = (id: string) => test.room.get(id).event.stateKey === '@user7:b.example';
       const lost = [...test.room.events.keys()].find(isMember);
@@ -264,7 +268,7 @@ forEachDatabase((open) => {
       assert.ok(test.waited() > 5 * minute && test.waited() < 15 * minute, `${test.waited()}`);
     });
 
-    it('leaves out many members whose servers are gone after some hours', async () => {
+    it('leaves out many members whose servers are unreachable after one to four hours', async () => {
       const test = await joined(15);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);

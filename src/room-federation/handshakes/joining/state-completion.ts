@@ -44,7 +44,7 @@ interface Completion {
   /** The join before which the state is requested; undefined until the first attempt after a restart. */
   joinEventId: string | undefined;
   failures: number;
-  /** Due attempts since the last attempt that a server did not refuse. */
+  /** Number of due attempts since the last attempt that not all servers refused. */
   refusals: number;
   pause: Timer | undefined;
   /** When the last attempt ended and when the next one is due, in milliseconds since the epoch. */
@@ -138,7 +138,10 @@ export class StateCompletion {
       }
     } catch (error) {
       if (!this.#isClosed)
-        log.warn({ err: error, server }, 'Retrying partial rooms of a server that is back failed');
+        log.warn(
+          { err: error, server },
+          'Retrying the partial rooms of a server that is reachable again failed',
+        );
     }
   }
 

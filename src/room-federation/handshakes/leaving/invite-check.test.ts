@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
@@ -12,7 +12,7 @@ import { InviteChecks } from './invite-check.ts';
 
 const [second, hour] = [1_000, 3_600_000];
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('InviteChecks', () => {
     async function setUp({ version = '11' } = {}) {
       const room = new SignedRoom(version, { serverName: 'far.test', key: newSigningKey('far') });
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
     }
 
     for (const version of ['2', '11']) {
-      it(`ends an invite of room version ${version} that its server confirms to be over only after a restart`, async () => {
+      it(`ends an invite of room version ${version} after a restart, when its server confirms that it is over`, async () => {
         const test = await setUp({ version });
         const kick = await test.begin();
         await test.pass(0);
@@ -118,7 +118,7 @@ forEachDatabase((open) => {
       });
     }
 
-    it('repeats after a restart a request that the stop of this server has interrupted', async () => {
+    it('sends a request again after a restart when the shutdown interrupted it', async () => {
       const test = await setUp();
       const held = test.holdBack();
       await test.begin();
@@ -132,7 +132,7 @@ forEachDatabase((open) => {
       assert.equal((await test.membership())[0], 'leave');
     });
 
-    it('asks six times within some 75 minutes, also across restarts, and then leaves the invite', async () => {
+    it('asks six times within some 75 minutes, also across restarts, and then gives up, so that the invite stays', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.begin(['far.test', 'near.test']);

@@ -51,10 +51,10 @@ const kind = 'rooms/check-invite';
  */
 const delays = [0, 2_000, 15_000, 120_000, 900_000, 3_600_000];
 
-/** Milliseconds for one request. */
+/** Timeout of one request in milliseconds. */
 const requestTimeout = 10_000;
 
-/** Maximum invites that are checked at the same time: slow servers must not hold up other jobs. */
+/** Maximum number of invites that are checked at the same time: slow servers must not delay other jobs. */
 const maxParallel = 2;
 
 /**
@@ -73,8 +73,8 @@ export class InviteChecks {
   }
 
   /**
-   * Queues a check on disk, which stores the leave or ban `end` once a server that sent the invite answers that it
-   * cannot be rejected any more. Does nothing while a check of the same invite waits.
+   * Queues a check on disk, which stores the leave or ban `end` once a server that sent the invite answers
+   * that it cannot be rejected any more. Does nothing while a check of the same invite is pending.
    */
   begin({ roomId, userId, invite, servers }: InviteToCheck, { event, json }: VerifiedEvent): Promise<void> {
     const end = { eventId: event.eventId, version: event.version.id, json };

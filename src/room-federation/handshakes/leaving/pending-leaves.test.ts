@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
@@ -17,7 +17,7 @@ const [minute, hour] = [60_000, 3_600_000];
 
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('PendingLeaves', () => {
     async function setUp() {
       const room = new SignedRoom('11', { serverName: 'far.test', key: newSigningKey('far') });
@@ -119,7 +119,7 @@ forEachDatabase((open) => {
       assert.equal(test.taken.length, 1);
     });
 
-    it('answers a leave while a server is slow, and goes on to send it', async () => {
+    it('answers the client while a server is slow, and sends the leave to that server afterwards', async () => {
       const test = await setUp();
       const held = test.holdBack();
       const leaving = test.leave(['far.test', 'near.test']);
@@ -137,7 +137,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('sends a leave after a crash while a server was slow', async () => {
+    it('sends a leave again after a crash during a request to a slow server', async () => {
       const test = await setUp();
       const held = test.holdBack();
       const leaving = test.leave(['far.test']);
@@ -175,7 +175,7 @@ forEachDatabase((open) => {
       assert.deepEqual(test.asked, ['far.test']);
     });
 
-    it('retries soon when a server is reachable again', async () => {
+    it('retries a leave within seconds when a server is reachable again', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -189,7 +189,7 @@ forEachDatabase((open) => {
       assert.equal(test.taken.length, 1);
     });
 
-    it('gives up after a day, even if the server announces its return again and again', async () => {
+    it('gives up a leave after a day, even if the server announces its return again and again', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);

@@ -24,7 +24,7 @@ export type PendingLeave = LeaveToSend &
   LeaveRecipients & {
     /** The nid of the latest invite or knock that this leave ends. */
     readonly ended: number;
-    /** When it is given up, in milliseconds since the epoch. */
+    /** When the server stops to retry the leave, in milliseconds since the epoch. */
     readonly until: number;
   };
 
@@ -34,12 +34,12 @@ const kind = 'rooms/tell-leave';
 const [minBackoff, maxBackoff] = [60_000, 4 * 3_600_000];
 
 /**
- * Milliseconds for which servers are retried; a server that is unreachable for longer learns of the leave
- * when it asks.
+ * Milliseconds for which servers are retried. A server that is unreachable for longer gets the leave in the
+ * response to its next request.
  */
 const maxAge = 26 * 3_600_000;
 
-/** More attempts than fit into that time. */
+/** Maximum number of attempts: more than fit into `maxAge`. */
 const maxAttempts = 20;
 
 /** Milliseconds for the first attempt at all servers, and for one request of it: joins of the room wait meanwhile. */
@@ -54,7 +54,7 @@ const [attemptTimeout, requestTimeout] = [20_000, 10_000];
  */
 const delayAfterReturn = 3_000;
 
-/** Pending jobs that are read when a server returns; the others run at their time. */
+/** Maximum number of pending jobs that are read when a server returns; the others run at their time. */
 const maxJobsRead = 100;
 
 /**
@@ -115,7 +115,7 @@ export class PendingLeaves {
     await database.transaction((writer) => jobs.cancel(writer, kind, keyOf(leave)));
   }
 
-  /** Retries soon the leaves that a server has not received. */
+  /** Retries the pending leaves of a server after a few seconds. */
   async retrySoonFor(server: string): Promise<void> {
     const { jobs, clock, log } = this.#deps;
     try {
@@ -125,7 +125,10 @@ export class PendingLeaves {
         if (isRecipient) await this.#schedule(pending, clock.now() + delayAfterReturn);
       }
     } catch (error) {
-      log.warn({ err: error, server }, 'Pending leaves for a server that is back could not be rescheduled');
+      log.warn(
+        { err: error, server },
+        'Pending leaves for a server that is reachable again could not be rescheduled',
+      );
     }
   }
 
@@ -148,7 +151,7 @@ export class PendingLeaves {
       signal,
       timeout: requestTimeout,
       totalTimeout: attemptTimeout,
-      // There are few attempts.
+      // Attempts are rare, so they do not burden a server that is in backoff.
       ignoreBackoff: true,
     });
     if (isEmpty(left)) return;
@@ -156,7 +159,7 @@ export class PendingLeaves {
     throw new Error(`unreachable servers: ${[...left.each, ...left.others].join(', ')}`);
   }
 
-  /** Whether the user still is not in the room, so that the leave is still true. */
+  /** Whether the user still is not in the room, so that the leave still applies. */
   async #isStillTrue({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);

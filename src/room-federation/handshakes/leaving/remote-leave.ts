@@ -6,8 +6,8 @@ import type { PendingLeaves } from './pending-leaves.ts';
 import type { LeaveRecipients } from './send-leave.ts';
 
 /**
- * Milliseconds for which a client waits for the servers: the leave succeeds in any case, and what reachable
- * servers accept within this time is stored as they have it.
+ * Milliseconds for which a client waits for the servers. The leave succeeds in any case; when a server
+ * accepts it within this time, the event that it accepted is stored.
  */
 const clientTimeout = 500;
 
@@ -35,7 +35,8 @@ export class RemoteLeave {
   }
 
   /**
-   * Leaves in any case. The leave is sent to slow servers in the background, and to unreachable ones later.
+   * Stores the leave even if no server accepts it. Sends it to slow servers in the background, and to
+   * unreachable ones later.
    */
   async leave(request: LeaveRequest): Promise<StoredEvent> {
     const { pendingLeaves, placement } = this.#deps;
@@ -61,7 +62,7 @@ export class RemoteLeave {
   }
 }
 
-/** Builds the leave for when no server accepts one; it is stored here only. */
+/** Builds the leave that is stored when no server accepts one in time; it is stored only on this server. */
 function buildLocalLeave({ present, userId, content }: LeaveRequest, deps: HandshakeDeps): BuiltEvent {
   const { signer, clock, randomness } = deps;
   const { version, roomId, eventId, depth, pdu } = present.event;

@@ -43,8 +43,8 @@ export class RescindedInvites {
   }
 
   /**
-   * Stores the leave or ban of an invited or knocking user. @returns whether it ended an invite or a knock; not
-   * if a server must be asked first
+   * Stores the leave or ban of an invited or knocking user.
+   * @returns whether it ended an invite or a knock; false if a server must be asked first
    */
   async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;

@@ -11,8 +11,8 @@ export type LeaveRecipients = {
   /** Servers that invited the user or accepted the knock: each of them receives the leave. */
   readonly each: readonly string[];
   /**
-   * Servers that may be in the room: the first one that accepts the leave receives it, if none of the others
-   * did.
+   * Servers that may be in the room: the leave is sent to the first of them that accepts it, and only if no
+   * server of `each` accepted it.
    */
   readonly others: readonly string[];
 };
@@ -36,7 +36,10 @@ export interface SentLeave {
   readonly left: LeaveRecipients;
 }
 
-/** A server that refuses has nothing to end: the user is not, or no longer, invited there. */
+/**
+ * The result at one server. A server that refuses has nothing to end: the user is not, or no longer, invited
+ * there.
+ */
 type Answer = BuiltEvent | 'refused' | 'unreachable';
 
 /** How long sending a leave may take, in milliseconds for all servers together; `signal` ends it earlier. */

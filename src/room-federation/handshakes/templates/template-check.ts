@@ -29,7 +29,7 @@ export interface CheckedTemplate {
 }
 
 /**
- * Checks that an event template is what was requested, before anything of it is signed.
+ * Checks that an event template is the one that was requested, before any part of it is signed.
  * Source: server-server API, `GET /_matrix/federation/v1/make_join/{roomId}/{userId}`, and for `make_leave`
  * and `make_knock`.
  * @throws HandshakeFailure

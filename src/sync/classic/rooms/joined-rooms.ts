@@ -31,7 +31,7 @@ export interface JoinedRoomsDeps {
   readonly plainTimelines: PlainTimelines;
 }
 
-/** The timeline of a room's entry with the members that depend on it. */
+/** The timeline of a room's entry with the fields that depend on it. */
 type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
   /** Whether it is a reason to include the room in the answer. */
   readonly hasNewData: boolean;
@@ -46,7 +46,7 @@ const noEvents: RoomEvents = {
   hasNewData: false,
 };
 
-/** Whether the client gets the room as if it did not know it. */
+/** Whether the client gets the whole state of the room. */
 const isWhole = ({ after, fullState }: RoomRange) => after === undefined || fullState;
 
 /** Makes the entries of joined rooms, as JSON text. */
@@ -82,9 +82,9 @@ export class JoinedRooms {
   }
 
   #events(head: RoomHead, recipient: Recipient, range: RoomRange): RoomEvents | Promise<RoomEvents> {
-    const { after, upTo, parts } = range;
+    const { after, upTo, changedBits } = range;
     if (after === undefined || isWhole(range)) return this.#readEvents(head, recipient, range);
-    if (!(parts & timelineBit)) return noEvents;
+    if (!(changedBits & timelineBit)) return noEvents;
     const plain = this.#deps.plainTimelines.find(head, recipient, { after, upTo });
     return whenReady(plain, (timeline) =>
       timeline === undefined
@@ -97,9 +97,11 @@ export class JoinedRooms {
     const { engine, text } = this.#deps;
     const timeline = await this.#timeline(head, recipient, range);
     const hasSummary = isWhole(range) || mayChangeSummary(timeline);
-    const people = hasSummary ? await memberSummaryAt(engine, head, recipient.userId, range.upTo) : undefined;
-    const summary = people && (await summaryAt(engine, head, people, range.upTo));
-    const heroes = summary?.['m.heroes'] === undefined ? [] : people?.heroes;
+    const memberSummary = hasSummary
+      ? await memberSummaryAt(engine, head, recipient.userId, range.upTo)
+      : undefined;
+    const summary = memberSummary && (await summaryAt(engine, head, memberSummary, range.upTo));
+    const heroes = summary?.['m.heroes'] === undefined ? [] : memberSummary?.heroes;
     const state = await this.#state(head, recipient, range, timeline, heroes ?? []);
     const [timelineTexts, stateTexts] = await Promise.all([
       text.render(timeline.events, recipient),
@@ -121,9 +123,9 @@ export class JoinedRooms {
     const { engine, text } = this.#deps;
     const view = after === undefined ? await RoomView.open(engine, head, recipient.userId) : undefined;
     const { userId, timelineLimit: limit } = recipient;
-    const lastSeen =
-      returnedAfter === undefined ? undefined : await this.#lastSeen(head, userId, returnedAfter);
-    const request = { userId, after: after ?? lastSeen, upTo, limit, view };
+    const lastMembershipEnd =
+      returnedAfter === undefined ? undefined : await this.#lastMembershipEnd(head, userId, returnedAfter);
+    const request = { userId, after: after ?? lastMembershipEnd, upTo, limit, view };
     const timeline = await readTimeline(
       { engine, relations: text.relations },
       head,
@@ -139,11 +141,11 @@ export class JoinedRooms {
    * with an older state than the client has: clients skip events that they have, and would take that state
    * for the newest.
    */
-  async #lastSeen(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
+  async #lastMembershipEnd(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;
     const changes = await engine.stateHistory(head.roomNid, stateMapKey('m.room.member', userId));
-    const stays = changes.map(({ event }) => membershipOf(event?.event.content) === 'join');
-    const end = changes.findLast((_, index) => !stays[index] && stays[index - 1]);
+    const joined = changes.map(({ event }) => membershipOf(event?.event.content) === 'join');
+    const end = changes.findLast((_, index) => !joined[index] && joined[index - 1]);
     return end && Math.min(end.stream, since);
   }
 
@@ -202,17 +204,17 @@ export class JoinedRooms {
   #ephemeral(
     roomId: string,
     { userId, filter }: Recipient,
-    { after, upTo, parts, initialEphemeral }: RoomRange,
+    { after, upTo, changedBits, initialEphemeral }: RoomRange,
   ): readonly string[] | Promise<readonly string[]> {
     const { ephemeral, ephemeralBits } = this.#deps.sources;
     const wanted = filter.room.ephemeral;
-    const isQuiet = after !== undefined && !(parts & ephemeralBits);
+    const isQuiet = after !== undefined && !(changedBits & ephemeralBits);
     if (isQuiet || !wanted.passesRoom(roomId)) return noTexts;
     const texts: (readonly string[] | Promise<readonly string[]>)[] = [];
     for (const { bit, section } of ephemeral) {
       if (!wanted.passesType(section.type)) continue;
       if (after === undefined) texts.push(initialEphemeral.get(section.type) ?? noTexts);
-      else if (parts & bit) texts.push(section.since(userId, roomId, { after, upTo }));
+      else if (changedBits & bit) texts.push(section.since(userId, roomId, { after, upTo }));
     }
     return whenReady(allReady<readonly (readonly string[])[]>(texts), (all) =>
       all.length === 1 ? all[0]! : all.flat(),

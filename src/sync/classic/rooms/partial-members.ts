@@ -6,9 +6,9 @@ export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: numb
   isPartial || completedAt > position;
 
 /**
- * Finds memberships that the partial state of a room lacks: those of senders of a timeline, which are among the auth
- * events of what they sent.
- * @param users whose memberships are wanted
+ * Finds memberships that the partial state of a room lacks: a sender's membership is among the auth events of
+ * the sender's events.
+ * @param users the timeline senders to find memberships of
  * @returns membership events by user id, as they were at the first event of the user
  */
 export async function membersFromAuthEvents(

@@ -75,18 +75,19 @@ export class RoomEntries {
   ): RoomSections | Promise<RoomSections> {
     const { since, changes } = range;
     const sections: RoomSections = { join: [], invite: [], knock: [], leave: [] };
-    const known = changes?.rooms ?? (since === undefined ? firstParts : this.#partsSince(rooms, since));
-    return whenReady(known, (parts) => {
-      const context = { recipient, range, parts, accountData };
+    const changedBitsByRoom =
+      changes?.rooms ?? (since === undefined ? noChangedBits : this.#changedBitsSince(rooms, since));
+    return whenReady(changedBitsByRoom, (changedBits) => {
+      const context = { recipient, range, changedBits, accountData };
       const adding =
         rooms.length <= roomsAtOnce
           ? this.#add(sections, rooms, context)
-          : this.#addInTurns(sections, rooms, context);
+          : this.#addInBatches(sections, rooms, context);
       return whenReady(adding, () => sections);
     });
   }
 
-  async #addInTurns(
+  async #addInBatches(
     sections: RoomSections,
     rooms: readonly UserRoom[],
     context: AnswerContext,
@@ -98,11 +99,14 @@ export class RoomEntries {
   }
 
   #add(sections: RoomSections, rooms: readonly UserRoom[], context: AnswerContext): void | Promise<void> {
-    const { recipient, range, parts, accountData } = context;
+    const { recipient, range, changedBits, accountData } = context;
     const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, range.since));
-    const found = unknown.length > 0 ? this.#ephemeralOf(recipient, unknown) : nothing;
-    return whenReady(found, (ephemeral) => {
-      const entryContext = { recipient, range, parts, accountData, ephemeral };
+    const inputs = allReady<[EphemeralOfRooms, readonly unknown[]]>([
+      unknown.length > 0 ? this.#ephemeralOf(recipient, unknown) : nothing,
+      this.#loadHeads(rooms, range),
+    ]);
+    return whenReady(inputs, ([ephemeral]) => {
+      const entryContext = { recipient, range, changedBits, accountData, ephemeral };
       const entries = rooms.map((room) => this.#entry(room, entryContext));
       return whenReady(allReady<readonly (string | undefined)[]>(entries), (texts) => {
         for (let index = 0; index < rooms.length; index++) addText(sections, rooms[index]!, texts[index]);
@@ -111,13 +115,25 @@ export class RoomEntries {
   }
 
   /**
+   * Loads the heads of rooms that have an entry, so that the entries are made side by side and share queries. Returns
+   * at once when they are in memory.
+   */
+  #loadHeads(
+    rooms: readonly UserRoom[],
+    range: AnswerRange,
+  ): readonly unknown[] | Promise<readonly unknown[]> {
+    const { heads } = this.#deps.engine;
+    const missing = rooms.filter((room) => mayHaveEntry(room, range) && !heads.peek(room.roomId));
+    return missing.length === 0 ? missing : Promise.all(missing.map(({ roomId }) => heads.get(roomId)));
+  }
+
+  /**
    * Returns the entry of a room as JSON text, `undefined` when there is no new data; at once when it takes no
    * query.
    */
   #entry(room: UserRoom, context: EntryContext): string | undefined | Promise<string | undefined> {
     const { heads } = this.#deps.engine;
-    const { since, fullState } = context.range;
-    if (room.membership !== 'join' && !fullState && !isNewTo(room, since)) return undefined;
+    if (!mayHaveEntry(room, context.range)) return undefined;
     return whenReady(heads.peek(room.roomId) ?? heads.get(room.roomId), (head) => {
       if (!head) return undefined;
       return room.membership === 'join'
@@ -131,7 +147,7 @@ export class RoomEntries {
     room: UserRoom,
     context: EntryContext,
   ): string | undefined | Promise<string | undefined> {
-    const { recipient, range, parts, ephemeral, accountData } = context;
+    const { recipient, range, changedBits, ephemeral, accountData } = context;
     const { since, upTo, fullState } = range;
     const { roomId } = room;
     const isLazy = recipient.filter.room.state.lazyLoadMembers;
@@ -145,7 +161,7 @@ export class RoomEntries {
         after: isNew ? undefined : since,
         upTo,
         returnedAfter,
-        parts: parts.get(roomId) ?? 0,
+        changedBits: changedBits.get(roomId) ?? 0,
         accountData: data,
         initialEphemeral: initial.get(roomId) ?? noEphemeral,
         fullState,
@@ -172,8 +188,12 @@ export class RoomEntries {
       return isShown ? unjoinedRooms.prejoin(head, room) : undefined;
     }
     if (!(await this.#isLeftRoomShown(recipient, room, since))) return undefined;
-    const left = { after: since, fullState, accountData: accountDataIn(recipient, room.roomId, accountData) };
-    return unjoinedRooms.left(head, room, recipient, left);
+    const leftRange = {
+      after: since,
+      fullState,
+      accountData: accountDataIn(recipient, room.roomId, accountData),
+    };
+    return unjoinedRooms.left(head, room, recipient, leftRange);
   }
 
   /** Returns all ephemeral events of rooms that the client does not know. */
@@ -207,28 +227,28 @@ export class RoomEntries {
   }
 
   /** Reads from the database what may have changed in each room, for a client that was away for long. */
-  async #partsSince(rooms: readonly UserRoom[], since: number): Promise<ReadonlyMap<string, number>> {
+  async #changedBitsSince(rooms: readonly UserRoom[], since: number): Promise<ReadonlyMap<string, number>> {
     const { engine, sources } = this.#deps;
     const changed = await engine.events.changedRooms(
       rooms.map(({ roomNid }) => roomNid),
       since,
     );
-    const partsOf = ({ roomId, roomNid }: UserRoom) => {
-      let parts = changed.has(roomNid) ? timelineBit : 0;
+    const changedBitsOf = ({ roomId, roomNid }: UserRoom) => {
+      let changedBits = changed.has(roomNid) ? timelineBit : 0;
       for (const { bit, section } of sources.ephemeral) {
-        if (section.mayHaveChanged(roomId, since)) parts |= bit;
+        if (section.mayHaveChanged(roomId, since)) changedBits |= bit;
       }
-      return parts;
+      return changedBits;
     };
-    return new Map(rooms.map((room) => [room.roomId, partsOf(room)]));
+    return new Map(rooms.map((room) => [room.roomId, changedBitsOf(room)]));
   }
 }
 
 interface AnswerContext {
   readonly recipient: Recipient;
   readonly range: AnswerRange;
-  /** What may have changed in each room that the client knows: bits of the timeline and of sources. */
-  readonly parts: ReadonlyMap<string, number>;
+  /** For each room that the client knows: the bits of the timeline and of sources that may have changed. */
+  readonly changedBits: ReadonlyMap<string, number>;
   readonly accountData: readonly AccountDataItem[];
 }
 
@@ -236,7 +256,7 @@ interface EntryContext extends AnswerContext {
   readonly ephemeral: EphemeralOfRooms;
 }
 
-const firstParts: ReadonlyMap<string, number> = new Map();
+const noChangedBits: ReadonlyMap<string, number> = new Map();
 
 /** JSON texts of events by room id and event type. */
 type EphemeralOfRooms = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
@@ -250,6 +270,10 @@ function addText(sections: RoomSections, { roomId, membership }: UserRoom, text:
 
 const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>
   membership === 'ban' ? 'leave' : membership;
+
+/** Whether a room is joined, or the client has not received that the user is not joined. */
+const mayHaveEntry = (room: UserRoom, { since, fullState }: AnswerRange) =>
+  room.membership === 'join' || fullState || isNewTo(room, since);
 
 /** Whether the user's membership has changed since the client's token. */
 const isNewTo = ({ stream }: UserRoom, since: number | undefined) => since === undefined || stream > since;

@@ -46,7 +46,10 @@ export async function stateChanges(
   return (await changesWithin(engine, head, after, upTo)).changes;
 }
 
-/** Returns `stateChanges` and the nids of all events that entered the state in that range. */
+/**
+ * Returns `stateChanges`, and as `unknownNids` the nids of all events that entered the state in that range: a client that
+ * has synced up to `after` does not know them.
+ */
 export async function changesWithin(
   engine: RoomReader,
   head: RoomHead,
@@ -67,8 +70,8 @@ export async function changesWithin(
 /**
  * Turns the state at the end of a timeline into the state that leads to it when a client applies the
  * timeline: an entry that the timeline sets is replaced by its value before the timeline. Entries whose last
- * change is not in the timeline stay as they are at the end, so that the client arrives at the right state
- * whatever was left out.
+ * change is not in the timeline stay as they are at the end, so that the client arrives at the right state even if
+ * the timeline leaves events out.
  * @param unknownNids nids that the client cannot know; by default it knows no event
  */
 export function rewind(state: StateNids, { events }: Timeline, unknownNids?: ReadonlySet<number>): void {

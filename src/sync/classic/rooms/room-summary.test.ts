@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { summaryFields } from '../../sliding/rooms/room-fields.ts';
 import { stateAt } from './room-state.ts';
 import { memberSummaryAt, summaryAt } from './room-summary.ts';
 
-forEachDatabase((open) => {
-  /** Returns what both kinds of sync return about the members of a room at a position. */
+forSelectedDatabases(import.meta.url, (open) => {
+  /**
+   * Returns member counts and heroes at a position, after checking that both kinds of sync return the same.
+   */
   async function summaryOf({ engine }: RoomsUnderTest, roomId: string, position: number) {
     const head = await engine.heads.get(roomId);
     assert.ok(head);

@@ -70,7 +70,7 @@ export async function memberSummaryAt(
 export async function summaryAt(
   engine: RoomReader,
   head: RoomHead,
-  people: MemberSummary,
+  memberSummary: MemberSummary,
   position: number,
 ): Promise<JsonObject> {
   const text = async (type: string, key: string) => {
@@ -83,7 +83,7 @@ export async function summaryAt(
     text('m.room.name', 'name'),
     text('m.room.canonical_alias', 'alias'),
   ]);
-  return roomSummaryOf({ name, canonicalAlias, ...people });
+  return roomSummaryOf({ name, canonicalAlias, ...memberSummary });
 }
 
 function heroesOf(members: ReadonlyMap<string, Membership>, userId: string): string[] {

@@ -9,7 +9,7 @@ export interface JoinedRoomPieces {
   readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];
   readonly accountData: readonly string[];
-  /** Unread counts: members of the entry as JSON text, each with a comma in front. */
+  /** Unread counts: fields of the entry as JSON text, each with a comma in front. */
   readonly counts: readonly string[];
   readonly summary: JsonObject | undefined;
 }

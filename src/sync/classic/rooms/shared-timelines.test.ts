@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
 import { alice, bob, type RoomsTuning, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { EventText } from './event-text.ts';
 import { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
@@ -8,9 +8,9 @@ import { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
 /** Opens a room with two members, and its shared timelines. */
 async function openTimelines(open: OpenDatabase, tuning: RoomsTuning = {}) {
   const under = await RoomsUnderTest.open(open, [], tuning);
-  const { streams, clock, engine } = under;
-  const text = new EventText(under.rooms.clientEvents, clock);
-  const timelines = new SharedTimelines(text);
+  const { streams, engine } = under;
+  const text = new EventText(under.rooms.clientEvents);
+  const timelines = new SharedTimelines(text, engine.retention);
   const roomId = await under.room(alice, bob);
   const head = await engine.heads.get(roomId);
   assert.ok(head);
@@ -27,7 +27,7 @@ const eventsOf = (found: unknown): { content: { body?: string }; unsigned: Recor
 
 const bodies = (found: unknown) => eventsOf(found).map(({ content }) => content.body);
 
-forEachDatabase((open) => {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('SharedTimelines', () => {
     it('makes one timeline for all clients at the same position', async () => {
       const { under, find, say } = await openTimelines(open);
@@ -87,7 +87,7 @@ forEachDatabase((open) => {
       assert.equal(await find(0), undefined);
     });
 
-    it('caches a bounded number of timelines, and makes an equal one again', async () => {
+    it('caches a bounded number of timelines, and makes a dropped one again', async () => {
       const { under, find, say } = await openTimelines(open);
       const positions = [under.streams.current];
       for (let count = 0; count < 40; count++) {

@@ -1,7 +1,15 @@
-import { isHidden, isHiddenFromUser, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
+import {
+  isExpired,
+  isHidden,
+  isHiddenFromUser,
+  type MessageRetention,
+  type RoomHead,
+  type StoredEvent,
+} from '../../../room-engine/index.ts';
+import type { SharedText } from '../../../rooms/index.ts';
 import { encodePlace, type VisibleEvent } from '../../../rooms/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
-import type { EventText, SharedText } from './event-text.ts';
+import type { EventText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
 
 /**
@@ -14,7 +22,7 @@ const maxEvents = 50;
  * Maximum number of shared timelines for the newest event of a room, and maximum length of the text that one
  * caches.
  */
-const [maxTimelines, maxKeptLength] = [8, 65_536];
+const [maxTimelines, maxCachedLength] = [8, 65_536];
 
 const noUsers: ReadonlySet<string> = new Set();
 
@@ -52,7 +60,7 @@ export class SharedTimeline {
     if (this.#madeAt === now) return this.#text;
     const texts = this.#texts.map((text) => text.at(now, 'join'));
     const timeline = timelineText({ limited: false, prevBatch: this.#prevBatch }, texts);
-    if (timeline.length <= maxKeptLength) [this.#text, this.#madeAt] = [timeline, now];
+    if (timeline.length <= maxCachedLength) [this.#text, this.#madeAt] = [timeline, now];
     return timeline;
   }
 }
@@ -61,7 +69,7 @@ export class SharedTimeline {
  * Timelines that end with the same event, by the nid of their first event; `undefined` for those that cannot
  * be shared.
  */
-interface Newest {
+interface NewestTimelines {
   readonly last: StoredEvent;
   readonly byFirst: Map<number, SharedTimeline | undefined>;
 }
@@ -72,10 +80,12 @@ interface Newest {
  */
 export class SharedTimelines {
   readonly #text: EventText;
-  readonly #newest = new WeakMap<RoomHead, Newest>();
+  readonly #retention: MessageRetention;
+  readonly #newest = new WeakMap<RoomHead, NewestTimelines>();
 
-  constructor(text: EventText) {
+  constructor(text: EventText, retention: MessageRetention) {
     this.#text = text;
+    this.#retention = retention;
   }
 
   /**
@@ -101,6 +111,9 @@ export class SharedTimelines {
     if (head.completedAt > after) return undefined;
     const events = recentEvents(head, after, upTo);
     if (!events) return undefined;
+    const expiredBefore = this.#retention.expiredBefore(head);
+    if (typeof expiredBefore !== 'number') return expiredBefore;
+    if (events.some((stored) => isExpired(stored, expiredBefore))) return undefined;
     const last = events[events.length - 1]!;
     let newest = this.#newest.get(head);
     if (newest?.last !== last) {

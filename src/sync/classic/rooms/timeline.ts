@@ -5,6 +5,7 @@ import {
   type RoomHead,
   type RoomReader,
   type StoredEvent,
+  unexpired,
 } from '../../../room-engine/index.ts';
 import {
   encodePlace,
@@ -36,7 +37,7 @@ export interface TimelineRequest {
   readonly upTo: number;
   /** Maximum number of events. */
   readonly limit: number;
-  /** What the user may see; `undefined` when the user was joined all the time and may see everything. */
+  /** Decides which events the user may see; `undefined` when the user was joined all the time and may see all. */
   readonly view: RoomView | undefined;
 }
 
@@ -63,6 +64,7 @@ export async function readTimeline(
   const isEmpty = wantsNothing || limit === 0;
   const pages = isEmpty ? maxPagesWithoutEvents : maxPages;
   const ignored = await engine.ignored.of(userId);
+  const expiredBefore = await engine.retention.expiredBefore(head);
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
@@ -71,12 +73,15 @@ export async function readTimeline(
     const size = Math.max(limit + 1 - chosen.length, firstPage << page);
     const read = await readBackward(engine, head, { after, upTo, last: stretch.at(-1), limit: size });
     reachedStart = read.length < size;
-    // The event before such an event is missing here, or was not sent to the client as its neighbour.
+    // The event before one with `followsGap` is missing on this server, or the client was sent another event
+    // before it.
     const gap = read.findIndex(({ followsGap }) => followsGap);
     reachedGap = gap >= 0;
     if (reachedGap) read.splice(gap + 1);
     stretch.push(...read);
-    const readable = (view ? await view.displayable(read) : asJoined(read, ignored)).filter(isWanted);
+    const readable = (
+      view ? await view.displayable(read) : asJoined(unexpired(read, expiredBefore), ignored)
+    ).filter(isWanted);
     chosen.push(...(await relations.narrow(readable, wanted.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart || reachedGap;

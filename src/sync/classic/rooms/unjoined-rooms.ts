@@ -112,7 +112,7 @@ export class UnjoinedRooms {
   ): Promise<StoredEvent | undefined> {
     if (after !== undefined && room.stream <= after) return undefined;
     const own = await this.#engine.events.get(room.eventNid);
-    return own && endsStay(own, userId) ? own : undefined;
+    return own && endsMembership(own, userId) ? own : undefined;
   }
 
   /**
@@ -186,7 +186,7 @@ export class UnjoinedRooms {
   }
 }
 
-/** The user's own membership has more members: clients show since when the user is invited. */
+/** Adds fields to the user's own membership event: clients show since when the user is invited. */
 const withTime = (stored: StoredEvent) => ({
   ...asStripped(stored),
   event_id: stored.event.eventId,
@@ -200,5 +200,5 @@ const asStripped = (stored: StoredEvent): StrippedState =>
  * Whether a membership event itself says that the user is not in the room. State resolution, or late
  * knowledge of the state, may also end a membership; then the event is about another user.
  */
-export const endsStay = ({ event }: StoredEvent, userId: string): boolean =>
+export const endsMembership = ({ event }: StoredEvent, userId: string): boolean =>
   event.type === 'm.room.member' && event.stateKey === userId;

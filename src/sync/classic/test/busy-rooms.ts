@@ -30,7 +30,7 @@ export interface BusyStep {
   readonly action: (typeof actions)[number];
   /** Chooses one of the sent events, counted from the newest. */
   readonly pick: number;
-  /** Bits: the clients that sync after it. */
+  /** Bit mask of the clients that sync after this step. */
   readonly watchers: number;
 }
 
@@ -71,8 +71,8 @@ const pairs: readonly (readonly [Action, Action])[] = [
 ];
 
 /**
- * All users do all actions, the reader first or last. After each step all clients sync; in every other pair
- * only after other users than the reader have done both actions.
+ * Returns steps in which all users do all actions, the reader first or last. All clients sync after each
+ * step; in every other pair of actions so rarely that other users do both actions between two syncs.
  */
 export function everyStep(people: number, clients: number): BusyStep[] {
   const actors = Array.from({ length: people }, (_, index) => index);
@@ -83,7 +83,7 @@ export function everyStep(people: number, clients: number): BusyStep[] {
       actor,
       room: (pair >> 1) % 2,
       action,
-      // One user is ignored, and later none.
+      // The reader ignores one user, and later none.
       pick: action === 'ignore' ? Number(action === first) : actor,
       watchers: isDense || isSeen ? allClients : 0,
     });
@@ -142,7 +142,7 @@ export class BusyRooms {
     return this.people.at(-1)!;
   }
 
-  /** Does an action; rejected ones change nothing. */
+  /** Runs the action of a step; an action that the server rejects changes nothing. */
   async act({ actor, room, action, pick }: BusyStep): Promise<void> {
     const who = this.people[actor]!;
     const roomId = this.rooms[room]!;

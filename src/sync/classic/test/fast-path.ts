@@ -48,7 +48,7 @@ export class FastPath {
     return { answer, fastRooms: new Set(this.#rooms) };
   }
 
-  /** Runs work whose syncs take the long path. */
+  /** Runs work whose syncs do not take the fast path. */
   async closedFor<T>(work: () => Promise<T>): Promise<T> {
     this.#isClosed = true;
     try {

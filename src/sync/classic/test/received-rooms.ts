@@ -12,14 +12,14 @@ type RoomJson = JoinedRoomJson & {
 
 type Receipts = Readonly<Record<string, Record<string, Record<string, { thread_id?: string }>>>>;
 
-/** What a client has received of one room. */
+/** The data of one room that a client has received in its syncs. */
 export class ReceivedRoom {
   events: ClientEventJson[] = [];
   /** Whether events before the first of `events` are missing. */
   isLimited = false;
   /** By JSON of user, type and thread: the id of the event. */
   readonly receipts = new Map<string, string>();
-  typists: readonly string[] = [];
+  typingUsers: readonly string[] = [];
   unread: Counts = {};
   unreadThreads: Readonly<Record<string, Counts>> = {};
 
@@ -29,7 +29,7 @@ export class ReceivedRoom {
     this.unread = room.unread_notifications;
     this.unreadThreads = room.unread_thread_notifications ?? {};
     for (const { type, content } of room.ephemeral.events) {
-      if (type === 'm.typing') this.typists = content['user_ids'] as string[];
+      if (type === 'm.typing') this.typingUsers = content['user_ids'] as string[];
       else this.#receipts(content as Receipts);
     }
   }
@@ -44,7 +44,7 @@ export class ReceivedRoom {
   }
 }
 
-/** What a client has received of its rooms. */
+/** The data of all rooms that a client has received in its syncs. */
 export class ReceivedRooms {
   readonly #rooms = new Map<string, ReceivedRoom>();
 

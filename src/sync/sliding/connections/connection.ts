@@ -8,8 +8,10 @@ export interface ConnectionAddress {
   readonly name: string;
 }
 
-/** What an answer changes of the sent state, by room nid; `undefined` removes a room. */
+/** The changes that an answer makes to the sent state, by room nid; `undefined` removes a room. */
 export type SentChanges = ReadonlyMap<number, SentRoom | undefined>;
+
+type SentRooms = Map<number, SentRoom | undefined>;
 
 /** Rows on disk that can be deleted: the rows of these rooms below a generation. */
 export interface Outdated {
@@ -28,6 +30,7 @@ export class Connection {
   readonly sentDetails = new SentDetails();
   readonly #rooms: Map<number, SentRoom>;
   #generation: number;
+  /** The generation of the last answer, which the client may not have received. */
   #newest: number;
   #unconfirmed: SentChanges | undefined;
   /** Rooms whose newest row on disk is of an answer that the client has not received. */
@@ -38,20 +41,18 @@ export class Connection {
    * lists.
    */
   lastAnswer: { readonly request: string; readonly lists: string } | undefined;
-  #requests = 0;
-  #endRequest: () => void = () => {};
 
   constructor(
     id: number,
     address: ConnectionAddress,
-    known: { generation: number; newest: number; rooms: Map<number, SentRoom>; unreceived: Set<number> },
+    stored: { generation: number; newest: number; rooms: Map<number, SentRoom>; unreceived: Set<number> },
   ) {
     this.id = id;
     this.address = address;
-    this.#generation = known.generation;
-    this.#newest = known.newest;
-    this.#rooms = known.rooms;
-    this.#unreceived = known.unreceived;
+    this.#generation = stored.generation;
+    this.#newest = stored.newest;
+    this.#rooms = stored.rooms;
+    this.#unreceived = stored.unreceived;
   }
 
   /** The generation of the client's position. */
@@ -59,25 +60,18 @@ export class Connection {
     return this.#generation;
   }
 
-  /** What the client has been sent, by room nid. */
+  /** The sent state that the client has confirmed, by room nid. */
   get rooms(): ReadonlyMap<number, SentRoom> {
     return this.#rooms;
   }
 
-  /**
-   * Supersedes earlier requests: only the newest request of a connection gets an answer.
-   * @returns a signal that aborts when there is a newer request
-   */
-  beginRequest(): { readonly superseded: AbortSignal; readonly isCurrent: () => boolean } {
-    this.#endRequest();
-    const abort = new AbortController();
-    const number = ++this.#requests;
-    this.#endRequest = () => abort.abort();
-    return { superseded: abort.signal, isCurrent: () => number === this.#requests };
+  /** Maximum number of rooms after the client has confirmed the last answer. */
+  get maxRooms(): number {
+    return this.#rooms.size + (this.#unconfirmed?.size ?? 0);
   }
 
   /**
-   * Notes the generation of the position with which the client comes.
+   * Confirms the generation of the position that the client has sent.
    * @returns whether the connection knows the generation
    */
   accept(generation: number): boolean {
@@ -94,7 +88,7 @@ export class Connection {
    * Begins the next generation with what an answer sends.
    * @returns the changes that must be on disk before the answer is sent
    */
-  next(changes: SentChanges): { readonly generation: number; readonly toWrite: SentChanges } {
+  next(changes: SentChanges): { readonly generation: number; readonly toWrite: SentRooms } {
     const toWrite = new Map(changes);
     for (const roomNid of this.#unreceived) {
       if (!toWrite.has(roomNid)) toWrite.set(roomNid, this.#rooms.get(roomNid));
@@ -126,13 +120,13 @@ export class Connection {
   #confirm(changes: SentChanges, generation: number): void {
     this.#generation = generation;
     this.#unconfirmed = undefined;
-    const [kept, gone]: [number[], number[]] = [[], []];
+    const [kept, removed]: [number[], number[]] = [[], []];
     for (const [roomNid, sent] of changes) {
-      (sent ? kept : gone).push(roomNid);
+      (sent ? kept : removed).push(roomNid);
       if (sent) this.#rooms.set(roomNid, sent);
       else this.#rooms.delete(roomNid);
     }
     if (kept.length > 0) this.#outdated.push({ below: generation, roomNids: kept });
-    if (gone.length > 0) this.#outdated.push({ below: generation + 1, roomNids: gone });
+    if (removed.length > 0) this.#outdated.push({ below: generation + 1, roomNids: removed });
   }
 }

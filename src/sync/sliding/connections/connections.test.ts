@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skippableClock } from '../../../../test/support/clocks/skippable-clock.ts';
-import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
 import { TestClient } from '../../../../test/support/users/test-client.ts';
@@ -13,7 +13,7 @@ const body = {
 /** Milliseconds for which long polls wait: other timers of the server are shorter or longer. */
 const [minPoll, maxPoll] = [200_000, 220_000];
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`connections of sliding sync on ${database}`, () => {
     let server: TestServer;
     const clock = skippableClock();
@@ -31,7 +31,7 @@ for (const database of serverDatabases(import.meta.url)) {
         ({ content }) => content['body'],
       );
 
-    it('continue at the position of the client after a restart', async () => {
+    it('continues a connection at the position of the client after a restart', async () => {
       const client = new SlidingClient(anna, 'restart');
       await client.sync(body);
       await anna.say(roomId, 'before');
@@ -46,7 +46,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(body)).rooms, {});
     });
 
-    it('send an answer again that did not arrive, also after a restart', async () => {
+    it('sends an answer again that did not arrive, also after a restart', async () => {
       const client = new SlidingClient(anna, 'lost');
       const lost = await client.ask(body);
       assert.equal(lost.status, 200);
@@ -68,7 +68,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(rest[later]?.initial, undefined);
     });
 
-    it('reject positions before the last one with M_UNKNOWN_POS', async () => {
+    it('rejects positions before the last one with M_UNKNOWN_POS', async () => {
       const client = new SlidingClient(anna, 'old');
       await client.sync(body);
       const old = client.pos!;
@@ -85,7 +85,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(again.status, 200);
     });
 
-    it('start again without a position', async () => {
+    it('starts a new connection for a request without a position', async () => {
       const client = new SlidingClient(anna, 'anew');
       const first = await client.sync(body);
       client.pos = undefined;
@@ -95,7 +95,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(status, 400);
     });
 
-    it('are bounded for each device, and the least recently used one is dropped', async () => {
+    it('bounds the connections of each device, and drops the least recently used one', async () => {
       const ben = await TestClient.register(server, 'ben');
       await ben.createRoom();
       const clients = Array.from({ length: 17 }, (_, index) => new SlidingClient(ben, `number ${index}`));
@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const client of clients.slice(1)) await client.sync(body);
     });
 
-    it('are deleted with their device', async () => {
+    it('deletes the connections of a device with the device', async () => {
       const cleo = await TestClient.register(server, 'cleo');
       await cleo.createRoom();
       const { pos } = await new SlidingClient(cleo).sync(body);
@@ -124,7 +124,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await again.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
     });
 
-    it('return an empty answer to a request that was superseded by another', async () => {
+    it('returns an empty answer to a request that was superseded by another', async () => {
       const client = new SlidingClient(anna, 'superseded');
       await client.sync(body);
       const waiting = client.ask(body, { timeout: maxPoll });

@@ -1,11 +1,14 @@
 import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
+import { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import { LoadOnce } from '../../../kernel/load-once.ts';
 import type { Randomness } from '../../../kernel/randomness.ts';
+import { badJson } from '../../../protocol/index.ts';
 import { Connection, type ConnectionAddress, type SentChanges } from './connection.ts';
 import { type ConnectionPosition, unknownPos } from './position.ts';
-import { nothingSent } from './sent-room.ts';
+import { type RunningRequest, RunningRequests } from './running-requests.ts';
+import { StateTexts } from './state-texts.ts';
 import { readConnection, readRooms, replaceConnection, writeGeneration } from './store.ts';
 import type { SlidingSyncTables } from './tables.ts';
 
@@ -16,21 +19,20 @@ export interface ConnectionsDeps {
   readonly randomness: Randomness;
 }
 
-/** Maximum estimated bytes of all cached connections, of one without rooms, and of what is known of a room. */
+/**
+ * Maximum estimated bytes of all cached connections, of one without rooms, and of the sent state of a room.
+ */
 const [maxBytes, connectionBytes, roomBytes] = [20 * MiB, 1_000, 120];
 
 /**
- * Maximum number of connections of a device; one more replaces the least recently used one, whose client must
- * start again.
+ * Maximum number of connections of a device, and of all devices of a user; one more replaces the least recently used one.
+ * A client of a replaced connection must start again.
  */
-const maxPerDevice = 16;
+const [maxPerDevice, maxPerUser] = [16, 256];
 
-/** Maximum number of different required states of the rooms of one connection over its life. */
-const maxStates = 256;
-
-/** What is known of a connection's row on disk. */
-interface OnDisk {
-  readonly states: string[];
+/** A request and its connection. */
+export interface ConnectedRequest extends RunningRequest {
+  readonly connection: Connection;
 }
 
 /** The connections of all devices: on disk, and in memory while they are used. */
@@ -38,62 +40,101 @@ export class Connections {
   readonly #deps: ConnectionsDeps;
   readonly #cache: Cache<string, Connection>;
   readonly #loading = new LoadOnce<string, Connection | undefined>();
-  /** Connections without an entry have not been written yet. */
-  readonly #onDisk = new WeakMap<Connection, OnDisk>();
+  /** The required states of connections on disk. Connections without an entry have not been written yet. */
+  readonly #onDisk = new WeakMap<Connection, StateTexts>();
+  readonly #requests = new RunningRequests();
+  /** Loads a connection and saves its answers one after the other. */
+  readonly #saving = new KeyedMutex();
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
     this.#cache = deps.caches.create('sliding_sync_connections', {
       maxBytes,
-      sizeOf: ({ rooms }) => connectionBytes + roomBytes * rooms.size,
+      sizeOf: (connection) =>
+        connectionBytes +
+        roomBytes * connection.maxRooms +
+        connection.sentDetails.bytes +
+        (this.#onDisk.get(connection)?.length ?? 0) +
+        (connection.lastAnswer?.lists.length ?? 0),
     });
   }
 
   /**
-   * Returns a new connection; it replaces the connection of the same name when it is saved for the first
+   * Begins a request on a new connection, which replaces the connection of the same name when it is saved for the first
    * time.
    */
-  begin(address: ConnectionAddress): Connection {
+  begin(address: ConnectionAddress): ConnectedRequest {
     const id = Buffer.from(this.#deps.randomness.bytes(6)).readUIntBE(0, 6);
-    const known = { generation: 0, newest: 0, rooms: new Map(), unreceived: new Set<number>() };
-    return new Connection(id, address, known);
+    const stored = { generation: 0, newest: 0, rooms: new Map(), unreceived: new Set<number>() };
+    return { ...this.#requests.begin(keyOf(address)), connection: new Connection(id, address, stored) };
   }
 
   /**
-   * Returns the connection of a client that comes with a position.
+   * Begins a request of a client that comes with a position.
    * @throws MatrixError M_UNKNOWN_POS
    */
-  async find(address: ConnectionAddress, position: ConnectionPosition): Promise<Connection> {
+  async find(address: ConnectionAddress, position: ConnectionPosition): Promise<ConnectedRequest> {
     const key = keyOf(address);
-    const load = () => this.#load(address, position);
+    const load = () =>
+      this.#saving.run(key, async () => this.#cache.peek(key) ?? this.#load(address, position));
     const connection = this.#cache.get(key) ?? (await this.#loading.run(key, load));
     if (connection?.id !== position.connection || !connection.accept(position.generation)) throw unknownPos();
-    return connection;
+    // Nothing is awaited since `accept`, which discards the answer to an earlier request.
+    return { ...this.#requests.begin(key), connection };
   }
 
   /**
-   * Begins the next generation of a connection, with the data that an answer sends.
-   * @returns its number, after its changes are on disk if there are any
+   * Begins the next generation of a connection, with the data that an answer sends, after earlier answers were saved.
+   * @returns its number, after its changes are on disk if there are any; `undefined` when a newer request has superseded this
+   * one, of which nothing is saved then
+   * @throws MatrixError M_UNKNOWN_POS when the connection was replaced or deleted, or the client has asked for too many
+   * different states on it, M_BAD_JSON when it has in one request
    */
-  async save(connection: Connection, changes: SentChanges): Promise<number> {
+  save(
+    { connection, superseded }: Pick<ConnectedRequest, 'connection' | 'superseded'>,
+    changes: SentChanges,
+  ): Promise<number | undefined> {
+    return this.#saving.run(keyOf(connection.address), async () =>
+      superseded.aborted ? undefined : this.#save(connection, changes),
+    );
+  }
+
+  async #save(connection: Connection, changes: SentChanges): Promise<number> {
     const { generation, toWrite } = connection.next(changes);
-    const known = this.#onDisk.get(connection);
-    if (known && toWrite.size === 0) return generation;
-    const states = statesWith(known?.states ?? [nothingSent.state], toWrite);
+    const statesOnDisk = this.#onDisk.get(connection);
+    if (statesOnDisk && toWrite.size === 0) return generation;
+    const states = (statesOnDisk ?? StateTexts.first).and(toWrite);
+    if (states.areTooMany) throw statesOnDisk ? unknownPos() : badJson('Too many different required_state');
+    for (const [roomNid, sent] of toWrite) if (sent) toWrite.set(roomNid, states.shared(sent));
     const { id, address } = connection;
     const now = this.#deps.clock.now();
     const floor = connection.generation;
     const outdated = connection.takeOutdated();
-    const gone = await this.#deps.database.transaction<SlidingSyncTables, string[]>(async (writer) => {
-      const bound = { kept: maxPerDevice - 1, now };
-      const names = known ? [] : await replaceConnection(writer, id, address, bound);
-      await writeGeneration(writer, { id, floor, states }, { generation, changes: toWrite, outdated, now });
-      return names;
+    const bounds = { ofDevice: maxPerDevice - 1, ofUser: maxPerUser - 1 };
+    const deleted = await this.#deps.database.transaction<SlidingSyncTables, Deleted>(async (writer) => {
+      const others = statesOnDisk ? [] : await replaceConnection(writer, id, address, { ...bounds, now });
+      const written = { id, floor, states: states.all, hasNewStates: states !== statesOnDisk };
+      const isStored = await writeGeneration(writer, written, {
+        generation,
+        changes: toWrite,
+        outdated,
+        now,
+      });
+      return isStored ? others : undefined;
     });
-    for (const name of gone) this.#cache.delete(keyOf({ ...address, name }));
-    this.#onDisk.set(connection, { states });
+    if (!deleted) {
+      if (this.#cache.peek(keyOf(address)) === connection) this.#cache.delete(keyOf(address));
+      throw unknownPos();
+    }
+    for (const other of deleted) this.#cache.delete(keyOf(other));
+    this.#onDisk.set(connection, states);
     this.#cache.set(keyOf(address), connection);
     return generation;
+  }
+
+  /** Measures a cached connection again after an answer has changed its `sentDetails`. */
+  remeasure({ address }: Connection): void {
+    this.#cache.remeasure(keyOf(address));
   }
 
   async #load(address: ConnectionAddress, position: ConnectionPosition): Promise<Connection | undefined> {
@@ -105,18 +146,13 @@ export class Connections {
       generation,
       ...(await readRooms(reader, stored, generation)),
     });
-    this.#onDisk.set(connection, { states: [...stored.states] });
+    this.#onDisk.set(connection, new StateTexts(stored.states));
     this.#cache.set(keyOf(address), connection);
     return connection;
   }
 }
 
-const keyOf = ({ userId, deviceId, name }: ConnectionAddress) => JSON.stringify([userId, deviceId, name]);
+/** The connections that a new one has replaced; `undefined` when a connection was not stored any more. */
+type Deleted = readonly ConnectionAddress[] | undefined;
 
-/** @throws MatrixError M_UNKNOWN_POS when a client has asked for too many different states */
-function statesWith(known: readonly string[], changes: SentChanges): string[] {
-  const states = new Set(known);
-  for (const sent of changes.values()) if (sent) states.add(sent.state);
-  if (states.size > maxStates) throw unknownPos();
-  return [...states];
-}
+const keyOf = ({ userId, deviceId, name }: ConnectionAddress) => JSON.stringify([userId, deviceId, name]);

@@ -9,7 +9,7 @@ import { isRemembered, nothingSent, outsideOfRooms, roomParts, type SentRoom } f
 export interface RoomChanges {
   readonly since: number | undefined;
   /** Returns bits of the timeline and of sources: what may have changed in a room. */
-  partsOf(room: UserRoom): number;
+  changedBitsOf(room: UserRoom): number;
 }
 
 /** The parts of an answer that change the sent state. */
@@ -28,11 +28,12 @@ export function sentAfter(
   bits: SourceList['extensionBits'],
 ): Map<number, SentRoom | undefined> {
   const changes = new Map<number, SentRoom | undefined>();
-  const missed = (sent: SentRoom, parts: number) => missedParts(sent, parts, roomChanges.since, bits);
+  const missed = (sent: SentRoom, changedBits: number) =>
+    missedParts(sent, changedBits, roomChanges.since, bits);
   for (const room of relevant) {
     const { roomNid } = room.request.room;
     changes.set(roomNid, {
-      ...missed(connection.rooms.get(roomNid) ?? nothingSent, room.parts),
+      ...missed(connection.rooms.get(roomNid) ?? nothingSent, room.changedBits),
       ...room.result.sent,
       timeline: 'live',
     });
@@ -50,7 +51,7 @@ export function sentAfter(
     unlisted.delete(room.roomNid);
     const before = connection.rooms.get(room.roomNid);
     if (!before || changes.has(room.roomNid)) continue;
-    changes.set(room.roomNid, missed(before, roomChanges.partsOf(room)));
+    changes.set(room.roomNid, missed(before, roomChanges.changedBitsOf(room)));
   }
   for (const roomNid of unlisted) changes.set(roomNid, undefined);
   if (extensions.some(({ name }) => name === 'account_data')) {
@@ -64,11 +65,11 @@ export function sentAfter(
 
 /**
  * Returns the sent state of a room that is not in the answer.
- * @param parts bits of what may have changed
+ * @param changedBits bits of what may have changed
  */
 function missedParts(
   sent: SentRoom,
-  parts: number,
+  changedBits: number,
   since: number | undefined,
   bits: SourceList['extensionBits'],
 ): SentRoom {
@@ -76,7 +77,7 @@ function missedParts(
   let missed = sent;
   for (const name of roomParts) {
     const bit = name === 'timeline' ? timelineBit : (bits.get(name) ?? 0);
-    if (sent[name] === 'live' && parts & bit) missed = { ...missed, [name]: since };
+    if (sent[name] === 'live' && changedBits & bit) missed = { ...missed, [name]: since };
   }
   return missed;
 }

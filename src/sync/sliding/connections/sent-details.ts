@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** What a client was last sent of a room besides its events. */
+/** The fields of a room, besides its events, that a client was last sent. */
 export interface RoomDetails {
   readonly isDirect: boolean;
   /** Unread counts. */
@@ -10,14 +10,29 @@ export interface RoomDetails {
 /** Maximum number of remembered members of one room; more replace the earlier ones. */
 const maxMembers = 500;
 
+/** Estimated bytes of the details of a room, of a map of members, and of a member besides the characters of the user id. */
+const [detailsBytes, mapBytes, memberBytes] = [250, 150, 60];
+
+interface Members {
+  /** By user id: the nid of the membership event. */
+  readonly nids: Map<string, number>;
+  bytes: number;
+}
+
 /**
  * Small parts of rooms that a client was sent on a connection, so that they are sent again only when they
  * have changed. They are in memory, and sent again after a restart.
  */
 export class SentDetails {
   readonly #rooms = new Map<number, RoomDetails>();
-  /** By room nid and user id: the nid of the membership event. */
-  readonly #members = new Map<number, Map<string, number>>();
+  /** By room nid. */
+  readonly #members = new Map<number, Members>();
+  #membersBytes = 0;
+
+  /** Estimated bytes in memory. */
+  get bytes(): number {
+    return this.#rooms.size * detailsBytes + this.#membersBytes;
+  }
 
   room(roomNid: number): RoomDetails | undefined {
     return this.#rooms.get(roomNid);
@@ -28,23 +43,39 @@ export class SentDetails {
   }
 
   hasMember(roomNid: number, userId: string, eventNid: number): boolean {
-    return this.#members.get(roomNid)?.get(userId) === eventNid;
+    return this.#members.get(roomNid)?.nids.get(userId) === eventNid;
   }
 
   addMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
-    const known = this.#members.get(roomNid);
     if (members.size === 0) return;
-    if (!known || known.size + members.size > maxMembers) this.#members.set(roomNid, new Map(members));
-    else for (const [userId, nid] of members) known.set(userId, nid);
+    let known = this.#members.get(roomNid);
+    if (!known || known.nids.size + members.size > maxMembers) {
+      this.#deleteMembers(roomNid);
+      known = { nids: new Map(), bytes: mapBytes };
+      this.#members.set(roomNid, known);
+      this.#membersBytes += known.bytes;
+    }
+    for (const [userId, nid] of members) {
+      const added = known.nids.has(userId) ? 0 : memberBytes + userId.length;
+      known.nids.set(userId, nid);
+      known.bytes += added;
+      this.#membersBytes += added;
+    }
   }
 
   deleteRoom(roomNid: number): void {
     this.#rooms.delete(roomNid);
-    this.#members.delete(roomNid);
+    this.#deleteMembers(roomNid);
   }
 
   clear(): void {
     this.#rooms.clear();
     this.#members.clear();
+    this.#membersBytes = 0;
+  }
+
+  #deleteMembers(roomNid: number): void {
+    this.#membersBytes -= this.#members.get(roomNid)?.bytes ?? 0;
+    this.#members.delete(roomNid);
   }
 }

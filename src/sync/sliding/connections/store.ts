@@ -28,7 +28,7 @@ export async function readConnection(
   return row && { ...row, states: JSON.parse(row.states) as string[] };
 }
 
-/** Reads what was sent on a connection at a generation. */
+/** Returns the sent state of a connection at a generation, by room nid. */
 export async function readRooms(
   reader: Reader<SlidingSyncTables>,
   { id, states }: StoredConnection,
@@ -52,15 +52,23 @@ export async function readRooms(
   return { rooms, unreceived, newest };
 }
 
-/** Writes what an answer sends, and deletes outdated rows. */
+/**
+ * Writes what an answer sends, and deletes outdated rows.
+ * @returns false when the connection is not stored: it was replaced, or deleted with its device
+ */
 export async function writeGeneration(
   writer: Writer<SlidingSyncTables>,
-  connection: { readonly id: number; readonly floor: number; readonly states: readonly string[] },
+  connection: StoredConnection & { readonly hasNewStates: boolean },
   { generation, changes, outdated, now }: Generation,
-): Promise<void> {
-  const { id, floor, states } = connection;
-  const values = { floor, states: JSON.stringify(states), used_ts: now };
-  await writer.updateTable('sliding_sync_connections').set(values).where('id', '=', id).execute();
+): Promise<boolean> {
+  const { id, floor, states, hasNewStates } = connection;
+  const values = { floor, used_ts: now, ...(hasNewStates && { states: JSON.stringify(states) }) };
+  const { numUpdatedRows } = await writer
+    .updateTable('sliding_sync_connections')
+    .set(values)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) return false;
   for (const { below, roomNids } of outdated) {
     for (const nids of chunks(roomNids)) {
       await writer
@@ -93,6 +101,7 @@ export async function writeGeneration(
       )
       .execute();
   }
+  return true;
 }
 
 export interface Generation {
@@ -103,38 +112,39 @@ export interface Generation {
 }
 
 /**
- * Stores a connection in place of the one of the same name; the device keeps the `kept` most recently used
- * others.
- * @returns the names of the deleted others
+ * Stores a connection in place of the one of the same name. Of the others, the most recently used ones stay.
+ * @param bounds maximum numbers of others that stay, of the device and of all devices of the user
+ * @returns the deleted others
  */
 export async function replaceConnection(
   writer: Writer<SlidingSyncTables>,
   id: number,
   { userId, deviceId, name }: ConnectionAddress,
-  { kept, now }: { kept: number; now: number },
-): Promise<string[]> {
+  { ofDevice, ofUser, now }: { ofDevice: number; ofUser: number; now: number },
+): Promise<ConnectionAddress[]> {
   const present = await writer
     .selectFrom('sliding_sync_connections')
-    .select(['id', 'conn_id'])
+    .select(['id', 'device_id', 'conn_id'])
     .where('user_id', '=', userId)
-    .where('device_id', '=', deviceId)
     .orderBy('used_ts', 'desc')
     .execute();
-  const others = present.filter(({ conn_id }) => conn_id !== name);
-  const going = [...present.filter(({ conn_id }) => conn_id === name), ...others.slice(kept)];
+  const isReplaced = (one: (typeof present)[number]) => one.device_id === deviceId && one.conn_id === name;
+  const others = present.filter((one) => !isReplaced(one));
+  const surplus = new Set(others.filter(({ device_id }) => device_id === deviceId).slice(ofDevice));
+  const left = others.filter((one) => !surplus.has(one));
+  const deleted = [...surplus, ...left.slice(ofUser)];
   await deleteConnections(
     writer,
-    going.map((connection) => connection.id),
+    [...present.filter(isReplaced), ...deleted].map((connection) => connection.id),
   );
   const address = { user_id: userId, device_id: deviceId, conn_id: name };
   const fresh = { id, floor: 0, states: '[]', used_ts: now };
-  // Another request may have begun the same connection at the same moment: the later one is stored.
   await writer
     .insertInto('sliding_sync_connections')
     .values({ ...address, ...fresh })
     .onConflict((conflict) => conflict.columns(['user_id', 'device_id', 'conn_id']).doUpdateSet(fresh))
     .execute();
-  return others.slice(kept).map(({ conn_id }) => conn_id);
+  return deleted.map(({ device_id, conn_id }) => ({ userId, deviceId: device_id, name: conn_id }));
 }
 
 /** Deletes the connections of devices. */
@@ -158,9 +168,10 @@ export async function deleteOfDevices(
 }
 
 async function deleteConnections(writer: Writer<SlidingSyncTables>, ids: readonly number[]): Promise<void> {
-  if (ids.length === 0) return;
-  await writer.deleteFrom('sliding_sync_rooms').where('connection', 'in', ids).execute();
-  await writer.deleteFrom('sliding_sync_connections').where('id', 'in', ids).execute();
+  for (const some of chunks(ids)) {
+    await writer.deleteFrom('sliding_sync_rooms').where('connection', 'in', some).execute();
+    await writer.deleteFrom('sliding_sync_connections').where('id', 'in', some).execute();
+  }
 }
 
 type RoomRow = SlidingSyncTables['sliding_sync_rooms'];

@@ -1,4 +1,4 @@
-/** The sent state of connections, so that positions survive a restart. */
+/** Tables of what each connection has sent, so that its positions stay valid after a restart. */
 export interface SlidingSyncTables {
   sliding_sync_connections: {
     id: number;
@@ -8,18 +8,18 @@ export interface SlidingSyncTables {
     conn_id: string;
     /** The oldest generation whose position is valid. */
     floor: number;
-    /** JSON array of required states as texts; rooms refer to them by index. */
+    /** JSON array of the different `required_state` parameters, each as a text; rooms refer to them by index. */
     states: string;
-    /** When it was last written, in milliseconds since the epoch. */
+    /** When the connection was last written, in milliseconds since the epoch. */
     used_ts: number;
   };
   /** The parts of a room that were sent up to a generation: the newest row up to the client's generation is valid. */
   sliding_sync_rooms: {
     connection: number;
-    /** 0 for what does not belong to a room. */
+    /** 0 for data that belong to no room. */
     room_nid: number;
     generation: number;
-    /** For each part: -2 never sent, -1 all sent, otherwise the position up to which it was sent. */
+    /** Each part: -2 when it was never sent, -1 when all of it was sent, otherwise the position up to which it was sent. */
     timeline: number;
     receipts: number;
     account_data: number;

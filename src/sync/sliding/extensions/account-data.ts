@@ -45,9 +45,9 @@ async function roomEntries(
   rooms: readonly RelevantRoom[],
 ): Promise<Map<string, string>> {
   const afters = new Map<string, number>();
-  for (const { request, result, parts } of rooms) {
+  for (const { request, result, changedBits } of rooms) {
     const sent: SentPart = result.isInitial ? 'never' : (request.sent?.account_data ?? 'never');
-    if (sent === 'live' && !(parts & accountDataBits)) continue;
+    if (sent === 'live' && !(changedBits & accountDataBits)) continue;
     afters.set(request.room.roomId, sentUpTo(sent, since) ?? 0);
   }
   if (afters.size === 0) return new Map();

@@ -7,7 +7,7 @@ import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 /** Number of messages in one answer when the client does not ask for one, and maximum. */
 const [defaultMessages, maxMessages] = [100, 1_000];
 
-/** What extensions about one device need. */
+/** The inputs of extensions about one device. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
 
 /**
@@ -31,7 +31,7 @@ export async function toDeviceExtension(
   return { name: 'to_device', text, hasNewData: messages.length > 0 };
 }
 
-/** Returns an extension with the members of all sections that belong to it. */
+/** Returns an extension with the fields of all sections that belong to it. */
 export async function deviceExtension(
   name: string,
   sections: readonly Listed<DeviceSection>[],

@@ -30,20 +30,20 @@ export async function ephemeralExtension(
 }
 
 /**
- * Returns where the client is with an extension in a room: as the connection remembers, or else where its
- * timeline is.
+ * Returns the position up to which the client has the data of an extension in a room: the one that the
+ * connection remembers for the extension, or else that of the timeline.
  */
 function progress(
   name: string,
   bit: number,
   { since }: ExtensionContext,
-  { request, result, parts }: RelevantRoom,
+  { request, result, changedBits }: RelevantRoom,
 ): Pick<ExtensionRoom, 'after' | 'mayHaveChanged'> {
   const isRecorded = isRemembered(name);
   const sent: SentPart = request.sent?.[isRecorded ? name : 'timeline'] ?? 'never';
   const remembered = result.isInitial ? undefined : sentUpTo(sent, since);
   return {
     after: isRecorded ? remembered : request.after,
-    mayHaveChanged: sent !== 'live' || (parts & bit) !== 0,
+    mayHaveChanged: sent !== 'live' || (changedBits & bit) !== 0,
   };
 }

@@ -3,7 +3,7 @@ import type { Connection } from '../connections/connection.ts';
 import type { InRooms } from '../request.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';
 
-/** What extensions need. */
+/** The inputs of extensions for an answer. */
 export interface ExtensionContext {
   readonly userId: string;
   readonly deviceId: string;
@@ -33,11 +33,21 @@ export function roomsFor(
   rooms: readonly RelevantRoom[],
   { lists, rooms: named }: InRooms,
 ): readonly RelevantRoom[] {
-  const isAll = (names: readonly string[] | null | undefined) => !names || names.includes('*');
-  return rooms.filter(({ request, isSubscribed }) => {
-    if (isSubscribed && (isAll(named) || named?.includes(request.room.roomId))) return true;
-    return request.lists.some((list) => isAll(lists) || lists?.includes(list));
-  });
+  const isNamed = matcherOf(named);
+  const isInList = matcherOf(lists);
+  return rooms.filter(
+    ({ request, isSubscribed }) =>
+      (isSubscribed && isNamed(request.room.roomId)) || request.lists.some(isInList),
+  );
+}
+
+/**
+ * Returns a function that tells whether a name is in the list. A list with `*` and a missing list match every
+ * name.
+ */
+function matcherOf(names: readonly string[] | null | undefined): (name: string) => boolean {
+  const known = new Set(names ?? ['*']);
+  return known.has('*') ? () => true : (name) => known.has(name);
 }
 
 /**

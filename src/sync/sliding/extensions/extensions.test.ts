@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { ClientDevice } from '../../../../test/support/users/client-device.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
@@ -20,7 +20,7 @@ interface Entry {
   readonly content: Record<string, unknown>;
 }
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`extensions of sliding sync on ${database}`, () => {
     let server: TestServer;
     let count = 0;
@@ -37,7 +37,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return { anna, ben, roomId };
     };
 
-    it('are absent from the answer when they are not enabled', async () => {
+    it('leaves extensions out of the answer when they are not enabled', async () => {
       const { anna } = await two();
       assert.deepEqual((await new SlidingClient(anna).sync({ lists })).extensions, {});
     });
@@ -74,7 +74,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await ask()).rooms[roomId], [{ type: 'org.example.room', content: { n: 2 } }]);
     });
 
-    it('receipts returns those for the timeline and by the user at first, and then all new ones', async () => {
+    it("receipts returns at first the receipts for timeline events and the user's own, and then all new ones", async () => {
       const { anna, ben, roomId } = await two();
       const [old, recent] = [await anna.say(roomId, 'old'), await anna.say(roomId, 'recent')];
       const read = (person: TestClient, eventId: string) =>
@@ -134,7 +134,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await ask(), []);
     });
 
-    it('cover the lists and rooms that the request names, and all for `*`', async () => {
+    it('answers extensions for the lists and rooms that the request names, and for all with `*`', async () => {
       const { anna, ben, roomId } = await two();
       const other = await anna.createRoom();
       await ben.join(other);

@@ -41,8 +41,8 @@ export class Extensions {
   }
 
   /**
-   * Returns the answers of the extensions about one device, which are in every answer: messages to it, which
-   * have a position of their own, and the constant members.
+   * Returns the answers of the extensions about one device, which are in every answer: to-device messages,
+   * which have a position of their own, and the fields that every classic answer has.
    */
   async ofDevice(context: DeviceContext, requests: ExtensionRequests): Promise<ExtensionAnswer[]> {
     if (context.deviceId === '') return [];

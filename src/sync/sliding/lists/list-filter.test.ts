@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
 import { TestClient } from '../../../../test/support/users/test-client.ts';
 import { oneList } from '../test/one-list.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`filters of lists in sliding sync, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;

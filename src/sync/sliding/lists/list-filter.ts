@@ -1,3 +1,4 @@
+import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import { splitStateMapKey } from '../../../protocol/index.ts';
 import { type RoomReader, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 import type { FiltersJson } from '../request.ts';
@@ -15,6 +16,15 @@ export interface ListFilterDeps {
   readonly traits: RoomTraitsReader;
 }
 
+/** Data that the lists of one request share while their rooms are filtered. */
+export interface Filtering {
+  readonly marks: Marks;
+  /** Pauses between rooms, because a user may have thousands of them. */
+  readonly slices: TimeSlices;
+  /** Children of the spaces that lists have asked for, by room id. */
+  readonly spaces: Map<string, ReadonlySet<string>>;
+}
+
 /** Selects the rooms of a list. Source: MSC4186, `SlidingRoomFilter`. */
 export class ListFilter {
   readonly #deps: ListFilterDeps;
@@ -27,13 +37,13 @@ export class ListFilter {
   async select(
     rooms: readonly UserRoom[],
     filters: FiltersJson | null | undefined,
-    marks: Marks,
+    filtering: Filtering,
   ): Promise<readonly UserRoom[]> {
     if (!filters) return rooms;
-    const children = filters.spaces ? await this.#childrenOf(rooms, filters.spaces) : undefined;
-    const marked = rooms.filter((room) =>
-      markConditions(filters, marks, children).every((condition) => condition(room)),
-    );
+    const { marks, slices } = filtering;
+    const children = filters.spaces ? await this.#childrenOf(rooms, filters.spaces, filtering) : undefined;
+    const ofMarks = markConditions(filters, marks, children);
+    const marked = rooms.filter((room) => ofMarks.every((condition) => condition(room)));
     const conditions = traitConditions(filters);
     if (conditions.length === 0) return marked;
     const passing: UserRoom[] = [];
@@ -43,25 +53,40 @@ export class ListFilter {
       passing.push(
         ...some.filter((room, index) => conditions.every((passes) => passes(room, traits[index]!))),
       );
+      const pause = slices.pauseIfDue();
+      if (pause) await pause;
     }
     return passing;
   }
 
   /** Returns the children of the spaces that the user is joined to. */
-  async #childrenOf(rooms: readonly UserRoom[], spaces: readonly string[]): Promise<Set<string>> {
-    const { engine } = this.#deps;
+  async #childrenOf(
+    rooms: readonly UserRoom[],
+    spaces: readonly string[],
+    { slices, spaces: known }: Filtering,
+  ): Promise<Set<string>> {
+    const wanted = new Set(spaces);
     const children = new Set<string>();
     for (const { roomId, membership } of rooms) {
-      if (membership !== 'join' || !spaces.includes(roomId)) continue;
-      const head = await engine.heads.get(roomId);
-      const entries = [...(head?.state ?? [])].filter(
-        ([key]) => splitStateMapKey(key)[0] === 'm.space.child',
-      );
-      const events = await engine.events.getMany(entries.map(([, { nid }]) => nid));
-      for (const stored of events.values()) {
-        // A child without `via` was removed from the space.
-        if (Array.isArray(visibleContent(stored)['via'])) children.add(stored.event.stateKey ?? '');
-      }
+      if (membership !== 'join' || !wanted.has(roomId)) continue;
+      const ofSpace = known.get(roomId) ?? (await this.#childrenOfSpace(roomId));
+      known.set(roomId, ofSpace);
+      for (const child of ofSpace) children.add(child);
+      const pause = slices.pauseIfDue();
+      if (pause) await pause;
+    }
+    return children;
+  }
+
+  async #childrenOfSpace(roomId: string): Promise<Set<string>> {
+    const { engine } = this.#deps;
+    const children = new Set<string>();
+    const head = await engine.heads.get(roomId);
+    const entries = [...(head?.state ?? [])].filter(([key]) => splitStateMapKey(key)[0] === 'm.space.child');
+    const events = await engine.events.getMany(entries.map(([, { nid }]) => nid));
+    for (const stored of events.values()) {
+      // A child without `via` was removed from the space.
+      if (Array.isArray(visibleContent(stored)['via'])) children.add(stored.event.stateKey ?? '');
     }
     return children;
   }
@@ -73,25 +98,30 @@ function markConditions(
   { direct, tags }: Marks,
   children: ReadonlySet<string> | undefined,
 ): ((room: UserRoom) => boolean)[] {
-  const { is_dm, is_invite, tags: wanted, not_tags } = filters;
+  const { is_dm, is_invite } = filters;
+  const wanted = filters.tags && new Set(filters.tags);
+  const unwanted = filters.not_tags && new Set(filters.not_tags);
   const conditions: ((room: UserRoom) => boolean)[] = [];
-  const hasTag = (roomId: string, list: readonly string[]) => list.some((tag) => tags.get(roomId)?.has(tag));
+  const hasTag = (roomId: string, some: ReadonlySet<string>) =>
+    tags.get(roomId)?.isDisjointFrom(some) === false;
   if (typeof is_dm === 'boolean') conditions.push(({ roomId }) => direct.has(roomId) === is_dm);
   if (typeof is_invite === 'boolean')
     conditions.push(({ membership }) => (membership === 'invite') === is_invite);
   if (children) conditions.push(({ roomId }) => children.has(roomId));
   if (wanted) conditions.push(({ roomId }) => hasTag(roomId, wanted));
-  if (not_tags) conditions.push(({ roomId }) => !hasTag(roomId, not_tags));
+  if (unwanted) conditions.push(({ roomId }) => !hasTag(roomId, unwanted));
   return conditions;
 }
 
 function traitConditions(filters: FiltersJson): Condition[] {
-  const { is_encrypted, room_types, not_room_types, room_name_like } = filters;
+  const { is_encrypted, room_name_like } = filters;
+  const types = filters.room_types && new Set(filters.room_types);
+  const otherTypes = filters.not_room_types && new Set(filters.not_room_types);
   const conditions: Condition[] = [];
   if (typeof is_encrypted === 'boolean')
     conditions.push((_, { isEncrypted }) => isEncrypted === is_encrypted);
-  if (room_types) conditions.push((_, { type }) => room_types.includes(type ?? null));
-  if (not_room_types) conditions.push((_, { type }) => !not_room_types.includes(type ?? null));
+  if (types) conditions.push((_, { type }) => types.has(type ?? null));
+  if (otherTypes) conditions.push((_, { type }) => !otherTypes.has(type ?? null));
   if (room_name_like) {
     const part = room_name_like.toLowerCase();
     conditions.push((_, { name }) => name?.toLowerCase().includes(part) ?? false);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
 import { TestClient } from '../../../../test/support/users/test-client.ts';
 import { newcomersOn } from '../test/newcomers.ts';
 import { oneList } from '../test/one-list.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`lists in sliding sync, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
@@ -16,7 +16,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const people = newcomersOn(() => server);
 
-    it('return the rooms of their windows, the most recent first, and count all rooms', async () => {
+    it('returns the rooms in the window of a list, the most recent first, and counts all rooms', async () => {
       const [anna] = await people('anna');
       const rooms = [];
       for (let index = 0; index < 4; index++) rooms.push(await anna!.createRoom());
@@ -38,14 +38,14 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(oneList())).rooms, {});
     });
 
-    it('return all rooms without a window', async () => {
+    it('returns all rooms of a list without a window', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       const body = { lists: { all: { timeline_limit: 1, required_state: [] } } };
       assert.deepEqual(Object.keys((await new SlidingClient(anna!).sync(body)).rooms), [roomId]);
     });
 
-    it('return changes from outside of their windows when a room enters the window', async () => {
+    it('returns earlier changes of a room when it enters the window of a list', async () => {
       const [anna] = await people('anna');
       const older = await anna!.createRoom();
       const newer = await anna!.createRoom();
@@ -66,7 +66,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('leave out rooms that were left before the connection', async () => {
+    it('leaves out rooms that the user left before the connection began', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       await anna!.leave(roomId);
@@ -74,7 +74,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).lists['all']?.count, 0);
     });
 
-    it('leave out rooms that the operator excludes, and bound timelines', async () => {
+    it('leaves out rooms that the operator excludes, and bounds timelines', async () => {
       const excluded: string[] = [];
       const config = { sync: { exclude_rooms_from_sync: excluded, filter_timeline_limit: 2 } };
       const other = await startTestServer({ database, config });

@@ -42,17 +42,19 @@ export class JoinedRoom {
     const counts = await this.#counts(request);
     const details = { isDirect, counts };
     const before = connection.sentDetails.room(room.roomNid);
-    const detailsChanged = before ? JSON.stringify(before) !== JSON.stringify(details) : request.isTouched;
+    const detailsChanged = before
+      ? JSON.stringify(before) !== JSON.stringify(details)
+      : request.mayHaveOtherChanges;
     const wantsOtherState = config.state.text !== sent?.state;
-    if (!isInitial && !isExpanded && !request.hasGrown && !wantsOtherState && !detailsChanged)
+    if (!isInitial && !isExpanded && !request.mayHaveNewEvents && !wantsOtherState && !detailsChanged)
       return nothingNew(request);
     const timeline = await this.#timeline(head, request, isInitial || isExpanded);
     const state = await this.#state(head, request, timeline);
     const stored = await engine.events.getMany(state.sent.values());
     const events = [...stored.values()].map((event) => ({ stored: event, membership: undefined }));
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
-    const sentThen = { timelineLimit: timelineLimitAfter(request, timeline), state: config.state.text };
-    if (isQuiet && !detailsChanged) return { ...nothingNew(request), sent: sentThen };
+    const sentAfterwards = { timelineLimit: timelineLimitAfter(request, timeline), state: config.state.text };
+    if (isQuiet && !detailsChanged) return { ...nothingNew(request), sent: sentAfterwards };
     const [timelineTexts, requiredState, fields] = await Promise.all([
       text.render(timeline?.events ?? [], recipient),
       text.render(events, recipient),
@@ -60,7 +62,7 @@ export class JoinedRoom {
     ]);
     return {
       text: roomText({ fields, requiredState, timeline: timelineTexts }),
-      sent: sentThen,
+      sent: sentAfterwards,
       isInitial,
       eventIds: timeline?.events.map((event) => event.stored.event.eventId) ?? [],
       members: state.members,
@@ -77,10 +79,10 @@ export class JoinedRoom {
   /** @param isWhole whether to return the newest events, even those that were sent */
   async #timeline(
     head: RoomHead,
-    { config, recipient, after, upTo, hasGrown }: RoomRequest,
+    { config, recipient, after, upTo, mayHaveNewEvents }: RoomRequest,
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
-    if (!isWhole && !hasGrown) return undefined;
+    if (!isWhole && !mayHaveNewEvents) return undefined;
     const { engine, text } = this.#deps;
     const view = isWhole ? await RoomView.open(engine, head, recipient.userId) : undefined;
     const { userId } = recipient;
@@ -90,7 +92,7 @@ export class JoinedRoom {
 
   async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToSend> {
     const { engine } = this.#deps;
-    const { config, sent, recipient, after, upTo, hasGrown } = request;
+    const { config, sent, recipient, after, upTo, mayHaveNewEvents } = request;
     let changes: StateNids = new Map();
     const toSend: StateNids = new Map();
     if (after === undefined) {
@@ -99,13 +101,13 @@ export class JoinedRoom {
         if (nid !== undefined) toSend.set(key, nid);
       }
     } else {
-      if (hasGrown) changes = await stateChanges(engine, head, after, upTo);
+      if (mayHaveNewEvents) changes = await stateChanges(engine, head, after, upTo);
       for (const [key, nid] of changes) if (config.state.matches(key)) toSend.set(key, nid);
-      const known = RequiredState.parse(sent?.state ?? '[]', recipient.userId);
-      if (known.text !== config.state.text) {
+      if (sent?.state !== config.state.text) {
+        const sentState = RequiredState.parse(sent?.state ?? '[]', recipient.userId);
         const current = await stateAt(engine, head, upTo);
         for (const key of config.state.select(current)) {
-          if (!known.matches(key)) toSend.set(key, current.get(key) ?? 0);
+          if (!sentState.matches(key)) toSend.set(key, current.get(key) ?? 0);
         }
       }
     }

@@ -50,11 +50,11 @@ export async function lazyMembers(
 }
 
 function usersIn({ events }: Timeline): Set<string> {
-  const people = new Set<string>();
+  const userIds = new Set<string>();
   for (const { stored } of events) {
     const { sender, type, stateKey } = stored.event;
-    people.add(sender);
-    if (type === memberType && stateKey !== undefined) people.add(stateKey);
+    userIds.add(sender);
+    if (type === memberType && stateKey !== undefined) userIds.add(stateKey);
   }
-  return people;
+  return userIds;
 }

@@ -7,5 +7,5 @@ export interface RelevantRoom {
   /** Whether the client subscribes to the room, besides its lists. */
   readonly isSubscribed: boolean;
   /** The bits of the timeline and of the sources that may have changed after the client's position. */
-  readonly parts: number;
+  readonly changedBits: number;
 }

@@ -54,7 +54,7 @@ describe('RequiredState', () => {
     [[[['*', '*']], [['m.room.member', '$LAZY']]], all],
   ];
   for (const [rules, expected] of cases) {
-    it(`${JSON.stringify(rules)} is ${expected.join(', ') || 'nothing'}`, () => {
+    it(`selects ${expected.join(', ') || 'nothing'} for ${JSON.stringify(rules)}`, () => {
       const required = RequiredState.of(rules, me);
       assert.deepEqual(selected(required).sort(), [...expected].sort());
       assert.deepEqual(selected(RequiredState.parse(required.text, me)), selected(required));

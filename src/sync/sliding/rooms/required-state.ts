@@ -60,7 +60,7 @@ class StateRule {
  * "Combining required_state", with the entries in the form of its unstable endpoint.
  */
 export class RequiredState {
-  /** Identifies the required state, short enough to be stored with a connection. */
+  /** Identifies the required state. `RoomConfigs` bounds its length, because connections store it. */
   readonly text: string;
   /** Whether to send the members that the timeline needs. */
   readonly lazyMembers: boolean;

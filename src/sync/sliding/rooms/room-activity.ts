@@ -18,7 +18,7 @@ const bumpTypes: ReadonlySet<string> = new Set([
 const [maxRooms, maxBytes] = [30_000, 4 * MiB];
 
 /**
- * Page size and maximum number of pages that are searched for such an event; without one, the oldest searched
+ * Page size and maximum number of pages that are searched for an event of `bumpTypes`; without one, the oldest searched
  * event counts.
  */
 const [pageSize, maxPages] = [50, 10];

@@ -1,13 +1,13 @@
 import type { RequiredState } from './required-state.ts';
 
-/** What a client asks for in a room. */
+/** The events and the state that a client requests of a room. */
 export interface RoomConfig {
   /** Maximum number of events of its timeline. */
   readonly timelineLimit: number;
   readonly state: RequiredState;
 }
 
-/** Returns what satisfies both. Source: MSC4186, "Combining room configs". */
+/** Returns a configuration that satisfies both. Source: MSC4186, "Combining room configs". */
 export function combine(one: RoomConfig, other: RoomConfig): RoomConfig {
   return {
     timelineLimit: Math.max(one.timelineLimit, other.timelineLimit),

@@ -13,7 +13,7 @@ export interface RoomRequest {
   readonly lists: readonly string[];
   readonly connection: Connection;
   readonly recipient: Recipient;
-  /** What the client was sent of the room; `undefined`: nothing. */
+  /** The parts of the room that the client was sent; `undefined` if it was sent nothing. */
   readonly sent: SentRoom | undefined;
   /** The position of the client. */
   readonly since: number | undefined;
@@ -21,14 +21,14 @@ export interface RoomRequest {
   readonly after: number | undefined;
   readonly upTo: number;
   /** Whether its timeline may have new events. */
-  readonly hasGrown: boolean;
+  readonly mayHaveNewEvents: boolean;
   /** Whether anything besides its events may have changed. */
-  readonly isTouched: boolean;
+  readonly mayHaveOtherChanges: boolean;
   /** Whether the user has marked it as a direct chat. */
   readonly isDirect: boolean;
 }
 
-/** The entry of a room in an answer, and what it changes of the sent state. */
+/** The entry of a room in an answer, and the sent state after the answer. */
 export interface RoomResult {
   /** JSON; `undefined` without new data. */
   readonly text: string | undefined;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient, type SlidingRoomJson } from '../../../../test/support/users/sliding-client.ts';
 import { newcomersOn } from '../test/newcomers.ts';
 import { bodies, oneList, types } from '../test/one-list.ts';
 
-for (const database of serverDatabases(import.meta.url)) {
+for (const database of selectedDatabases(import.meta.url)) {
   describe(`rooms in sliding sync, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
@@ -15,7 +15,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const people = newcomersOn(() => server);
 
-    it('are returned whole once, and then with changes only', async () => {
+    it('returns a whole room once, and then only its changes', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
@@ -59,7 +59,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((page['chunk'] as { content: { body: string } }[])[0]?.content.body, '3');
     });
 
-    it('have heroes when they have no name, and a null name when it is removed', async () => {
+    it('returns heroes of a room without a name, and a null name when the name is removed', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
@@ -80,7 +80,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).rooms[roomId]?.avatar, null);
     });
 
-    it('get a new bump_stamp from messages, and not from other event types', async () => {
+    it('raises the bump_stamp of a room for messages, and not for other event types', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       await anna!.say(roomId, 'hello');
@@ -93,7 +93,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).rooms[roomId]?.bump_stamp, stamp);
     });
 
-    it('are returned for a subscription, inside a window or not', async () => {
+    it('returns a room for a subscription, inside a window or not', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom();
       const foreign = await ben!.createRoom();
@@ -105,7 +105,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(answer.rooms[roomId]?.lists, undefined);
     });
 
-    it('are returned with more events or state when the request asks for more', async () => {
+    it('returns more events or state of a room when the request asks for more', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom({ topic: 'the topic' });
       for (const text of ['1', '2', '3', '4']) await anna!.say(roomId, text);
@@ -124,7 +124,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(bodies((await client.sync(oneList({ timeline_limit: 3 }))).rooms[roomId]), ['5']);
     });
 
-    it('can be paginated from the pos of an answer', async () => {
+    it('accepts the pos of an answer as a pagination token of GET /messages and other endpoints', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       const root = await anna!.say(roomId, 'root');
@@ -147,7 +147,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('have the memberships that their timelines need', async () => {
+    it('returns the memberships that the timeline of a room needs', async () => {
       const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       for (const person of [ben!, cleo!]) await person.join(roomId);
@@ -171,7 +171,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(membersIn((await client.sync(body)).rooms[roomId]), [`m.room.member ${cleo!.id}`]);
     });
 
-    it('have no events of ignored users', async () => {
+    it('leaves out events of ignored users', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       await ben!.join(roomId);

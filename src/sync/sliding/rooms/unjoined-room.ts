@@ -4,7 +4,7 @@ import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { type StateNids, stateChanges, stateOfGroup } from '../../classic/rooms/room-state.ts';
 import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
-import { endsStay, type UnjoinedRooms } from '../../classic/rooms/unjoined-rooms.ts';
+import { endsMembership, type UnjoinedRooms } from '../../classic/rooms/unjoined-rooms.ts';
 import { pastFields } from './room-fields.ts';
 import { nothingNew, type RoomRequest, type RoomResult } from './room-request.ts';
 import { roomText } from './room-text.ts';
@@ -87,7 +87,7 @@ export class UnjoinedRoom {
     const own = await engine.events.get(room.eventNid);
     if (
       !own ||
-      !endsStay(own, recipient.userId) ||
+      !endsMembership(own, recipient.userId) ||
       timeline.events.some(({ stored }) => stored.nid === own.nid)
     )
       return timeline;
@@ -101,16 +101,16 @@ export class UnjoinedRoom {
    */
   async #state(head: RoomHead, { room, recipient, after }: RoomRequest, view: RoomView): Promise<StateNids> {
     const { engine } = this.#deps;
-    const { lastLeave: departure } = view;
+    const { lastLeave } = view;
     let state: StateNids = new Map();
-    if (departure && !room.forgotten && (after === undefined || departure.stream > after)) {
+    if (lastLeave && !room.forgotten && (after === undefined || lastLeave.stream > after)) {
       const wasThere = after !== undefined && view.membershipAt(after) === 'join';
       state = wasThere
-        ? await stateChanges(engine, head, after, departure.stream)
-        : await stateOfGroup(engine, departure.event?.stateGroup);
+        ? await stateChanges(engine, head, after, lastLeave.stream)
+        : await stateOfGroup(engine, lastLeave.event?.stateGroup);
     }
     const own = await engine.events.get(room.eventNid);
-    if (!own || !endsStay(own, recipient.userId)) return state;
+    if (!own || !endsMembership(own, recipient.userId)) return state;
     return state.set(stateMapKey('m.room.member', recipient.userId), room.eventNid);
   }
 }

@@ -1,0 +1,118 @@
+import { ofHearth } from '../goals.ts';
+import { type Account, expectOk, registerAccounts } from '../load/account.ts';
+import type { Load, Scenario } from '../scenario.ts';
+
+interface Setup {
+  readonly administrator: Account;
+}
+
+/** Number of users and of rooms. */
+const rows = 100_000;
+
+const mebibyte = 2 ** 20;
+
+const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})`;
+
+/** Statements that add users with names, times of activity and an upload, and rooms. The factors make each order differ from that of insertion. */
+const fill = [
+  `INSERT INTO users (user_id, folded_id, created_at)
+   ${numbers} SELECT '@user' || i || ':hearth.test', '@user' || i || ':hearth.test', (i * 79) % 100003 FROM n`,
+  `INSERT INTO profile_fields (user_id, field, value)
+   ${numbers} SELECT '@user' || i || ':hearth.test', 'displayname', '"Name ' || ((i * 79) % 100003) || '"' FROM n`,
+  `INSERT INTO listed_profiles (user_id, displayname, avatar_url, search_text)
+   ${numbers} SELECT '@user' || i || ':hearth.test', '"Name ' || ((i * 79) % 100003) || '"', '',
+     'user' || i || '\nname ' || ((i * 79) % 100003) FROM n`,
+  `INSERT INTO user_activity (user_id, last_seen_at)
+   ${numbers} SELECT '@user' || i || ':hearth.test', (i * 83) % 100003 FROM n`,
+  `INSERT INTO local_media (media_id, user_id, created_at, uploaded_at, file_id, content_type, size, sha256, authenticated)
+   ${numbers} SELECT 'media' || i, '@user' || i || ':hearth.test', i, i, 'file' || i, 'image/png', (i * 79) % 100003, '', 1 FROM n`,
+  `INSERT INTO room_stats (room_nid, room_id, name, join_rule, history_visibility, guest_can_join, version, creator,
+     federatable, joined_members, joined_local_members, invited_members, state_events, search_text)
+   ${numbers} SELECT 1000000 + i, '!room' || i || ':hearth.test', 'Room ' || ((i * 79) % 100003), 'public', 'shared', 0,
+     '11', '@user1:hearth.test', 1, (i * 83) % 1009, 1, 0, 10, '' FROM n`,
+];
+
+/** Paths of lists, by what they list and in which order. */
+const lists: Readonly<Record<string, string>> = {
+  users: 'v2/users?limit=100',
+  'users by creation': 'v2/users?limit=100&order_by=creation_ts',
+  'users by display name': 'v2/users?limit=100&order_by=displayname',
+  'users by last activity': 'v2/users?limit=100&order_by=last_seen_ts',
+  'users by user type': 'v2/users?limit=100&order_by=user_type',
+  'users by administrator rights, backwards': 'v2/users?limit=100&order_by=admin&dir=b',
+  'users whose names contain a text': 'v2/users?limit=100&name=99',
+  rooms: 'v1/rooms?limit=100',
+  'rooms by size': 'v1/rooms?limit=100&order_by=joined_members',
+  'rooms by version': 'v1/rooms?limit=100&order_by=version',
+  'rooms by canonical alias': 'v1/rooms?limit=100&order_by=canonical_alias',
+  'rooms by publication': 'v1/rooms?limit=100&order_by=public',
+  'rooms whose names contain a text': 'v1/rooms?limit=100&search_term=99',
+  'media of users': 'v1/statistics/users/media?limit=100',
+  'media of users by display name': 'v1/statistics/users/media?limit=100&order_by=displayname',
+};
+
+/** Lists without an index in their order, and searches: only pages that are read one after the other are measured. */
+const unindexed = /type|rights|version|alias|publication|text|media/;
+
+/** Which pages of a list are read: `undefined` for those after the first page, one after the other. */
+const starts: Readonly<Record<string, number | undefined>> = {
+  'first pages of': 0,
+  'next pages of': undefined,
+  'pages without a predecessor, at 50,000, of': 50_000,
+};
+
+/** Pages of the admin API's lists, with 100,000 users and 100,000 rooms. */
+export const adminLists: Scenario<Setup> = {
+  name: 'admin-lists',
+  targets: ['hearth'],
+  async prepare(target) {
+    const [administrator] = await registerAccounts(target, 1);
+    if (!target.process) throw new Error('the database of a server that the bench did not start is unknown');
+    await target.process.runSql([
+      ...fill,
+      `UPDATE users SET is_admin = 1 WHERE user_id = '${administrator!.userId}'`,
+    ]);
+    return { administrator: administrator! };
+  },
+  loads: Object.entries(lists).flatMap(([list, path]) =>
+    Object.entries(starts)
+      .filter(([, from]) => from !== 50_000 || !unindexed.test(list))
+      .map(
+        ([pages, from]): Load<Setup> => ({
+          name: `admin-list-${from ?? 'next'}-${list.replaceAll(' ', '-')}`,
+          title: `${pages} ${list}`,
+          operation: 'pages',
+          goals: [
+            ofHearth('ms of processor time per page', { atMost: 50 }, ({ cpuPerThousand }) => cpuPerThousand),
+            ofHearth('MiB resident', {}, ({ residentBytes }) => residentBytes && residentBytes / mebibyte),
+          ],
+          run: ({ administrator }, seconds) => readPages(administrator, path, from, seconds),
+        }),
+      ),
+  ),
+  dispose({ administrator }) {
+    administrator.connection.close();
+  },
+};
+
+interface Page {
+  readonly next_token?: string;
+  readonly next_batch?: number;
+}
+
+/** @param from where each page begins; `undefined` to read one page after the other, from the second one on */
+async function readPages({ connection }: Account, path: string, from: number | undefined, seconds: number) {
+  let latencies: number[] = [];
+  const read = async (start: string | number) => {
+    const began = performance.now();
+    const url = `/_synapse/admin/${path}&from=${start}`;
+    const page = JSON.parse(expectOk(await connection.request('GET', url), url).toString()) as Page;
+    latencies.push(performance.now() - began);
+    return page.next_token ?? page.next_batch ?? 0;
+  };
+  let next = await read(from ?? 0);
+  const startedAt = performance.now();
+  latencies = [];
+  while (performance.now() - startedAt < seconds * 1000) next = await read(from ?? next);
+  return { operations: latencies.length, seconds: (performance.now() - startedAt) / 1000, latencies };
+}

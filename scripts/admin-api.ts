@@ -1,0 +1,99 @@
+import { pathsOf, type Route, toEcosystemSpelling } from '../src/kernel/http/index.ts';
+
+type Schema = { readonly [keyword: string]: unknown };
+
+/** Paths of the admin API; the pages of the console are not part of it. */
+const isDescribed = (path: string) =>
+  path.startsWith('/_server/admin/') && !/^\/_server\/admin\/ui(\/|$)/.test(path);
+
+/** The path of the description in the repository. */
+export const adminApiPath = 'docs/generated/admin-api.json';
+
+/** Describes the admin API in OpenAPI, from the contracts of its routes. @returns the text of the file */
+export function adminApiDescription(routes: readonly Route[]): string {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const own = pathsOf(route).filter(isDescribed);
+    for (const [index, path] of own.entries()) {
+      const template = toEcosystemSpelling(path).replaceAll(/:(\w+)/g, '{$1}');
+      paths[template] = {
+        ...paths[template],
+        [route.contract.method.toLowerCase()]: operation(route, path, index),
+      };
+    }
+  }
+  const description = {
+    openapi: '3.1.0',
+    info: {
+      title: 'Admin API of Hearth',
+      version: '1',
+      description:
+        'Generated from the contracts of the routes by scripts/generate-docs.ts. `_synapse` in paths may be written `_server`.',
+    },
+    components: {
+      securitySchemes: { administrator: { type: 'http', scheme: 'bearer' } },
+      schemas: {
+        Error: {
+          type: 'object',
+          required: ['errcode', 'error'],
+          properties: { errcode: { type: 'string' }, error: { type: 'string' } },
+        },
+      },
+    },
+    paths: Object.fromEntries(Object.entries(paths).sort(([one], [other]) => (one < other ? -1 : 1))),
+  };
+  return `${JSON.stringify(description, null, 1)}\n`;
+}
+
+/** @param index the number of the path among those of the route, of which the first has the operation id */
+function operation({ contract }: Route, path: string, index: number): object {
+  const { operationId, auth, query, body, response } = contract;
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+  const fields = (query ?? {}) as { properties?: Record<string, Schema>; required?: readonly string[] };
+  const parameters = [
+    ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...Object.entries(fields.properties ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: (fields.required ?? []).includes(name) && !('default' in schema),
+      schema,
+    })),
+  ];
+  return {
+    ...(index === 0 && operationId !== undefined && { operationId }),
+    ...(auth === 'admin' && { security: [{ administrator: [] }] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { content: { 'application/json': { schema: body } } } }),
+    responses: {
+      '2XX': {
+        description: 'Done',
+        content: { 'application/json': { schema: closed((response ?? {}) as Schema) } },
+      },
+      default: {
+        description: 'Refused or failed',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    },
+  };
+}
+
+/** Returns a schema whose objects have no other fields than those that it names; objects without names stay open. */
+function closed(schema: Schema): Schema {
+  const members = Object.entries(schema).map(([keyword, value]) => [keyword, closedMember(keyword, value)]);
+  const isOpen =
+    schema['properties'] === undefined || Object.keys(schema['properties'] as object).length === 0;
+  return {
+    ...Object.fromEntries(members),
+    ...(schema['type'] === 'object' &&
+      !isOpen &&
+      schema['additionalProperties'] === undefined && { additionalProperties: false }),
+  };
+}
+
+function closedMember(keyword: string, value: unknown): unknown {
+  if (Array.isArray(value)) return keyword === 'anyOf' ? value.map((one) => closed(one as Schema)) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (keyword === 'items') return closed(value as Schema);
+  if (keyword !== 'properties' && keyword !== 'patternProperties') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, closed(schema as Schema)]));
+}

@@ -1,0 +1,31 @@
+import { type DatabaseCheck, rowsCheck } from '../kernel/database/index.ts';
+
+const withoutUser = (table: string) =>
+  `not exists (select 1 from users u where u.user_id = ${table}.user_id)`;
+
+const withoutDevice = (table: string) =>
+  `${table}.device_id is not null and not exists (select 1 from devices d
+    where d.user_id = ${table}.user_id and d.device_id = ${table}.device_id)`;
+
+/**
+ * Returns the database checks of a table of tokens: tokens of missing accounts and of missing devices are
+ * deleted.
+ */
+const tokensOf = (table: string, what: string): DatabaseCheck[] => [
+  rowsCheck({
+    problem: `${what} of accounts that do not exist`,
+    select: `select user_id as subject from ${table} where ${withoutUser(table)}`,
+    mend: `delete from ${table} where ${withoutUser(table)}`,
+  }),
+  rowsCheck({
+    problem: `${what} of devices that do not exist`,
+    select: `select user_id as subject from ${table} where ${withoutDevice(table)}`,
+    mend: `delete from ${table} where ${withoutDevice(table)}`,
+  }),
+];
+
+/** Database checks of the references between the tables of accounts. */
+export const accountChecks: readonly DatabaseCheck[] = [
+  ...tokensOf('access_tokens', 'access tokens'),
+  ...tokensOf('refresh_tokens', 'refresh tokens'),
+];

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import type { User } from '../../accounts/index.ts';
+import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { AccountValidity } from './account-validity.ts';
+import { accountValidityMigrations } from './migrations.ts';
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('AccountValidity', () => {
+    it('leaves an account unlocked that is renewed while its validity ends', async () => {
+      const database = await open([...jobMigrations, ...accountValidityMigrations]);
+      const clock = manualClock();
+      const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+      const [ending, renewed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let isLocked = false;
+      const validity = new AccountValidity({
+        database,
+        clock,
+        jobs,
+        accounts: {
+          async getUser() {
+            ending.resolve();
+            await renewed.promise;
+            return { isLocked, isDeactivated: false } as User;
+          },
+          async setLocked(_userId, locked) {
+            isLocked = locked;
+          },
+        },
+      });
+      await jobs.start();
+      await validity.renew('@ann:test', clock.now() - 1);
+      await ending.promise;
+      const renewal = validity.renew('@ann:test', clock.now() + 1_000);
+      // Gives the renewal time to run, if it does not wait for the end of the validity.
+      for (let done = 0; done < 10; done += 1) await database.transaction(async () => undefined);
+      renewed.resolve();
+      await renewal;
+      await jobs.settled();
+      assert.equal(isLocked, false);
+      await jobs.stop();
+    });
+  });
+});

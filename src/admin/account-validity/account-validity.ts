@@ -1,0 +1,83 @@
+import type { Accounts } from '../../accounts/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
+import type { AccountValidityTables } from './tables.ts';
+
+export interface AccountValidityDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly accounts: Pick<Accounts, 'getUser' | 'setLocked'>;
+}
+
+const job = 'admin/account-expiry';
+
+/** Locks accounts when their validity ends, and unlocks those that an administrator renews. */
+export class AccountValidity {
+  readonly #deps: AccountValidityDeps;
+  /** Renewals and ends of validity, by user id. */
+  readonly #mutex = new KeyedMutex();
+
+  /** Registers its job, so that it must be constructed before jobs are started. */
+  constructor(deps: AccountValidityDeps) {
+    this.#deps = deps;
+    deps.jobs.register<string>(job, {
+      run: ({ payload: userId }) => this.#mutex.run(userId, () => this.#expire(userId)),
+    });
+  }
+
+  /** Sets the time until which an account is valid. @param until milliseconds since the epoch */
+  renew(userId: string, until: number): Promise<void> {
+    return this.#mutex.run(userId, () => this.#renew(userId, until));
+  }
+
+  async #renew(userId: string, until: number): Promise<void> {
+    const { database, jobs, clock, accounts } = this.#deps;
+    const known = await this.#read(userId);
+    await database.transaction<AccountValidityTables, void>(async (writer) => {
+      await writer
+        .insertInto('account_validity')
+        .values({ user_id: userId, expiration_ts: until, is_expired: 0 })
+        .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ expiration_ts: until }))
+        .execute();
+      await jobs.schedule(writer, { kind: job, key: userId, payload: userId, runAt: until, replace: true });
+    });
+    if (!known?.is_expired || until <= clock.now()) return;
+    // The flag is cleared last, so that the next renewal completes one that is interrupted in between.
+    await accounts.setLocked(userId, false);
+    await this.#setExpired(userId, false);
+  }
+
+  /** Locks an account whose validity has ended, unless it is deactivated or locked already. */
+  async #expire(userId: string): Promise<void> {
+    const { clock, accounts } = this.#deps;
+    const known = await this.#read(userId);
+    if (known === undefined || known.expiration_ts > clock.now()) return;
+    const user = await accounts.getUser(userId);
+    if (user === undefined || user.isDeactivated || user.isLocked) return;
+    // The mark is stored before the account is locked, so that a retry after a crash in between locks the account.
+    await this.#setExpired(userId, true);
+    await accounts.setLocked(userId, true);
+  }
+
+  async #setExpired(userId: string, isExpired: boolean): Promise<void> {
+    await this.#deps.database.transaction<AccountValidityTables, void>(async (writer) => {
+      await writer
+        .updateTable('account_validity')
+        .set({ is_expired: isExpired ? 1 : 0 })
+        .where('user_id', '=', userId)
+        .execute();
+    });
+  }
+
+  #read(userId: string) {
+    return this.#deps.database
+      .reader<AccountValidityTables>()
+      .selectFrom('account_validity')
+      .selectAll()
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+  }
+}

@@ -1,0 +1,135 @@
+import { pathsOf, Reply, type Requester, type Route, type RouteRequest } from '../../kernel/http/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { isUserId, MatrixError } from '../../protocol/index.ts';
+import type { AuditLog } from './audit-log.ts';
+
+/** Names of the path parameters that contain secrets. */
+const secretParams: ReadonlySet<string> = new Set(['token']);
+
+/** The `operationId` of registrations with the shared secret, which can make administrators. */
+const registrationOperation = 'registerBySharedSecret';
+
+/** The `operationId` of the client API's endpoint that shows the addresses of a user. */
+const whoisOperation = 'getWhoIs';
+
+/** The `operationId`s of downloads, by which administrators can also read quarantined files. */
+const downloadOperations: ReadonlySet<string> = new Set(['getContentAuthed', 'getContentOverrideNameAuthed']);
+
+/** A request; those that are refused before their handler is called have no query and no body. */
+type AnyRequest = Omit<RouteRequest, 'query' | 'body'> & {
+  readonly query?: unknown;
+  readonly body?: unknown;
+};
+
+/**
+ * Stores and logs each use of the admin API: the administrator, the operation, its target, the IP address of the client,
+ * and the status of the response. Of a session that an administrator opened as another user, that administrator is
+ * stored. Bodies and queries are left out, because they contain secrets, except for the user whom a body
+ * names as `user_id`. Requests of users who are not administrators,
+ * which are refused, registrations with the shared secret, requests of administrators for the addresses of other users, and
+ * downloads of quarantined files are stored, too.
+ */
+export function auditedRoutes(routes: readonly Route[], audit: AuditLog, log: Logger): Route[] {
+  return routes.map((found) => {
+    const { operationId, auth } = found.contract;
+    if (operationId === registrationOperation) return auditedRegistration(found, audit);
+    if (operationId === whoisOperation) return audited(found, audit, log, isAboutOther);
+    if (operationId !== undefined && downloadOperations.has(operationId))
+      return audited(found, audit, log, readsQuarantined);
+    return auth === 'admin' ? audited(found, audit, log, isOfUser) : found;
+  });
+}
+
+const isOfUser = ({ requester }: AnyRequest) => requester !== undefined;
+
+const isAboutOther = ({ requester, params }: AnyRequest) =>
+  requesterOf(requester)?.userId !== (params as Readonly<Record<string, string>>)['userId'];
+
+const readsQuarantined = ({ query }: AnyRequest) =>
+  (query as { readonly admin_unsafely_bypass_quarantine?: boolean } | undefined)
+    ?.admin_unsafely_bypass_quarantine === true;
+
+const requesterOf = (requester: unknown) => requester as Requester | undefined;
+
+function audited(
+  found: Route,
+  audit: AuditLog,
+  log: Logger,
+  isAudited: (request: AnyRequest) => boolean,
+): Route {
+  const { contract, handler } = found;
+  const { method } = contract;
+  const template = pathsOf(found)[0]!;
+  const action = `${method} ${template}`;
+  const path = template.replaceAll(/:(\w+)/g, '{$1}');
+  const operation = contract.operationId ?? action;
+  const record = async (request: AnyRequest, status: number, errcode?: string) => {
+    if (!isAudited(request)) return;
+    const requester = requesterOf(request.requester);
+    const userId = requester?.userId ?? '';
+    const administrator = requester?.administrator ?? userId;
+    const { ip } = request;
+    const target = targetOf(request);
+    const line = {
+      administrator,
+      ...(administrator !== userId && { as: userId }),
+      action,
+      target,
+      ip,
+      status,
+      ...(errcode !== undefined && { errcode }),
+    };
+    log.info(line, 'Admin API request');
+    const values = Object.values(target).join(' ');
+    await audit.record({ administrator, method, path, operation, target: values || null, status, ip });
+  };
+  const recordFailure = (request: AnyRequest, error: unknown) =>
+    error instanceof MatrixError
+      ? record(request, error.status, error.errcode)
+      : record(request, 500, 'M_UNKNOWN');
+  return {
+    contract: { ...contract, refused: recordFailure },
+    async handler(request) {
+      try {
+        const result = await handler(request);
+        await record(request, result instanceof Reply ? result.status : 200);
+        return result;
+      } catch (error) {
+        await recordFailure(request, error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Stores successful registrations only: clients without the secret can send any number of requests that fail. */
+function auditedRegistration({ contract, handler }: Route, audit: AuditLog): Route {
+  return {
+    contract,
+    async handler(request) {
+      const result = await handler(request);
+      const { user_id: userId } = (result instanceof Reply ? result.body : result) as { user_id?: string };
+      await audit.record({
+        administrator: '<registration_shared_secret>',
+        method: contract.method,
+        path: pathsOf({ contract, handler })[0]!,
+        operation: registrationOperation,
+        target: userId ?? null,
+        status: 200,
+        ip: request.ip,
+      });
+      return result;
+    },
+  };
+}
+
+/** Returns the path parameters of a request without secrets, and the user whom its body names: joins and notices are about one. */
+function targetOf({ params, body }: AnyRequest): Readonly<Record<string, string>> {
+  const target = Object.entries(params as Readonly<Record<string, string>>).map(([name, value]) => [
+    name,
+    secretParams.has(name) ? '<secret>' : value,
+  ]);
+  const { user_id: userId } = (body ?? {}) as { readonly user_id?: unknown };
+  if (typeof userId === 'string' && isUserId(userId)) target.push(['userId', userId]);
+  return Object.fromEntries(target);
+}

@@ -1,0 +1,29 @@
+import type { Generated } from 'kysely';
+
+/** The table of the audit log. */
+export interface AuditTables {
+  audit_log: {
+    id: Generated<number>;
+    /** Milliseconds since the epoch. */
+    ts: number;
+    /** The user id of the administrator. */
+    administrator: string;
+    method: string;
+    /** The path of the contract: `/_server/admin/v1/deactivate/{userId}`. */
+    path: string;
+    /** The `operationId` of the contract. */
+    operation: string;
+    /** The path parameters without secrets, and the `user_id` of the body, separated by spaces; null without these. */
+    target: string | null;
+    /** HTTP status of the response. */
+    status: number;
+    /** Address of the client. */
+    ip: string;
+    /** 1 for requests that may change something, 0 for those that only read and for those of other users. */
+    is_change: number;
+    /** The number of equal requests that the entry stands for. More than 1 only if `is_change` is 0. */
+    requests: number;
+    /** Time of the last of these requests, in milliseconds since the epoch. */
+    last_ts: number;
+  };
+}

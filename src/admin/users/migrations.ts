@@ -1,0 +1,53 @@
+import type { Kysely } from 'kysely';
+import { type DatabaseCheck, type Migration, rowsCheck, writerFor } from '../../kernel/database/index.ts';
+import { addMissingProfiles, type ListedTables } from './listed-users.ts';
+
+const withoutRow = (table: string) =>
+  `select user_id as subject from users where not exists (select 1 from ${table} t where t.user_id = users.user_id)`;
+
+const withoutUser = (table: string) =>
+  `not exists (select 1 from users u where u.user_id = ${table}.user_id)`;
+
+/** Applied after the migrations of accounts, devices and profiles, whose tables it reads. */
+export const userListMigrations: readonly Migration[] = [
+  {
+    name: 'admin/0006-users-without-activity',
+    async up({ run }) {
+      await run(
+        `INSERT INTO user_activity (user_id, last_seen_at) SELECT user_id, 0 FROM users
+         WHERE NOT EXISTS (SELECT 1 FROM user_activity a WHERE a.user_id = users.user_id)`,
+      );
+    },
+  },
+  {
+    name: 'admin/0007-listed-users',
+    async up({ db, run }) {
+      await run(`DELETE FROM user_activity WHERE ${withoutUser('user_activity')}`);
+      await addMissingProfiles(db as unknown as Kysely<ListedTables>);
+    },
+  },
+];
+
+/** Lists of users are read from tables with one row for each user. */
+export const userListChecks: readonly DatabaseCheck[] = [
+  ...['user_activity', 'listed_profiles'].map((table) =>
+    rowsCheck({
+      problem: `rows of ${table} for users that do not exist`,
+      select: `select user_id as subject from ${table} where ${withoutUser(table)}`,
+      mend: `delete from ${table} where ${withoutUser(table)}`,
+    }),
+  ),
+  rowsCheck({
+    problem: 'users without a time of their last activity, which lists in its order do not contain',
+    select: withoutRow('user_activity'),
+    mend: `insert into user_activity (user_id, last_seen_at)
+      select subject, 0 from (${withoutRow('user_activity')}) missing`,
+  }),
+  {
+    ...rowsCheck({
+      problem: 'users that lists in the order of names and searches do not contain',
+      select: withoutRow('listed_profiles'),
+    }),
+    mend: (writer) => addMissingProfiles(writerFor<ListedTables>(writer)),
+  },
+];

@@ -1,0 +1,70 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { AccountTables } from '../../accounts/index.ts';
+import type { DeviceTables } from '../../devices/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { ProfileTables } from '../../profiles/index.ts';
+import type { PageStart } from '../paging/page-cursors.ts';
+import { type RowsOfPage, readByKeys, readRows } from '../paging/read-page.ts';
+import { isNoneOf, type UserQuery } from './user-filter.ts';
+
+type Tables = AccountTables & ProfileTables & DeviceTables;
+
+/** An order by a value that is not in the table of users. Each user has one row with it (`userListChecks`). */
+export interface UserValue {
+  /** The value of the user `u`. */
+  readonly ofUser: RawBuilder<unknown>;
+  /** The values of all users, as `at` and `user_id`. Databases find them in an index in the order of `at`. */
+  readonly rows: RawBuilder<unknown>;
+}
+
+const userValue = (table: string, column: string, none: string): UserValue => {
+  const [from, value] = [sql.table(table), sql.ref(column)];
+  return {
+    ofUser: sql`coalesce((select ${value} from ${from} where user_id = u.user_id), ${sql.raw(none)})`,
+    rows: sql`(select ${value} as at, user_id from ${from})`,
+  };
+};
+
+export const valueOrders = {
+  displayname: userValue('listed_profiles', 'displayname', "''"),
+  avatar_url: userValue('listed_profiles', 'avatar_url', "''"),
+  last_seen_ts: userValue('user_activity', 'last_seen_at', '0'),
+} as const satisfies Readonly<Record<string, UserValue>>;
+
+export type ValueOrder = keyof typeof valueOrders;
+
+/** The users of a list that is read in the order of a value. */
+export interface UsersByValue {
+  readonly database: Database;
+  readonly users: UserQuery;
+  /**
+   * Reads the ids of all users that the list does not contain, if they are few: databases exclude these from many rows
+   * faster than they look up the user of each row.
+   */
+  readonly excluded: () => Promise<readonly string[] | undefined>;
+  readonly by: UserValue;
+  readonly descending: boolean;
+}
+
+/** Reads one page of users in the order of a value. */
+export async function readUsersByValue<Row>(
+  list: UsersByValue,
+  { start, limit }: { readonly start: PageStart; readonly limit: number },
+  read: (userIds: readonly string[]) => Promise<ReadonlyMap<string, Row>>,
+): Promise<RowsOfPage<Row>> {
+  const order = { by: sql`v.at`, key: sql`v.user_id`, descending: list.descending };
+  const excluded = 'offset' in start ? await list.excluded() : undefined;
+  return readByKeys(await readRows(withValue(list, excluded), order, start, limit + 1), limit, read);
+}
+
+/** The values of the users of a list. @param excluded the users that the list does not contain; absent: looks up each user */
+function withValue(
+  { database, users, by }: UsersByValue,
+  excluded: readonly string[] | undefined,
+): UserQuery {
+  const values = sql<{ at: string | number; user_id: string }>`${by.rows}`.as('v');
+  if (excluded === undefined)
+    return users.innerJoin(values, (join) => join.onRef('v.user_id', '=', 'u.user_id')) as UserQuery;
+  const all = database.scanner<Tables>().selectFrom(values);
+  return all.where(isNoneOf(sql`v.user_id`, excluded)) as unknown as UserQuery;
+}

@@ -1,0 +1,29 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { readRegistrations } from './read-registrations.ts';
+import type { Registration } from './registration.ts';
+
+/**
+ * Compares the registration files with the running registrations, and logs the services that a restart would add, change or
+ * remove. Files with mistakes are left to the check of the configuration.
+ */
+export function reportChangedRegistrations(
+  log: Logger,
+  files: readonly string[],
+  running: readonly Registration[],
+): void {
+  const { registrations, errors } = readRegistrations(files);
+  if (errors.length > 0) return;
+  const [before, after] = [byId(running), byId(registrations)];
+  const services = [...new Set([...before.keys(), ...after.keys()])].filter(
+    (id) => !isDeepStrictEqual(before.get(id), after.get(id)),
+  );
+  if (services.length === 0) return;
+  log.warn(
+    { services },
+    'The registration files of application services have changed, which needs a restart to take effect',
+  );
+}
+
+const byId = (registrations: readonly Registration[]) =>
+  new Map(registrations.map((registration) => [registration.id, registration]));

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { EphemeralData, type EphemeralDataDeps } from './ephemeral-data.ts';
+
+describe('EphemeralData', () => {
+  const open = (of: (roomId: string) => Promise<unknown[]>) => {
+    const listeners: Record<string, (fact: never) => void> = {};
+    const stream = (name: string) => ({
+      subscribe: (listener: (fact: never) => void) => {
+        listeners[name] = listener;
+      },
+    });
+    const service = { id: 'bridge', registration: { receivesEphemeral: true } };
+    const data = new EphemeralData({
+      services: [service],
+      rooms: { of },
+      typing: { typingStream: stream('typing'), inRoom: () => [] },
+      receipts: { receiptStream: stream('receipts') },
+      presence: { presenceStream: stream('presence') },
+      clock: manualClock(),
+      log: silentLogger,
+      onData: () => undefined,
+    } as unknown as EphemeralDataDeps);
+    return { data, service, publish: (name: string, fact: unknown) => listeners[name]!(fact as never) };
+  };
+
+  it('drops typing, receipts and presence while 1,000 changes wait for a slow database', async () => {
+    const answer = Promise.withResolvers<unknown[]>();
+    let asked = 0;
+    const { data, publish } = open(() => {
+      asked += 1;
+      return answer.promise;
+    });
+    for (let count = 0; count < 3_000; count++) publish('typing', { roomId: `!${count}` });
+    answer.resolve([]);
+    await data.idle();
+    assert.equal(asked, 1_000);
+    publish('typing', { roomId: '!later' });
+    await data.idle();
+    assert.equal(asked, 1_001);
+  });
+
+  it('looks up only one room when the presence of a user with many rooms of a service changes', async () => {
+    const rooms: string[] = [];
+    const { data, service, publish } = open(async (roomId) => {
+      rooms.push(roomId);
+      return roomId === '!other' ? [] : [service];
+    });
+    const status = { presence: 'online', lastActiveAt: 0, currentlyActive: true };
+    publish('presence', {
+      changes: new Map([['@ann:test', status]]),
+      rooms: new Map(['!other', '!one', '!two', '!three'].map((roomId) => [roomId, ['@ann:test']])),
+    });
+    await data.idle();
+    assert.deepEqual(rooms, ['!other', '!one']);
+    assert.equal(data.take('bridge').length, 1);
+  });
+});

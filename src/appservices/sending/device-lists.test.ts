@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { EntryKind } from '../tables.ts';
+import { type DeviceListDeps, deviceListsOf } from './device-lists.ts';
+
+const service = {
+  id: 'bridge',
+  mayActAs: (userId: string) => userId === '@bot:test',
+} as unknown as Appservice;
+
+/** Returns a server whose service receives the events of `!shared`, with the rooms of users. */
+function openRooms(roomsOf: Readonly<Record<string, readonly string[]>>) {
+  const asked: string[] = [];
+  const members = ['@bot:test', ...Object.keys(roomsOf)].map((userId) => [userId, 'join'] as const);
+  const deps = {
+    engine: {
+      heads: { get: async () => ({ members: new Map([...members, ['@gone:far', 'leave']]) }) },
+      userRooms: { joinedIds: async (ids: string[]) => new Map(ids.map((id) => [id, roomsOf[id] ?? []])) },
+    },
+    rooms: {
+      of: async (roomId: string) => {
+        asked.push(roomId);
+        return roomId === '!shared' ? [service] : [];
+      },
+      isCached: (roomId: string) => roomId === '!shared',
+    },
+  } as unknown as DeviceListDeps;
+  const lists = (...entries: readonly (readonly [EntryKind, string])[]) =>
+    deviceListsOf(
+      deps,
+      service,
+      entries.map(([kind, subject]) => ({ kind, subject })),
+    );
+  return { lists, asked };
+}
+
+describe('deviceListsOf', () => {
+  const { lists, asked } = openRooms({ '@ann:far': ['!other', '!shared'], '@ben:far': ['!other'] });
+
+  it('lists a user as left only if the service shares no room with the user now, whatever the order of the entries', async () => {
+    for (const userId of ['@ann:far', '@ben:far']) {
+      const [joined, left] = [['device list', userId] as const, ['unshared user', userId] as const];
+      const isSharing = userId === '@ann:far';
+      const expected = isSharing ? { changed: [userId], left: [] } : { changed: [], left: [userId] };
+      assert.deepEqual(await lists(joined, left), expected);
+      assert.deepEqual(await lists(left, joined), expected);
+      assert.deepEqual(await lists(left), isSharing ? { changed: [], left: [] } : expected);
+      assert.deepEqual(await lists(joined), { changed: [userId], left: [] });
+    }
+  });
+
+  it('expands a room to its joined members, except users of the service, and reads the services of each room once, cached ones first', async () => {
+    assert.deepEqual(await lists(['device list', '!other']), { changed: ['@ann:far', '@ben:far'], left: [] });
+    asked.length = 0;
+    assert.deepEqual(await lists(['unshared user', '!other']), { changed: [], left: ['@ben:far'] });
+    assert.deepEqual(asked, ['!other', '!shared', '!other']);
+  });
+
+  it('lists no user as left after one user of the service has left a room whose events the service still receives', async () => {
+    assert.deepEqual(await lists(['unshared user', '!shared']), { changed: [], left: [] });
+  });
+
+  it('loads at most 1,000 rooms, and lists no user in `left` whose rooms are beyond them', async () => {
+    const users = Array.from({ length: 300 }, (_, n) => [
+      `@u${n}:far`,
+      [1, 2, 3, 4, 5].map((i) => `!${n}-${i}`),
+    ]);
+    const large = openRooms(Object.fromEntries(users));
+    const { left } = await large.lists(['unshared user', '!other']);
+    assert.equal(large.asked.filter((roomId) => roomId !== '!other').length, 1_000);
+    assert.equal(left.length, 200);
+  });
+});

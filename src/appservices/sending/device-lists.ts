@@ -1,0 +1,96 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
+import type { RoomInterest } from '../interest/room-interest.ts';
+import type { OutboxRow } from '../store.ts';
+import type { DeviceLists } from './transaction-body.ts';
+
+export interface DeviceListDeps {
+  readonly engine: Pick<RoomReader, 'heads' | 'userRooms'>;
+  readonly rooms: Pick<RoomInterest, 'of' | 'isCached'>;
+}
+
+type Row = Pick<OutboxRow, 'kind' | 'subject'>;
+
+/**
+ * Returns the users whose device lists a service has to query again, and the users whom it no longer has to track. Whether it
+ * shares a room with a user is decided when this is called: later changes have entries of their own.
+ * Source: MSC3202, with the meaning of `device_lists` in client-server API, `GET /sync`.
+ */
+export async function deviceListsOf(
+  deps: DeviceListDeps,
+  service: Appservice,
+  rows: readonly Row[],
+): Promise<DeviceLists> {
+  const changed = await usersOf(deps, service, rows, 'device list');
+  const unshared = await usersOf(deps, service, rows, 'unshared user');
+  const left = [...unshared];
+  if (left.length === 0) return { changed: [...changed], left };
+  const sharing = await usersSharingRooms(deps, service, left);
+  for (const userId of sharing) unshared.delete(userId);
+  return { changed: [...changed.difference(unshared)], left: [...unshared] };
+}
+
+/**
+ * Returns the users that the entries of a kind name, and the joined members of the rooms that they name. An entry about
+ * unshared users adds no members of a room whose events the service still receives.
+ */
+async function usersOf(
+  { engine, rooms }: DeviceListDeps,
+  service: Appservice,
+  rows: readonly Row[],
+  kind: Row['kind'],
+): Promise<Set<string>> {
+  const users = new Set<string>();
+  for (const { kind: found, subject } of rows) {
+    if (found !== kind) continue;
+    if (subject.startsWith('@')) users.add(subject);
+    else if (kind !== 'unshared user' || !(await rooms.of(subject)).includes(service)) {
+      for (const [userId, membership] of (await engine.heads.get(subject))?.members ?? []) {
+        if (membership === 'join' && !service.mayActAs(userId)) users.add(userId);
+      }
+    }
+  }
+  return users;
+}
+
+/** Number of users whose rooms are read at a time. */
+const batchSize = 10_000;
+
+/** Maximum number of rooms that are loaded for one transaction, which would otherwise wait for those of all users of a large room. */
+const maxLoadedRooms = 1_000;
+
+/**
+ * Returns the users who are joined to a room whose events a service receives, and those who may be, because one of their rooms
+ * was not loaded: that the service tracks them further does no harm.
+ */
+async function usersSharingRooms(
+  { engine, rooms }: DeviceListDeps,
+  service: Appservice,
+  userIds: readonly string[],
+): Promise<Set<string>> {
+  const sharing = new Set<string>();
+  const known = new Map<string, boolean>();
+  let loaded = 0;
+  const mayReceive = async (roomId: string) => {
+    const isLoaded = known.has(roomId) || rooms.isCached(roomId);
+    if (!isLoaded && loaded === maxLoadedRooms) return true;
+    if (!isLoaded) loaded += 1;
+    const found = known.get(roomId) ?? (await rooms.of(roomId)).includes(service);
+    known.set(roomId, found);
+    return found;
+  };
+  for (let start = 0; start < userIds.length; start += batchSize) {
+    const joined = await engine.userRooms.joinedIds(userIds.slice(start, start + batchSize));
+    for (const [userId, roomIds] of joined) {
+      // Rooms in the cache first, since the others have to be loaded.
+      const isCached = (roomId: string) => known.has(roomId) || rooms.isCached(roomId);
+      const others = roomIds.filter((roomId) => !isCached(roomId));
+      for (const roomId of [...roomIds.filter(isCached), ...others]) {
+        if (!(await mayReceive(roomId))) continue;
+        sharing.add(userId);
+        break;
+      }
+    }
+  }
+  return sharing;
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { appserviceMigrations } from '../migrations.ts';
+import { insertOutbox, readOutbox, readQueue } from '../store.ts';
+import type { AppserviceTables } from '../tables.ts';
+import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
+
+describe('ServiceQueue', () => {
+  const turns = async () => {
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+  };
+
+  /** Opens a queue whose service answers with `status()`, with one pending transaction. */
+  function openQueue(status: () => number) {
+    const clock = manualClock();
+    const attempts: string[] = [];
+    const client = {
+      send: async (_service: Appservice, { path, body }: { path: string; body: string }) => {
+        attempts.push(`${path} ${body}`);
+        return { status: status(), text: '' };
+      },
+    };
+    const service = { id: 'irc' } as Appservice;
+    const deps = { clock, client, log: silentLogger } as unknown as ServiceQueueDeps;
+    return { clock, attempts, queue: new ServiceQueue(service, deps, { txn_id: 1, body: '{}' }) };
+  }
+
+  it('sends a refused transaction again a second later at the earliest, whatever the service requests', async () => {
+    const { clock, attempts, queue } = openQueue(() => 500);
+    queue.wake();
+    for (const expected of [1, 2, 3]) {
+      await turns();
+      queue.retryNow();
+      await turns();
+      assert.equal(attempts.length, expected);
+      clock.advance(1_000);
+    }
+    await queue.stop();
+  });
+
+  it('repeats a refused transaction unchanged for days, at least every 5 minutes', async () => {
+    const { clock, attempts, queue } = openQueue(() => 502);
+    queue.wake();
+    await turns();
+    const fiveMinutes = 5 * 60_000;
+    for (let passed = 0; passed < 3 * 24 * 60 * 60_000; passed += fiveMinutes) {
+      const before = attempts.length;
+      // The backoff has two parts, of which the first is a second long.
+      for (const part of [1_000, fiveMinutes - 1_000]) {
+        clock.advance(part);
+        await turns();
+      }
+      assert.ok(attempts.length > before, `no attempt in the 5 minutes after ${passed} ms`);
+    }
+    assert.deepEqual([...new Set(attempts)], ['/_proto/app/v1/transactions/1 {}']);
+    await queue.stop();
+  });
+});
+
+forSelectedDatabases(import.meta.url, (open) => {
+  const service = {
+    id: 'irc',
+    ownsUser: () => true,
+    registration: { receivesDeviceChanges: true },
+  } as unknown as Appservice;
+  const failure = new Error('the database is overloaded');
+
+  /** Opens a queue with an entry for a to-device message; each failing call fails once. */
+  async function openWithMessage(failing: 'acknowledge' | 'before the commit' | 'after the commit') {
+    const database = await open(appserviceMigrations);
+    const entry = { service_id: 'irc', position: 1, kind: 'to-device', subject: '@irc_a:test A' } as const;
+    await database.transaction<AppserviceTables, void>((writer) =>
+      insertOutbox(writer, [{ ...entry, event_nid: 0 }]),
+    );
+    let failures = 1;
+    const fails = (step: typeof failing) => step === failing && failures-- > 0;
+    const transaction = async (work: Parameters<Database['transaction']>[0]) => {
+      if (fails('before the commit')) throw failure;
+      const result = await database.transaction(work);
+      if (fails('after the commit')) throw failure;
+      return result;
+    };
+    const acknowledged: number[] = [];
+    const queues = {
+      pending: async () => ({ messages: [JSON.stringify({ type: 'm.x' })] }),
+      acknowledge: async (_userId: string, _deviceId: string, position: number) => {
+        if (fails('acknowledge')) throw failure;
+        acknowledged.push(position);
+      },
+    };
+    const bodies: { id: string; types: unknown; ephemeral: unknown }[] = [];
+    const client = {
+      send: async (_service: Appservice, { path, body }: { path: string; body: string }) => {
+        const { to_device: messages, ephemeral } = JSON.parse(body) as Record<string, { type: string }[]>;
+        bodies.push({ id: path.split('/').at(-1)!, types: messages?.map(({ type }) => type), ephemeral });
+        return { status: 200, text: '' };
+      },
+    };
+    const typing = [{ type: 'm.typing' }];
+    const clock = manualClock();
+    const queue = new ServiceQueue(
+      service,
+      {
+        ...{ clock, client, queues, log: silentLogger },
+        database: { reader: database.reader.bind(database), transaction },
+        keyCounts: { get: async () => ({ oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] }) },
+        takeEphemeral: () => typing.splice(0),
+      } as unknown as ServiceQueueDeps,
+      undefined,
+    );
+    return { database, clock, queue, bodies, acknowledged };
+  }
+
+  for (const failing of ['before the commit', 'after the commit', 'acknowledge'] as const) {
+    it(`sends each entry once when the database fails once (${failing})`, async () => {
+      const { database, clock, queue, bodies, acknowledged } = await openWithMessage(failing);
+      const reader = database.reader<AppserviceTables>();
+      queue.wake();
+      await eventually('the accepted transaction', async () => {
+        clock.advance(1_000);
+        return (await readQueue(reader, 'irc'))?.body === null;
+      });
+      await queue.stop();
+      assert.deepEqual(bodies, [{ id: '1', types: ['m.x'], ephemeral: [{ type: 'm.typing' }] }]);
+      assert.deepEqual(acknowledged, [1]);
+      assert.deepEqual(await readOutbox(reader, 'irc', 9), []);
+    });
+  }
+});

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { stringify } from 'yaml';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
+import { commonTestAuthority } from '../../../test/support/network/test-authority.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { administeredServer, run } from './test/administered-server.ts';
+
+const client = '/_matrix/client/v3';
+
+for (const database of selectedDatabases(import.meta.url)) {
+  describe(`on ${database}`, () => {
+    const subject = administeredServer(database);
+    const { done, fails, file, request } = subject;
+    const logins = () => join(subject.home, 'hearth', 'logins.json');
+
+    describe('hearth login', () => {
+      it('stores the access token in a file that only its owner can read, and ends the session at the next login or hearth logout', async () => {
+        assert.equal(statSync(logins()).mode & 0o777, 0o600);
+        const other = mkdtempSync(join(tmpdir(), 'hearth-login-'));
+        const at = ['--server', `${subject.server.baseUrl}/`];
+        const login = await run(
+          other,
+          'login',
+          ...at,
+          '-u',
+          'admin',
+          '--password-file',
+          join(subject.home, 'password'),
+        );
+        assert.equal(
+          login.out,
+          `Logged in at ${subject.server.baseUrl}/ as @admin:test. To end this: hearth logout\n`,
+        );
+        const [stored] = Object.values(
+          JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8')),
+        );
+        const { accessToken } = stored as { accessToken: string };
+        assert.match((await run(other, 'user', 'list')).out, /@ann:test/);
+        await run(other, 'login', ...at, '-u', 'admin', '--password-file', join(subject.home, 'password'));
+        const whoami = (token: string) => subject.server.api('GET', `${client}/account/whoami`, { token });
+        assert.equal((await whoami(accessToken)).status, 401);
+        const [again] = Object.values(
+          JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8')),
+        ) as { accessToken: string }[];
+        assert.equal((await whoami(again!.accessToken)).status, 200);
+        assert.match((await run(other, 'logout')).out, /^Logged out/);
+        assert.equal((await whoami(again!.accessToken)).status, 401);
+        assert.match((await run(other, 'user', 'list')).failure, /which server\?/);
+        rmSync(other, { recursive: true });
+      });
+
+      it('refuses wrong passwords, and users who are not administrators, whose sessions it ends', async () => {
+        const as = (user: string, password: string) =>
+          fails(
+            'login',
+            '--server',
+            subject.server.baseUrl,
+            '-u',
+            user,
+            '--password-file',
+            file('given', password),
+          );
+        assert.match(await as('admin', 'wrong'), /^the login failed: /);
+        assert.match(
+          await as('ann', 'correct horse'),
+          /@ann:test is not a server administrator\. .*hearth user admin @ann:test/,
+        );
+        const { devices } = await request('GET', `${client}/devices`);
+        assert.equal((devices as unknown[]).length, 1);
+      });
+
+      it('says that no admin API answers where a proxy does not forward it, and ends the new session', async () => {
+        const asked: string[] = [];
+        const proxy = createServer(({ url = '' }, response) => {
+          asked.push(url);
+          response.writeHead(url.startsWith('/_synapse') ? 404 : 200);
+          response.end(url.endsWith('/login') ? '{"access_token":"a","user_id":"@admin:test"}' : '{}');
+        });
+        await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+        try {
+          const { port } = proxy.address() as AddressInfo;
+          const password = file('given', 'correct horse');
+          const at = ['--server', `http://127.0.0.1:${port}`, '-u', 'admin', '--password-file', password];
+          assert.match(await fails('login', ...at), /answered 404: no admin API answers there/);
+          assert.equal(asked.at(-1), `${client}/logout`);
+        } finally {
+          proxy.close();
+        }
+      });
+
+      it('reads an access token from a file, for one command or to store it', async () => {
+        const token = file('token', `${subject.adminToken}\n`);
+        assert.match(
+          (
+            await run(
+              join(subject.home, 'none'),
+              'user',
+              'list',
+              '--server',
+              subject.server.baseUrl,
+              '--token-file',
+              token,
+            )
+          ).out,
+          /@ann:test/,
+        );
+        const other = join(subject.home, 'other');
+        assert.match(
+          (await run(other, 'login', '--server', subject.server.baseUrl, '--token-file', token)).out,
+          /as @admin:test/,
+        );
+        assert.match((await run(other, 'user', 'show', 'ann')).out, /@ann:test/);
+        const wrong = await fails('user', 'list', '--token-file', file('token', 'nonsense'));
+        assert.match(wrong, /not valid any more: call hearth login again/);
+        const notAdmin = await fails('user', 'list', '--token-file', file('token', subject.ann.token));
+        assert.match(notAdmin, /needs the login of a server administrator/);
+      });
+
+      it('refuses to read stored tokens from a file that other users of the machine can read', async () => {
+        chmodSync(logins(), 0o644);
+        assert.match(await fails('user', 'list'), /other users of this machine can read .* chmod 600/);
+        chmodSync(logins(), 0o600);
+      });
+
+      it('names the server at which there is no login, and the server that cannot be reached', async () => {
+        const closed = 'http://127.0.0.1:1';
+        assert.match(
+          await fails('user', 'list', '--server', closed),
+          /there is no login at http:\/\/127\.0\.0\.1:1: call hearth login/,
+        );
+        const token = file('token', subject.adminToken);
+        assert.match(
+          await fails('user', 'list', '--server', closed, '--token-file', token),
+          /cannot be reached .*Is the server running\?/,
+        );
+        assert.match(
+          await fails('user', 'list', '--server', 'localhost', '--token-file', token),
+          /is not the URL of a server/,
+        );
+      });
+
+      it('finds the server by the first listener of its configuration', async () => {
+        const port = Number(new URL(subject.server.baseUrl).port);
+        const configuration = file(
+          'homeserver.yaml',
+          stringify({
+            server_name: 'test',
+            signing_key_path: join(import.meta.dirname, '..', '..', '..', 'test/fixtures/test.signing.key'),
+            listeners: [
+              { port, type: 'http', bind_addresses: ['127.0.0.1'], resources: [{ names: ['client'] }] },
+            ],
+          }),
+        );
+        assert.match(await done('user', 'list', '-c', configuration), /@ann:test/);
+      });
+    });
+  });
+}
+
+describe('commands over the admin API with TLS', () => {
+  const authority = commonTestAuthority();
+  let server: TestServer;
+  let home = '';
+  before(async () => {
+    home = mkdtempSync(join(tmpdir(), 'hearth-administration-'));
+    const { cert, key } = authority.issue('public.example');
+    writeFileSync(join(home, 'cert.pem'), cert);
+    writeFileSync(join(home, 'key.pem'), key);
+    server = await startTestServer({
+      database: 'sqlite',
+      config: {
+        http: {
+          tls_certificate_path: join(home, 'cert.pem'),
+          tls_private_key_path: join(home, 'key.pem'),
+          listeners: [
+            {
+              port: 0,
+              tls: true,
+              type: 'http',
+              bind_addresses: ['127.0.0.1'],
+              resources: [{ names: ['client'] }],
+            },
+          ],
+        },
+      },
+    });
+  });
+  after(async () => {
+    await server.stop();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  it('accept the certificate that the configuration names, for any host, and reject other certificates', async () => {
+    const configuration = join(home, 'homeserver.yaml');
+    const write = (certificate: string) =>
+      writeFileSync(
+        configuration,
+        stringify({
+          server_name: 'test',
+          tls_certificate_path: certificate,
+          tls_private_key_path: join(home, 'key.pem'),
+          listeners: [
+            {
+              port: Number(new URL(server.baseUrl).port),
+              tls: true,
+              type: 'http',
+              bind_addresses: ['127.0.0.1'],
+              resources: [{ names: ['client'] }],
+            },
+          ],
+        }),
+      );
+    writeFileSync(join(home, 'token'), 'nonsense');
+    const list = () => run(home, 'user', 'list', '-c', configuration, '--token-file', join(home, 'token'));
+    write(join(home, 'cert.pem'));
+    assert.match((await list()).failure, /is not valid any more/, 'the server has answered');
+    writeFileSync(join(home, 'other.pem'), authority.issue('other.example').cert);
+    write(join(home, 'other.pem'));
+    assert.match((await list()).failure, /cannot be reached .*certificate/);
+  });
+});

@@ -1,0 +1,280 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { CommandContext } from '../command-context.ts';
+import type { LoginFlags } from './login.ts';
+import type { DeleteMediaFlags, MediaSelection } from './media-commands.ts';
+import type { DeleteRoomFlags, PurgeHistoryFlags, RoomListFlags } from './room-commands.ts';
+import type { AdministrationFlags } from './server-choice.ts';
+import type { TokenLimits } from './token-commands.ts';
+import type { CreateUserFlags, PasswordFlags, UserListFlags } from './user-commands.ts';
+
+/** The functions and the context with which the parts of the program add commands. */
+export interface ProgramTools {
+  readonly addCommand: (program: Command, name: string) => Command;
+  readonly withConfig: (command: Command) => Command;
+  /** Given to the commands as the member `context` of their flags. */
+  readonly context: CommandContext;
+}
+
+const addressHelp = `
+The server is the first listener of the configuration (-c), or --server, or the only one with a login. The first command at a
+terminal asks for the name and the password of an administrator, and stores the login; see hearth login.`;
+
+/** Adds the commands that use the admin API of a running server. @param media the group of commands about media */
+export function addAdministration(program: Command, media: Command, tools: ProgramTools): void {
+  addLogins(program, tools);
+  addUsers(program, tools);
+  addRooms(program, tools);
+  addMedia(media, tools);
+  addTokens(program, tools);
+}
+
+/** Adds a command with the options that all commands of the admin API have. */
+function add(parent: Command, name: string, { addCommand, withConfig, context }: ProgramTools): Command {
+  return withConfig(addCommand(parent, name))
+    .setOptionValue('context', context)
+    .option('--server <url>', 'the URL of the server, or unix: and the path of a socket')
+    .option(
+      '--token-file <path>',
+      'a file with the access token of an administrator, used instead of a login',
+    )
+    .option('--json', 'print JSON, for scripts');
+}
+
+const yes = ['-y, --yes', 'do not ask for a confirmation'] as const;
+
+function addLogins(program: Command, tools: ProgramTools): void {
+  add(program, 'login', tools)
+    .description('Log in as a server administrator, for the commands user, room, media and token.')
+    .option('-u, --user <name>', 'the name of the administrator; asked for if absent')
+    .option('--password-file <path>', 'a file with the password; - reads it from standard input')
+    .addHelpText(
+      'after',
+      `
+The access token is stored in ~/.config/hearth/logins.json, which only you can read. With --token-file that token is stored:
+for servers where users log in by single sign-on or OAuth 2.0.`,
+    )
+    .action(async (flags: LoginFlags) => (await import('./login.ts')).login(flags));
+  add(program, 'logout', tools)
+    .description('End the stored login.')
+    .action(async (flags: AdministrationFlags) => (await import('./login.ts')).logout(flags));
+}
+
+function addUsers(program: Command, tools: ProgramTools): void {
+  const user = tools.addCommand(program, 'user').description('Manage the users of a running server.');
+  user.addHelpText('after', addressHelp);
+  const load = () => import('./user-commands.ts');
+  const name = ['<user>', 'ann, or @ann:example.org'] as const;
+  add(user, 'list', tools)
+    .description('List users.')
+    .option('--name <text>', 'a part of the name or of the display name')
+    .option('--admins', 'server administrators only')
+    .option('--deactivated', 'deactivated users, too')
+    .option('--locked', 'locked users only')
+    .option('--no-guests', 'without guests')
+    .option('--order-by <field>', 'name, displayname, creation_ts, last_seen_ts, …')
+    .option('--reverse', 'in the opposite order')
+    .action(async (flags: UserListFlags) => (await load()).listUsers(flags));
+  add(user, 'show', tools)
+    .description('Show everything that is known about a user.')
+    .argument(...name)
+    .action(async (given: string, flags: AdministrationFlags) => (await load()).showUser(given, flags));
+  add(user, 'create', tools)
+    .description('Create a user. The password is asked for, or read from a pipe.')
+    .argument(...name)
+    .option('--password-file <path>', 'a file with the password; - reads it from standard input')
+    .option('--display-name <name>', 'the name that others see')
+    .option('-a, --admin', 'make the user a server administrator')
+    .action(async (given: string, flags: CreateUserFlags) => (await load()).createUser(given, flags));
+  add(user, 'password', tools)
+    .description('Set a new password, and end all sessions.')
+    .argument(...name)
+    .option('--password-file <path>', 'a file with the password; - reads it from standard input')
+    .option('--keep-sessions', 'do not end the sessions')
+    .action(async (given: string, flags: PasswordFlags) => (await load()).setPassword(given, flags));
+  add(user, 'deactivate', tools)
+    .description('End an account. It cannot log in again, and leaves all rooms.')
+    .argument(...name)
+    .option('--erase', 'hide its messages from users who join rooms later')
+    .option(...yes)
+    .action(async (given: string, flags: AdministrationFlags & { erase?: boolean }) =>
+      (await load()).deactivateUser(given, flags),
+    );
+  for (const [command, locked] of [
+    ['lock', true],
+    ['unlock', false],
+  ] as const) {
+    add(user, command, tools)
+      .description(locked ? 'Keep a user from doing anything, until unlock.' : 'Undo lock.')
+      .argument(...name)
+      .action(async (given: string, flags: AdministrationFlags) =>
+        (await load()).setLocked(given, locked, flags),
+      );
+  }
+  for (const [command, suspended] of [
+    ['suspend', true],
+    ['unsuspend', false],
+  ] as const) {
+    add(user, command, tools)
+      .description(suspended ? 'Let a user only read and leave rooms, until unsuspend.' : 'Undo suspend.')
+      .argument(...name)
+      .action(async (given: string, flags: AdministrationFlags) =>
+        (await load()).setSuspended(given, suspended, flags),
+      );
+  }
+  add(user, 'admin', tools)
+    .description('Make a user a server administrator.')
+    .argument(...name)
+    .option('--revoke', 'take the rights away')
+    .action(async (given: string, flags: AdministrationFlags & { revoke?: boolean }) =>
+      (await load()).setAdmin(given, flags),
+    );
+  add(user, 'sessions', tools)
+    .description('List the sessions (devices) of a user.')
+    .argument(...name)
+    .action(async (given: string, flags: AdministrationFlags) => (await load()).listSessions(given, flags));
+  add(user, 'logout', tools)
+    .description('End sessions of a user: the given ones, or all.')
+    .argument(...name)
+    .argument('[session...]', 'as user sessions lists them')
+    .action(async (given: string, sessions: string[], flags: AdministrationFlags) =>
+      (await load()).logOutUser(given, sessions, flags),
+    );
+}
+
+function addRooms(program: Command, tools: ProgramTools): void {
+  const room = tools.addCommand(program, 'room').description('Manage the rooms of a running server.');
+  room.addHelpText('after', addressHelp);
+  const load = () => import('./room-commands.ts');
+  const name = ['<room>', "'!id', or '#alias' or '#alias:example.org'"] as const;
+  add(room, 'list', tools)
+    .description('List rooms.')
+    .option('--search <text>', 'a part of the name, or an alias or id')
+    .option('--order-by <field>', 'name, canonical_alias, joined_members, state_events, …')
+    .option('--reverse', 'in the opposite order')
+    .action(async (flags: RoomListFlags) => (await load()).listRooms(flags));
+  add(room, 'show', tools)
+    .description('Show the details of a room.')
+    .argument(...name)
+    .action(async (given: string, flags: AdministrationFlags) => (await load()).showRoom(given, flags));
+  add(room, 'members', tools)
+    .description('List the joined members of a room.')
+    .argument(...name)
+    .action(async (given: string, flags: AdministrationFlags) => (await load()).listMembers(given, flags));
+  add(room, 'delete', tools)
+    .description('Remove all local members from a room, and delete its messages on this server.')
+    .argument(...name)
+    .option('--block', 'keep local users from entering it again')
+    .option('--no-purge', 'do not delete the messages')
+    .option('--force', 'delete the messages even if members cannot be removed')
+    .option('--new-room-user <user>', 'move the members to a new room that this user creates')
+    .option('--new-room-name <name>', 'the name of the new room')
+    .option('--message <text>', 'the first message in the new room')
+    .option(...yes)
+    .action(async (given: string, flags: DeleteRoomFlags) => (await load()).deleteRoom(given, flags));
+  for (const [command, block] of [
+    ['block', true],
+    ['unblock', false],
+  ] as const) {
+    add(room, command, tools)
+      .description(block ? 'Keep local users from entering a room, also an unknown one.' : 'Undo block.')
+      .argument(...name)
+      .action(async (given: string, flags: AdministrationFlags) =>
+        (await load()).setBlocked(given, block, flags),
+      );
+  }
+  add(room, 'purge-history', tools)
+    .description('Delete old messages of a room on this server.')
+    .argument(...name)
+    .requiredOption('--before <time>', 'a date (2026-11-23), an age (30d), or the id of an event ($…)')
+    .option('--delete-local', 'messages of local users, too; other servers may not have them')
+    .option(...yes)
+    .action(async (given: string, flags: PurgeHistoryFlags) => (await load()).purgeHistory(given, flags));
+  add(room, 'make-admin', tools)
+    .description('Give a user, by default yourself, all rights in a room. A local member must have them.')
+    .argument(...name)
+    .argument('[user]', 'ann, or @ann:example.org')
+    .action(async (given: string, user: string | undefined, flags: AdministrationFlags) =>
+      (await load()).makeRoomAdmin(given, user, flags),
+    );
+}
+
+function addMedia(media: Command, tools: ProgramTools): void {
+  media.addHelpText('after', addressHelp);
+  const load = () => import('./media-commands.ts');
+  const uris = ['media', 'addresses of files: mxc://example.org/id'] as const;
+  add(media, 'list', tools)
+    .description('List what a user has uploaded, or what was sent in a room.')
+    .option('--user <user>', 'ann, or @ann:example.org')
+    .option('--room <room>', "'!id' or '#alias'; encrypted messages are not seen")
+    .action(async (flags: MediaSelection) => (await load()).listMedia(flags));
+  add(media, 'quarantine', tools)
+    .description('Keep files from being downloaded: given ones, or all of a user or a room.')
+    .argument(`[${uris[0]}...]`, uris[1])
+    .option('--user <user>', 'everything that the user has uploaded')
+    .option('--room <room>', 'everything that was sent in the room')
+    .action(async (given: string[], flags: MediaSelection) => (await load()).quarantineMedia(given, flags));
+  add(media, 'unquarantine', tools)
+    .description('Undo quarantine.')
+    .argument(`<${uris[0]}...>`, uris[1])
+    .action(async (given: string[], flags: AdministrationFlags) =>
+      (await load()).unquarantineMedia(given, flags),
+    );
+  add(media, 'delete', tools)
+    .description('Delete files of this server: given ones, all of a user, or those last used before a time.')
+    .argument(`[${uris[0]}...]`, uris[1])
+    .option('--user <user>', 'everything that the user has uploaded')
+    .option('--before <time>', 'files last used before a date (2026-11-23), or longer ago than an age (90d)')
+    .option('--larger-than <bytes>', 'with --before: larger files only', parseBytes)
+    .option('--include-profiles', 'with --before: also avatars of users and rooms')
+    .option(...yes)
+    .action(async (given: string[], flags: DeleteMediaFlags) => (await load()).deleteMedia(given, flags));
+  add(media, 'purge-remote', tools)
+    .description('Delete copies of media of other servers, which are fetched again on demand.')
+    .requiredOption(
+      '--before <time>',
+      'files last used before a date (2026-11-23), or longer ago than an age (30d)',
+    )
+    .action(async (flags: AdministrationFlags & { before: string }) =>
+      (await load()).purgeRemoteMedia(flags),
+    );
+}
+
+function addTokens(program: Command, tools: ProgramTools): void {
+  const token = tools
+    .addCommand(program, 'token')
+    .description('Manage the registration tokens of a running server.');
+  token.addHelpText('after', addressHelp);
+  const load = () => import('./token-commands.ts');
+  const limits = (command: Command) =>
+    command
+      .option('--uses <number>', 'how many accounts it registers, or any')
+      .option('--expires <time>', 'a date (2026-11-23), a duration from now (7d), or never');
+  add(token, 'list', tools)
+    .description('List tokens.')
+    .option('--valid', 'those that can be used')
+    .option('--invalid', 'those that are used up or have expired')
+    .action(async (flags: AdministrationFlags & { valid?: boolean; invalid?: boolean }) =>
+      (await load()).listTokens(flags),
+    );
+  limits(add(token, 'create', tools))
+    .description('Create a token, and print it.')
+    .option('--token <text>', 'the token; random if absent')
+    .action(async (flags: TokenLimits & { token?: string }) => (await load()).createToken(flags));
+  limits(add(token, 'change', tools))
+    .description('Change the limits of a token.')
+    .argument('<token>')
+    .action(async (given: string, flags: TokenLimits) => (await load()).changeToken(given, flags));
+  add(token, 'delete', tools)
+    .description('Delete a token.')
+    .argument('<token>')
+    .action(async (given: string, flags: AdministrationFlags) => (await load()).deleteToken(given, flags));
+}
+
+function parseBytes(text: string): number {
+  const [, amount, unit = ''] = /^(\d{1,15})([KMG]?)$/i.exec(text) ?? [];
+  if (amount === undefined) throw new InvalidArgumentError('Not a size; expected for example 500K or 10M.');
+  return (
+    Number(amount) *
+    { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[unit.toUpperCase() as '' | 'K' | 'M' | 'G']
+  );
+}

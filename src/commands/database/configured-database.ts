@@ -1,0 +1,73 @@
+import { existsSync } from 'node:fs';
+import {
+  type Database,
+  type DatabaseOptions,
+  databaseOptions,
+  dataStoreEntries,
+  openDatabase,
+  openDatabaseExclusively,
+  requireMatchingStores,
+} from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { type ConfigFlags, configPaths, readConfiguration } from '../configuration-files.ts';
+import { CommandFailure } from '../failure.ts';
+
+/** The options with which the databases of a configuration are opened. */
+export interface ConfiguredDatabases {
+  readonly main: DatabaseOptions;
+  /** Has the state groups; absent when `main` has them. */
+  readonly state: DatabaseOptions | undefined;
+}
+
+/** @throws CommandFailure when a SQLite database does not exist */
+export function configuredDatabases(flags: ConfigFlags): ConfiguredDatabases {
+  const paths = configPaths(flags);
+  if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
+  const { main, state } = dataStoreEntries(
+    readConfiguration(paths, { environment: process.env }).values.database,
+  );
+  const options = databaseOptions(main);
+  if (options.kind === 'sqlite' && !existsSync(options.path))
+    throw new CommandFailure(`there is no database ${options.path}`);
+  return { main: options, state: state === main ? undefined : databaseOptions(state) };
+}
+
+export interface OpenStores {
+  readonly main: Database;
+  readonly state: Database;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the databases.
+ * @param exclusively whether no server may use them until they are closed
+ * @throws StartFailure when the two databases belong to different servers
+ */
+export async function openStores(
+  { main, state }: ConfiguredDatabases,
+  exclusively: boolean,
+): Promise<OpenStores> {
+  const environment = { log: silentLogger };
+  const open = (options: DatabaseOptions) =>
+    exclusively
+      ? openDatabaseExclusively(options, environment, () => {})
+      : openDatabase(options, environment);
+  const opened: Database[] = [];
+  const close = async () => {
+    for (const database of opened) await database.close();
+  };
+  try {
+    const ofMain = await open(main);
+    opened.push(ofMain);
+    const ofState = state ? await open(state) : undefined;
+    if (ofState) opened.push(ofState);
+    await requireMatchingStores(
+      { kind: main.kind, database: ofMain },
+      state && ofState && { kind: state.kind, database: ofState },
+    );
+    return { main: ofMain, state: ofState ?? ofMain, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

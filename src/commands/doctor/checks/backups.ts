@@ -1,0 +1,30 @@
+import { statSync } from 'node:fs';
+import { lastBackup } from '../../backup/last-backup.ts';
+import { type Examination, flagsOf } from '../examination.ts';
+import { error, type Finding, ok, warning } from '../finding.ts';
+
+const hour = 60 * 60 * 1_000;
+const day = 24 * hour;
+
+/** Days after which a backup is old. */
+const maxDays = 7;
+
+/**
+ * Reports the age of the last backup, by `hearth backup` or by another tool that changes the file of `--backup-mark`.
+ */
+export function checkBackups(examination: Examination): readonly Finding[] {
+  const { backupMark, configuration, clock } = examination;
+  const fix = `hearth backup DIRECTORY${flagsOf(examination)}; if another tool makes backups, name a file that it changes each time: hearth doctor --backup-mark FILE`;
+  let last = lastBackup(configuration);
+  if (backupMark !== undefined) {
+    const marked = statSync(backupMark, { throwIfNoEntry: false });
+    if (marked === undefined) return [error('backup-mark', `${backupMark} does not exist.`, fix)];
+    if (last === undefined || marked.mtimeMs > last.createdTs) {
+      last = { createdTs: marked.mtimeMs, target: backupMark };
+    }
+  }
+  if (last === undefined) return [warning('backup-none', 'No backup is known.', fix)];
+  const age = clock.now() - last.createdTs;
+  const text = `The last backup (${last.target}) is ${age < 2 * day ? `${Math.max(0, Math.floor(age / hour))} hours` : `${Math.floor(age / day)} days`} old.`;
+  return [age > maxDays * day ? warning('backup-old', text, fix) : ok('backup', text)];
+}

@@ -1,0 +1,35 @@
+import { OutboundError } from '../../../kernel/outbound/index.ts';
+import type { Examination } from '../examination.ts';
+import { error, type Finding, note, ok, warning } from '../finding.ts';
+import { requestUrl } from './public-requests.ts';
+
+/**
+ * Up to the first number of milliseconds a difference is no finding, since headers have whole seconds and
+ * answers take time; up to the second it is a warning.
+ */
+const [maxDifference, maxTolerable] = [5_000, 60_000];
+
+/** Compares the clock of this machine with that of a server in `trusted_key_servers`. */
+export async function checkClock(examination: Examination): Promise<readonly Finding[]> {
+  const { clock, configuration } = examination;
+  for (const { server_name: server } of configuration.federationClient.trusted_key_servers) {
+    if (server === configuration.server.server_name) continue;
+    const before = clock.now();
+    const answer = await requestUrl(examination, new URL(`https://${server}/_matrix/key/v2/server`));
+    const date = answer instanceof OutboundError ? Number.NaN : Date.parse(String(answer.headers['date']));
+    if (Number.isNaN(date)) continue;
+    const difference = (before + clock.now()) / 2 - date;
+    if (Math.abs(difference) <= maxDifference)
+      return [ok('clock', `The clock agrees with that of ${server}.`)];
+    const text = `The clock of this machine is ${Math.round(Math.abs(difference) / 1_000)} seconds ${difference > 0 ? 'ahead of' : 'behind'} that of ${server}. Times of messages are wrong, and keys and certificates expire too early or too late.`;
+    const fix = 'timedatectl set-ntp true';
+    return [Math.abs(difference) > maxTolerable ? error('clock', text, fix) : warning('clock', text, fix)];
+  }
+  return [
+    note(
+      'clock-unknown',
+      'No server of trusted_key_servers answers, so the clock is not compared.',
+      'timedatectl shows whether it is synchronized',
+    ),
+  ];
+}

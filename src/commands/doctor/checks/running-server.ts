@@ -1,0 +1,86 @@
+import { adminApiAt } from '../../admin-api.ts';
+import { CommandFailure } from '../../failure.ts';
+import { localServer } from '../../local-server.ts';
+import { type Examination, flagsOf } from '../examination.ts';
+import { error, type Finding, ok, warning } from '../finding.ts';
+
+/** The state of the server of the configuration, according to its answers at its own listener. */
+export interface RunningServer {
+  readonly findings: readonly Finding[];
+  /** Whether it answers at all. */
+  readonly runs: boolean;
+}
+
+/**
+ * Checks the running server by requests to its listener.
+ * @param isWritten whether a server has the database open
+ */
+export async function checkRunningServer(
+  examination: Examination,
+  isWritten: boolean,
+): Promise<RunningServer> {
+  let address = '';
+  try {
+    const server = localServer(examination.configuration);
+    ({ address } = server);
+    const api = adminApiAt(server);
+    const [health, ready] = [await api.ask('GET', '/health'), await api.ask('GET', '/health/ready')];
+    return {
+      runs: health.status === 200 || health.status === 503,
+      findings: [finding(address, health, ready)],
+    };
+  } catch (cause) {
+    if (!(cause instanceof CommandFailure)) throw cause;
+    if (address === '')
+      return { runs: false, findings: [error('listener-missing', cause.message, listenerExample)] };
+    return { runs: false, findings: [notRunning(address, examination, isWritten)] };
+  }
+}
+
+const listenerExample =
+  'listeners: [{ port: 8008, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client, federation] }] }]';
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function finding(address: string, health: Answer, ready: Answer): Finding {
+  if (health.status === 503) {
+    return error(
+      'server-unhealthy',
+      `The server at ${address} does not work: ${health.text}.`,
+      'see its log for the reason; journalctl -u hearth -n 50',
+    );
+  }
+  if (health.status !== 200 || health.text !== 'OK') {
+    return error(
+      'listener-foreign',
+      `Another program than Hearth answers at ${address} (status ${health.status}).`,
+      `ss -ltnp shows which one; give the listener another port: hearth config explain 'listeners[].port'`,
+    );
+  }
+  if (ready.status === 503) {
+    return warning(
+      'server-not-ready',
+      `The server at ${address} takes no requests: ${ready.text}.`,
+      'wait, and call hearth doctor again',
+    );
+  }
+  return ok('server', `The server at ${address} works.`);
+}
+
+function notRunning(address: string, examination: Examination, isWritten: boolean): Finding {
+  if (isWritten) {
+    return error(
+      'server-elsewhere',
+      `A server has the database open, and none answers at ${address}. It may be starting, run on another machine, or have another configuration.`,
+      `restart it with this configuration: hearth serve${flagsOf(examination)}`,
+    );
+  }
+  return warning(
+    'server-stopped',
+    `No server answers at ${address}.`,
+    `hearth serve${flagsOf(examination)} (or: systemctl start hearth)`,
+  );
+}

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { selectedDatabases } from '../../../test/support/databases/databases.ts';
+import { testConfiguration } from '../../../test/support/servers/server.ts';
+import { loadConfigurationFiles } from '../../configuration/load.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { readSigningKeys } from '../../protocol/index.ts';
+import { checkConfigurationFiles } from './checks/configuration.ts';
+import { checkSigningKeys } from './checks/signing-keys.ts';
+import type { Examination } from './examination.ts';
+import { assertFound, doctorSubject, fixtureKey, type SubjectChange } from './test/doctor-subject.ts';
+
+/** Runs a synchronous check as a user without privileges, because root may read every file. */
+function asOtherUser<T>(check: () => T): T {
+  if (process.getuid?.() !== 0) return check();
+  process.seteuid!(65_534);
+  try {
+    return check();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+const [day, GiB] = [24 * 60 * 60 * 1_000, 1024 ** 3];
+
+for (const database of selectedDatabases(import.meta.url)) {
+  describe(`hearth doctor on ${database}`, () => {
+    const subject = doctorSubject(database);
+    const { authority, findings, mark } = subject;
+
+    describe('checks of keys', () => {
+      it('reports a signing key that others can read, that is damaged, or that is missing', async () => {
+        const copy = join(subject.folder, 'other.key');
+        copyFileSync(fixtureKey, copy);
+        chmodSync(copy, 0o644);
+        const readable = await findings({ options: { signing_key_path: copy } });
+        assertFound(
+          readable,
+          'signing-key-permissions',
+          'warning',
+          /Other users/,
+          /^chmod 600 .*other\.key$/,
+        );
+        writeFileSync(copy, 'ed25519 a_b nonsense\n');
+        assertFound(
+          await findings({ options: { signing_key_path: copy } }),
+          'signing-key-unreadable',
+          'error',
+          /32 bytes in base64/,
+        );
+        rmSync(copy);
+        assertFound(
+          await findings({ options: { signing_key_path: copy } }),
+          'signing-key-missing',
+          'note',
+          /the next start creates one/,
+        );
+      });
+
+      it('advises to run the command as the user of the server where the file of the key cannot be read', () => {
+        const path = join(subject.folder, 'private.key');
+        copyFileSync(fixtureKey, path);
+        chmodSync(path, 0o000);
+        const configuration = testConfiguration({ federationClient: { signing_key_path: path } });
+        const found = asOtherUser(() =>
+          checkSigningKeys({ configuration, clock: systemClock } as Examination),
+        );
+        assert.equal(found.length, 1);
+        assertFound(
+          found,
+          'signing-key-unreadable',
+          'error',
+          /EACCES/,
+          /^run this command as the user of the server/,
+        );
+      });
+
+      it('advises to run the command as the user of the server where a file of the configuration cannot be read', () => {
+        const path = join(subject.folder, 'private.yaml');
+        writeFileSync(path, 'server_name: example.org\n', { mode: 0o000 });
+        const loaded = asOtherUser(() => loadConfigurationFiles([path], { environment: {} }));
+        const asUser = /^run this command as the user of the server/;
+        const found = checkConfigurationFiles([path], loaded);
+        assertFound(found, 'configuration-error', 'error', /permission is denied/, asUser);
+      });
+
+      it('reports old keys that are in use, have the id of another key, or expire in the future', async () => {
+        const [{ keyId, publicKey }] = readSigningKeys(readFileSync(subject.keyFile, 'utf8')) as [
+          ReturnType<typeof readSigningKeys>[number],
+        ];
+        const old = (id: string, key: string, expired_ts: number) =>
+          findings({ options: { old_signing_keys: { [id]: { key, expired_ts } } } });
+        const other = 'uKZjhjhIIkHNb0b38U4lZXX6SSfDPraORrnRNdWPq5M';
+        assertFound(
+          await old(keyId, publicKey.base64, 1),
+          'old-signing-key-in-use',
+          'warning',
+          /in use/,
+          /delete/,
+        );
+        assertFound(
+          await old(keyId, other, 1),
+          'old-signing-key-conflict',
+          'error',
+          /another key/,
+          /another id/,
+        );
+        assertFound(
+          await old('ed25519:x', other, Date.now() + day),
+          'old-signing-key-future',
+          'error',
+          /future/,
+          /expired_ts/,
+        );
+      });
+    });
+
+    describe('checks of certificate files', () => {
+      const withTls = (cert: string, key: string): SubjectChange => {
+        const paths = [join(subject.folder, 'cert.pem'), join(subject.folder, 'key.pem')] as const;
+        writeFileSync(paths[0], cert);
+        writeFileSync(paths[1], key);
+        return {
+          options: {
+            tls_certificate_path: paths[0],
+            tls_private_key_path: paths[1],
+            listeners: [
+              {
+                port: subject.port,
+                type: 'http',
+                tls: true,
+                bind_addresses: ['127.0.0.1'],
+                resources: [{ names: ['client'] }],
+              },
+            ],
+          },
+        };
+      };
+
+      it('reports a certificate for a wrong name, a key of another certificate, a certificate that expires soon, has expired or is not valid yet, and a damaged file', async () => {
+        const right = authority.issue('matrix.example.org');
+        const other = authority.issue('other.example');
+        const good = withTls(right.cert, right.key);
+        const where = /cert\.pem/;
+        assertFound(await findings(good), 'certificate', 'ok', where);
+        assertFound(
+          await findings(withTls(other.cert, other.key)),
+          'certificate-name',
+          'warning',
+          /is for other\.example, and not for matrix\.example\.org.* Behind a reverse proxy/,
+          /certbot certonly -d matrix\.example\.org/,
+        );
+        const ofServerName = authority.issue('example.org');
+        assertFound(
+          await findings(withTls(ofServerName.cert, ofServerName.key)),
+          'certificate',
+          'ok',
+          /cert\.pem/,
+        );
+        assertFound(
+          await findings(withTls(right.cert, other.key)),
+          'certificate-key',
+          'error',
+          /does not belong/,
+          /privkey\.pem/,
+        );
+        const changed = withTls(right.cert, right.key);
+        assertFound(
+          await findings({ ...changed, now: () => Date.now() + 80 * day }),
+          'certificate-expires',
+          'warning',
+          /in (9|10) days/,
+          /certbot renew/,
+        );
+        assertFound(
+          await findings({ ...changed, now: () => Date.now() + 100 * day }),
+          'certificate-expired',
+          'error',
+          where,
+          /certbot renew/,
+        );
+        assertFound(
+          await findings({ ...changed, now: () => Date.now() - 2 * day }),
+          'certificate-early',
+          'error',
+          where,
+          /timedatectl/,
+        );
+        assertFound(
+          await findings(withTls('nothing', right.key)),
+          'certificate-file',
+          'error',
+          /contains no certificate/,
+        );
+      });
+    });
+
+    describe('checks of the machine', () => {
+      it('reports a clock that differs from that of a key server', async (context) => {
+        context.after(() => {
+          subject.network.otherClock = 0;
+          subject.network.closed.clear();
+        });
+        subject.network.otherClock = 20_000;
+        assertFound(
+          await findings(),
+          'clock',
+          'warning',
+          /(19|20|21) seconds behind that of keys\.example/,
+          /timedatectl/,
+        );
+        subject.network.otherClock = -600_000;
+        assertFound(await findings(), 'clock', 'error', /ahead of that of keys\.example/, /timedatectl/);
+        subject.network.closed.add('keys.example:443');
+        assertFound(await findings(), 'clock-unknown', 'note', /No server of trusted_key_servers/);
+      });
+
+      it('reports little disk space, few inodes, little memory, and few open files', async () => {
+        const space = (free: number, freeInodes: number) => async () => ({
+          free,
+          total: 100 * GiB,
+          freeInodes,
+        });
+        assertFound(
+          await findings({ machine: { space: space(GiB, 0.01) } }),
+          'disk-space',
+          'warning',
+          /1\.0 GiB of 100\.0 GiB/,
+          /du -xh/,
+        );
+        assertFound(
+          await findings({ machine: { space: space(GiB, 0.01) } }),
+          'disk-inodes',
+          'warning',
+          /inodes/,
+          /df -i/,
+        );
+        assertFound(
+          await findings({ machine: { space: space(1_000, 1) } }),
+          'disk-full',
+          'error',
+          /rejects messages/,
+          /purge-remote/,
+        );
+        assertFound(
+          await findings({ machine: { memory: () => GiB / 2 } }),
+          'memory',
+          'warning',
+          /512 MiB/,
+          /global_factor: 0\.4/,
+        );
+        assertFound(
+          await findings({ machine: { maxOpenFiles: () => 1_024 } }),
+          'open-files',
+          'warning',
+          /1024/,
+          /LimitNOFILE/,
+        );
+        const asked = { options: { soft_file_limit: 2_048 }, machine: { maxOpenFiles: () => 1_024 } };
+        assertFound(await findings(asked), 'open-files', 'error', /soft_file_limit is 2048/, /LimitNOFILE/);
+      });
+
+      it('reports a directory in which this user may not write', async () => {
+        assertFound(
+          // The kernel lets no user write there, not even root.
+          await findings({ options: { media_store_path: '/proc/sys/media' } }),
+          'directory-not-writable',
+          'error',
+          /^Media \(\/proc\/sys\/media\): the user of this command may not write in \/proc\/sys \(EACCES\)\.$/,
+          /^run this command as the user of the server/,
+        );
+      });
+
+      it('reports an old backup and a missing mark, and finds backups of hearth backup', async () => {
+        const weekAgo = new Date(Date.now() - 8 * day);
+        utimesSync(mark(), weekAgo, weekAgo);
+        assertFound(await findings(), 'backup-old', 'warning', /8 days old/, /hearth backup/);
+        assertFound(
+          await findings({ backupMark: join(subject.folder, 'none') }),
+          'backup-mark',
+          'error',
+          /does not exist/,
+        );
+        mkdirSync(join(subject.folder, 'media'), { recursive: true });
+        const noted = join(subject.folder, 'media', 'last-backup.json');
+        writeFileSync(noted, JSON.stringify({ createdTs: Date.now() - day, target: '/mnt/backup' }));
+        assertFound(await findings(), 'backup', 'ok', /\/mnt\/backup\) is 24 hours old/);
+        rmSync(noted);
+        utimesSync(mark(), new Date(), new Date());
+      });
+    });
+  });
+}

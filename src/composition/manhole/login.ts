@@ -1,0 +1,27 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { HearthConfiguration } from '../../configuration.ts';
+import { builtInLogin } from '../../kernel/process/index.ts';
+
+/** The user name and password of the debugging console. */
+export interface ManholeLogin {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Returns the login of the configuration; the publicly known one where it has none. */
+export function loginOf({ process: { manhole_settings: settings } }: HearthConfiguration): ManholeLogin {
+  return {
+    username: settings.username ?? builtInLogin.username,
+    password: settings.password ?? builtInLogin.password,
+  };
+}
+
+/** Whether a login has the right name and password. Takes the same time for right and wrong ones. */
+export function isRightLogin(given: ManholeLogin, right: ManholeLogin): boolean {
+  const isRightName = isSame(given.username, right.username);
+  return isSame(given.password, right.password) && isRightName;
+}
+
+const isSame = (given: string, expected: string) => timingSafeEqual(digest(given), digest(expected));
+
+const digest = (text: string) => createHash('sha256').update(text).digest();

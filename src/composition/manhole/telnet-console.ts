@@ -1,0 +1,19 @@
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline/promises';
+import type { LoginAttempts } from './login-attempts.ts';
+
+/** Asks a telnet client for its user name and password. @returns whether the login is admitted */
+export async function telnetLogin(socket: Socket, attempts: LoginAttempts): Promise<boolean> {
+  const lines = createInterface({ input: socket, output: socket });
+  try {
+    const username = await lines.question('Username: ');
+    const password = await lines.question('Password: ');
+    lines.close();
+    if (attempts.isAdmitted({ username, password }, socket.remoteAddress ?? '')) return true;
+    socket.end('Refused.\r\n');
+  } catch {
+    // The connection was closed before it answered.
+    socket.destroy();
+  }
+  return false;
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { effectiveOptions } from './effective-options.ts';
+import { loadConfigurationSources } from './load.ts';
+
+const text = `server_name: example.org
+turn_shared_secret: hunter2
+email:
+  smtp_host: mail.example.org
+listeners:
+  - {port: 8008, type: http, resources: [{names: [client]}]}
+`;
+
+describe('effectiveOptions', () => {
+  const { values, origins } = loadConfigurationSources(
+    [
+      { file: 'a.yaml', text },
+      { file: 'b.yaml', text: 'max_upload_size: 10M\n' },
+    ],
+    { environment: { SERVER_CACHE_FACTOR: '2' }, directory: '/etc/hearth' },
+  );
+  const options = new Map(effectiveOptions(values, origins).map((option) => [option.name, option]));
+
+  it('names the file and the line of the options that are given, also inside of mappings', () => {
+    const at = (name: string) => {
+      const { value, source, file, line } = options.get(name)!;
+      return { value, source, file, line };
+    };
+    assert.deepEqual(at('server_name'), { value: 'example.org', source: 'file', file: 'a.yaml', line: 1 });
+    assert.deepEqual(at('max_upload_size'), { value: '10M', source: 'file', file: 'b.yaml', line: 1 });
+    assert.deepEqual(at('email.smtp_host'), {
+      value: 'mail.example.org',
+      source: 'file',
+      file: 'a.yaml',
+      line: 4,
+    });
+    assert.equal(at('listeners').line, 5);
+  });
+
+  it('tells defaults from values of the environment and of other options', () => {
+    assert.deepEqual(options.get('bcrypt_rounds'), { name: 'bcrypt_rounds', value: 12, source: 'default' });
+    assert.deepEqual(options.get('caches.global_factor'), {
+      name: 'caches.global_factor',
+      value: 2,
+      source: 'derived',
+    });
+    assert.equal(options.get('signing_key_path')?.source, 'derived');
+  });
+
+  it('masks secrets', () => {
+    assert.equal(options.get('turn_shared_secret')?.value, '<secret>');
+    assert.ok(!JSON.stringify([...options.values()]).includes('hunter2'));
+  });
+});

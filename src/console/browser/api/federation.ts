@@ -1,0 +1,63 @@
+/** Requests about other servers: whether they can be reached, and what is pending for them. */
+import { nextOf, type Page, type PageRequest } from './lists.ts';
+import { type Api, path } from './request.ts';
+
+/** Times are milliseconds since the epoch, and 0 or `null` while the server can be reached. */
+export interface Destination {
+  readonly destination: string;
+  readonly retry_last_ts: number;
+  readonly retry_interval: number;
+  readonly failure_ts: number | null;
+  readonly last_successful_stream_ordering: number | null;
+}
+
+export interface DestinationDetails extends Destination {
+  /** Number of rooms whose newest events the server has not received. */
+  readonly pending_rooms: number;
+  readonly pending_edus: number;
+}
+
+export interface SharedRoom {
+  readonly room_id: string;
+  readonly stream_ordering: number;
+}
+
+/** @param search a part of a name */
+export async function listDestinations(
+  api: Api,
+  search: string,
+  page: PageRequest,
+  signal: AbortSignal,
+): Promise<Page<Destination>> {
+  const answer = await api.admin<{ destinations: Destination[]; total: number; next_token?: string }>(
+    'GET',
+    '/v1/federation/destinations',
+    { query: { ...page, destination: search }, signal },
+  );
+  return { rows: answer.destinations, total: answer.total, next: nextOf(answer.next_token) };
+}
+
+export const destinationDetails = (
+  api: Api,
+  name: string,
+  signal: AbortSignal,
+): Promise<DestinationDetails> => api.admin('GET', path`/v1/federation/destinations/${name}`, { signal });
+
+export async function sharedRooms(
+  api: Api,
+  name: string,
+  page: PageRequest,
+  signal: AbortSignal,
+): Promise<Page<SharedRoom>> {
+  const target = path`/v1/federation/destinations/${name}/rooms`;
+  const { from, limit, dir } = page;
+  const answer = await api.admin<{ rooms: SharedRoom[]; total: number; next_token?: string }>('GET', target, {
+    query: { from, limit, dir },
+    signal,
+  });
+  return { rows: answer.rooms, total: answer.total, next: nextOf(answer.next_token) };
+}
+
+/** Ends the backoff of a server, so that this server tries to reach it again at once. */
+export const resetConnection = (api: Api, name: string): Promise<unknown> =>
+  api.admin('POST', path`/v1/federation/destinations/${name}/reset_connection`, { body: {} });

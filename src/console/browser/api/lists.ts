@@ -1,0 +1,19 @@
+/** A page of a list. */
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+  /** Where the next page begins; `undefined` for the last page. */
+  readonly next: number | undefined;
+}
+
+/** The page of a list to request, and its order. */
+export interface PageRequest {
+  readonly from: number;
+  readonly limit: number;
+  readonly order_by?: string | undefined;
+  readonly dir?: 'f' | 'b' | undefined;
+}
+
+/** Reads the start of the next page, which some endpoints send as a string. */
+export const nextOf = (token: string | number | undefined): number | undefined =>
+  token === undefined ? undefined : Number(token);

@@ -1,0 +1,7 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { consoleSection } from './config.ts';
+
+export const consoleManifest = {
+  name: 'console',
+  options: { console: consoleSection },
+} satisfies SliceManifest;

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { QueryLimits } from './query-limits.ts';
+
+const limited = { errcode: 'M_LIMIT_EXCEEDED' };
+
+describe('QueryLimits', () => {
+  it('limits the servers that one client address queries', () => {
+    const clock = manualClock();
+    const limits = new QueryLimits(clock);
+    for (let count = 0; count < 10; count++) limits.admit('192.0.2.1', 1_000);
+    assert.throws(() => limits.admit('192.0.2.1', 0), limited);
+    limits.admit('192.0.2.2', 1_000);
+    clock.advance(1_000);
+    limits.admit('192.0.2.1', 2);
+  });
+
+  it('bounds the answers that are sent at the same time, to one client address and in all', async () => {
+    const limits = new QueryLimits(manualClock());
+    const begin = (ip: string) => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      limits.beginAnswer(ip, promise);
+      return () => resolve(false);
+    };
+    const ends = Array.from({ length: 64 }, (_, index) => begin(`192.0.2.${Math.floor(index / 8)}`));
+    assert.throws(() => begin('192.0.2.9'), limited);
+    ends[0]!();
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.throws(() => begin('192.0.2.1'), limited);
+    begin('192.0.2.0');
+    assert.throws(() => begin('192.0.2.0'), limited);
+  });
+});

@@ -1,0 +1,18 @@
+/** Facts about a database that are read without opening it as the server does: nothing is created, locked or changed. */
+export interface DatabaseFacts {
+  /** Version of SQLite or PostgreSQL. */
+  readonly version: string;
+  readonly encoding: string;
+  /** Names of the applied migrations; `undefined` when the server has never been started on this database. */
+  readonly applied: readonly string[] | undefined;
+  /** Describes the process that writes the database; `undefined` when none does. */
+  readonly writer: string | undefined;
+  /** Absent unless `hearth database move` has moved the contents away, or has not finished filling the database. */
+  readonly move?: { readonly state: string; readonly other: string };
+  /** PostgreSQL: versions of the collation when the database was made and of the library. Absent when they are equal. */
+  readonly collation?: { readonly made: string; readonly actual: string };
+  /** PostgreSQL: milliseconds since the epoch by its clock. */
+  readonly now?: number;
+  /** PostgreSQL: number of connections that all clients may open, and that are open. */
+  readonly connections?: { readonly maximum: number; readonly open: number };
+}

@@ -1,0 +1,121 @@
+import { type Randomness, randomLetters } from '../../randomness.ts';
+import { StartFailure } from '../../start-failure.ts';
+import type { Database, Migration, SchemaBuilder } from '../database.ts';
+import { appliedMigrations } from '../migrate.ts';
+import { hasTable } from '../transfer/move-marks.ts';
+import type { Side } from '../transfer/side.ts';
+
+/** The mark of each database of a server with two of them (option `databases`). */
+export interface StoreMark {
+  readonly store: 'main' | 'state';
+  /** Random; the same in both databases of a server, so that databases of different servers are never used together. */
+  readonly setId: string;
+}
+
+type MarkTables = { data_stores: { store: string; set_id: string } };
+
+export const storesMigration: Migration = { name: 'database/0003-data-stores', up: createTable };
+
+/** Creates the table if it is missing: databases are marked before they are migrated. */
+async function createTable({ db }: SchemaBuilder): Promise<void> {
+  await db.schema
+    .createTable('data_stores')
+    .ifNotExists()
+    .addColumn('store', 'text', (column) => column.primaryKey())
+    .addColumn('set_id', 'text', (column) => column.notNull())
+    .execute();
+}
+
+/** Reads the mark of a database; `undefined` for a database with all data of a server, and for an empty one. */
+export async function readStoreMark({ database, kind }: Side): Promise<StoreMark | undefined> {
+  if (!(await hasTable(database, kind, 'data_stores'))) return undefined;
+  const row = await database.reader<MarkTables>().selectFrom('data_stores').selectAll().executeTakeFirst();
+  return row && { store: row.store as StoreMark['store'], setId: row.set_id };
+}
+
+export async function writeStoreMark(database: Database, { store, setId }: StoreMark): Promise<void> {
+  await database.changeSchema(async (schema) => {
+    await createTable(schema);
+    await schema.db
+      .withTables<MarkTables>()
+      .insertInto('data_stores')
+      .values({ store, set_id: setId })
+      .onConflict((conflict) => conflict.column('store').doUpdateSet({ set_id: setId }))
+      .execute();
+  });
+}
+
+/** Removes the mark of a database after it has become the only one of its server again. */
+export async function removeStoreMark(database: Database): Promise<void> {
+  await database.transaction<MarkTables, void>(async (writer) => {
+    await writer.deleteFrom('data_stores').execute();
+  });
+}
+
+/**
+ * Makes sure that the databases of a configuration are those of one server, and marks new ones. Call it before they are
+ * migrated.
+ * @param state the database of state groups; absent when `main` has everything
+ * @throws StartFailure when they do not belong together
+ */
+export async function requireStores(
+  main: Side,
+  state: Side | undefined,
+  randomness: Randomness,
+): Promise<void> {
+  const ofMain = await readStoreMark(main);
+  if (!state) {
+    if (ofMain) throw new StartFailure(incomplete(ofMain));
+    return;
+  }
+  const ofState = await readStoreMark(state);
+  if (isPair(ofMain, ofState)) return;
+  if (ofMain || ofState?.store === 'main') throw new StartFailure(mismatch);
+  if ((await appliedMigrations(main.database, main.kind)).length > 0)
+    throw new StartFailure(
+      'the database of the data store main also has the state groups: move them with "hearth database split"',
+    );
+  // A start that was interrupted has marked only the database of state groups.
+  if (!ofState && (await appliedMigrations(state.database, state.kind)).length > 0)
+    throw new StartFailure(mismatch);
+  if (ofState && (await hasGroups(state))) throw new StartFailure(mismatch);
+  const setId = ofState?.setId ?? randomLetters(randomness, 20);
+  await writeStoreMark(state.database, { store: 'state', setId });
+  await writeStoreMark(main.database, { store: 'main', setId });
+}
+
+/**
+ * Makes sure that the databases of a configuration are those of one server, and changes nothing.
+ * @param state the database of state groups; absent when `main` has everything
+ * @throws StartFailure when they do not belong together
+ */
+export async function requireMatchingStores(main: Side, state: Side | undefined): Promise<void> {
+  const ofMain = await readStoreMark(main);
+  if (!state) {
+    if (ofMain) throw new StartFailure(incomplete(ofMain));
+    return;
+  }
+  if (!isPair(ofMain, await readStoreMark(state))) throw new StartFailure(mismatch);
+}
+
+const isPair = (ofMain: StoreMark | undefined, ofState: StoreMark | undefined): boolean =>
+  ofMain?.store === 'main' && ofState?.store === 'state' && ofMain.setId === ofState.setId;
+
+const mismatch =
+  'the databases of the data stores main and state do not belong together: they are of different servers, or swapped';
+
+const incomplete = ({ store }: StoreMark) =>
+  `this database has only the data store ${store}: name the databases of both stores in the option databases`;
+
+type Groups = { state_groups: { id: number } };
+
+async function hasGroups({ database, kind }: Side): Promise<boolean> {
+  if (!(await hasTable(database, kind, 'state_groups'))) return false;
+  const row = await database
+    .reader<Groups>()
+    .selectFrom('state_groups')
+    .select('id')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

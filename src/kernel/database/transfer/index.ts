@@ -1,0 +1,12 @@
+export { joinDatabases } from './join-databases.ts';
+export {
+  describeDatabase,
+  type MovedTable,
+  type MoveProgress,
+  type MoveResult,
+  moveDatabase,
+} from './move-database.ts';
+export { type MoveMark, readMark, removeMark, requireUnmarked, writeMark } from './move-marks.ts';
+export type { Side } from './side.ts';
+export { type SplitDeps, splitDatabase } from './split-database.ts';
+export type { TextIndex } from './text-index.ts';

@@ -1,0 +1,65 @@
+import { systemClock } from '../../clock.ts';
+import { StartFailure } from '../../start-failure.ts';
+import { openMarkedDatabaseExclusively } from '../open.ts';
+import { readStoreMark, removeStoreMark } from '../stores/store-marks.ts';
+import { describeDatabase, type MovedTable, requireMigrated } from './move-database.ts';
+import { readMark, requireUnmarked, writeMark } from './move-marks.ts';
+import type { Side } from './side.ts';
+import { copyBound, copyTables, isPair, type SplitDeps } from './split-database.ts';
+
+/**
+ * Copies the state groups of a server with two databases, `source`, back to its database `main`, `target`. No server may
+ * run. The call may be interrupted at any point and repeated.
+ *
+ * Servers start with both databases until the source is marked as moved. They start with the target alone after its mark as
+ * the store `main` is removed, which happens later: so at no time are both possible.
+ * @throws StartFailure when a server uses the databases, or they are not those of one server; nothing is changed then
+ */
+export async function joinDatabases(deps: Omit<SplitDeps, 'randomness'>): Promise<readonly MovedTable[]> {
+  const open = async (options: SplitDeps['source']): Promise<Side> => ({
+    kind: options.kind,
+    database: await openMarkedDatabaseExclusively(options, deps, () => {}),
+  });
+  const main = await open(deps.target);
+  try {
+    const state = await open(deps.source);
+    try {
+      return await join(deps, main, state);
+    } finally {
+      await state.database.close();
+    }
+  } finally {
+    await main.database.close();
+  }
+}
+
+async function join(
+  deps: Omit<SplitDeps, 'randomness'>,
+  main: Side,
+  state: Side,
+): Promise<readonly MovedTable[]> {
+  const clock = deps.clock ?? systemClock;
+  await requireUnmarked(main.database, main.kind);
+  const ofMain = await readStoreMark(main);
+  const ofState = await readStoreMark(state);
+  if (!ofMain) throw new StartFailure('the database of the data store main has the state groups already');
+  if (!isPair(ofMain, ofState))
+    throw new StartFailure(
+      'the databases of the data stores main and state do not belong together: they are of different servers, or swapped',
+    );
+  const mark = await readMark(state.database, state.kind);
+  // A call that was interrupted before its last step has left the mark `moved`.
+  if (mark && mark.state !== 'moved') await requireUnmarked(state.database, state.kind);
+  await requireMigrated(main, deps.migrations);
+  await requireMigrated(state, deps.stateMigrations);
+  const tables = await copyTables(deps, state, main, true);
+  await copyBound(state, main, deps.bound);
+  const { setId } = ofMain;
+  await writeMark(
+    state.database,
+    { state: 'moved', moveId: setId, other: describeDatabase(deps.target) },
+    clock.now(),
+  );
+  await removeStoreMark(main.database);
+  return tables;
+}

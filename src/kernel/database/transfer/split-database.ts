@@ -1,0 +1,159 @@
+import { CompiledQuery } from 'kysely';
+import { systemClock } from '../../clock.ts';
+import { randomLetters } from '../../randomness.ts';
+import { StartFailure } from '../../start-failure.ts';
+import type { Migration } from '../database.ts';
+import { appliedMigrations, migrate } from '../migrate.ts';
+import { openMarkedDatabaseExclusively } from '../open.ts';
+import { readStoreMark, type StoreMark, writeStoreMark } from '../stores/store-marks.ts';
+import { copyTable } from './copy-table.ts';
+import {
+  describeDatabase,
+  type MoveDeps,
+  type MovedTable,
+  type MoveResult,
+  openSource,
+  requireMigrated,
+} from './move-database.ts';
+import { readMark, removeMark, writeMark } from './move-marks.ts';
+import { hashOf } from './row-digest.ts';
+import { query, quoted, type Side } from './side.ts';
+import { readTables } from './table-shape.ts';
+
+export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> {
+  /** The migrations of a database that contains only the state groups. */
+  readonly stateMigrations: readonly Migration[];
+  /** Names of the tables of state groups. */
+  readonly stateTables: readonly string[];
+  /** Name of the bound of state group ids in `number_bounds`, which moves with the groups. */
+  readonly bound: string;
+}
+
+/**
+ * Moves the state groups of `source` to the empty database `target`. Like `moveDatabase`, it only copies while a server
+ * runs, and may be killed at any point and called again.
+ *
+ * Servers start with the old configuration until the source is marked as the store `main`, and with the new one after the
+ * mark `incomplete` of the target is removed, which happens later: never with both. The rows of the source are deleted
+ * last.
+ * @throws StartFailure when one of the databases is not as it must be; nothing is changed then
+ */
+export async function splitDatabase(deps: SplitDeps): Promise<MoveResult> {
+  const { kind } = deps.target;
+  const state: Side = { kind, database: await openMarkedDatabaseExclusively(deps.target, deps, () => {}) };
+  try {
+    const { source: main, isExclusive } = await openSource(deps);
+    try {
+      return await split(deps, main, state, isExclusive);
+    } finally {
+      await main.database.close();
+    }
+  } finally {
+    await state.database.close();
+  }
+}
+
+async function split(deps: SplitDeps, main: Side, state: Side, isExclusive: boolean): Promise<MoveResult> {
+  const clock = deps.clock ?? systemClock;
+  await requireMigrated(main, deps.migrations);
+  const { setId, isCopied } = await examine(deps, main, state);
+  if (isCopied && !isExclusive) throw new StartFailure('the databases are split already');
+  let tables: MovedTable[] = [];
+  if (!isCopied) {
+    await writeMark(
+      state.database,
+      { state: 'incomplete', moveId: setId, other: describeDatabase(deps.source) },
+      clock.now(),
+    );
+    await migrate(state.database, deps.stateMigrations, () => clock.now());
+    tables = await copyTables(deps, main, state, isExclusive);
+    if (!isExclusive) return { isComplete: false, tables };
+    await copyBound(main, state, deps.bound);
+    await writeStoreMark(state.database, { store: 'state', setId });
+    await writeStoreMark(main.database, { store: 'main', setId });
+    await removeMark(state.database);
+  }
+  await emptyTables(main, deps.stateTables);
+  return { isComplete: true, tables };
+}
+
+interface SplitProgress {
+  readonly setId: string;
+  /** Whether everything was copied, so that only the rows of the source must be deleted. */
+  readonly isCopied: boolean;
+}
+
+async function examine(deps: SplitDeps, main: Side, state: Side): Promise<SplitProgress> {
+  const ofMove = await readMark(main.database, main.kind);
+  if (ofMove)
+    throw new StartFailure(
+      ofMove.state === 'moved'
+        ? `the source was moved to ${ofMove.other}: split that database`
+        : `the source is incomplete: finish its ${ofMove.state === 'restoring' ? 'restore' : 'move'} from ${ofMove.other} first`,
+    );
+  const ofMain = await readStoreMark(main);
+  const ofState = await readStoreMark(state);
+  const move = await readMark(state.database, state.kind);
+  if (ofMain) {
+    if (!isPair(ofMain, ofState))
+      throw new StartFailure('the state groups were already moved to another database');
+    return { setId: ofMain.setId, isCopied: move === undefined };
+  }
+  if (move?.state === 'incomplete' && move.other === describeDatabase(deps.source))
+    return { setId: move.moveId, isCopied: false };
+  if (move || (await appliedMigrations(state.database, state.kind)).length > 0)
+    throw new StartFailure('the database of the data store state is in use: give an empty one');
+  return { setId: randomLetters(deps.randomness, 20), isCopied: false };
+}
+
+/** Whether two databases belong to one server. */
+export const isPair = (main: StoreMark, state: StoreMark | undefined): boolean =>
+  main.store === 'main' && state?.store === 'state' && main.setId === state.setId;
+
+/** Copies the tables of state groups from one database to the other, and compares all rows. */
+export async function copyTables(
+  deps: Pick<SplitDeps, 'stateTables' | 'onProgress'>,
+  source: Side,
+  target: Side,
+  isExclusive: boolean,
+): Promise<MovedTable[]> {
+  const shapes = await readTables(source, (name) => deps.stateTables.includes(name));
+  let totalRows = 0;
+  for (const { name } of shapes) {
+    const [row] = await query(source, `select count(*) as rows from ${quoted(name)}`);
+    totalRows += Number(row?.['rows']);
+  }
+  let rows = 0;
+  const tables: MovedTable[] = [];
+  for (const table of shapes) {
+    const { name } = table;
+    const onRows = (more: number) => {
+      rows += more;
+      deps.onProgress({ table: name, rows, totalRows: Math.max(rows, totalRows) });
+    };
+    const digest = await copyTable({ source, target, table, isExclusive, onRows });
+    tables.push({ name, rows: digest.rows, hash: hashOf(digest) });
+  }
+  return tables;
+}
+
+/** Copies the bound of assigned ids, unless the target has a higher one. */
+export async function copyBound(source: Side, target: Side, name: string): Promise<void> {
+  const [row] = await query(source, 'select bound from number_bounds where name = ?', [name]);
+  await target.database.batch([
+    {
+      sql: `insert into number_bounds (name, bound) values (?, ?)
+        on conflict (name) do update set bound = excluded.bound where number_bounds.bound < excluded.bound`,
+      rows: [[name, Number(row?.['bound'] ?? 0)]],
+    },
+  ]);
+}
+
+async function emptyTables({ database, kind }: Side, names: readonly string[]): Promise<void> {
+  const list = names.map(quoted);
+  const statements =
+    kind === 'postgres' ? [`truncate ${list.join(', ')}`] : list.map((name) => `delete from ${name}`);
+  await database.transaction(async (writer) => {
+    for (const statement of statements) await writer.executeQuery(CompiledQuery.raw(statement, []));
+  });
+}

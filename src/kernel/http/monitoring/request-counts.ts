@@ -1,0 +1,42 @@
+import type { Exchange } from '../requests/exchange.ts';
+import { pathsOf, type Route } from '../routing/route.ts';
+
+/** Paths of long polls: syncs and event streams. */
+const longPoll = /\/(sync|events)$/;
+
+/** Counts requests since the start of the process. */
+export class RequestCounts {
+  /** Numbers of requests that are being answered: syncs, which are long polls, and all others. */
+  readonly open = { sync: 0, other: 0 };
+  /** Number of answered requests, those of other servers included. */
+  answered = 0;
+  /** Number of answered requests of other servers. */
+  federation = 0;
+  /** Number of answered syncs. */
+  syncs = 0;
+  /** Number of requests that were answered with a status of 500 or more. */
+  failed = 0;
+  readonly #kinds = new Map<Route, 'sync' | 'other'>();
+
+  began(route: Route): void {
+    this.open[this.#kindOf(route)] += 1;
+  }
+
+  ended(route: Route, { response }: Pick<Exchange, 'response'>): void {
+    const kind = this.#kindOf(route);
+    this.open[kind] -= 1;
+    this.answered += 1;
+    if (kind === 'sync') this.syncs += 1;
+    if (route.contract.auth === 'server') this.federation += 1;
+    if (response.statusCode >= 500) this.failed += 1;
+  }
+
+  #kindOf(route: Route): 'sync' | 'other' {
+    let kind = this.#kinds.get(route);
+    if (!kind) {
+      kind = pathsOf(route).some((path) => longPoll.test(path)) ? 'sync' : 'other';
+      this.#kinds.set(route, kind);
+    }
+    return kind;
+  }
+}

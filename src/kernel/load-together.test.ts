@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { LoadTogether } from './load-together.ts';
+
+/** Counts the calls of a load that returns the lengths of keys; the key `none` has no value. */
+function lengths() {
+  const loads: (readonly string[])[] = [];
+  const together = new LoadTogether<string, number>(async (keys) => {
+    loads.push(keys);
+    if (keys.includes('error')) throw new Error('the load failed');
+    return new Map(keys.filter((key) => key !== 'none').map((key) => [key, key.length]));
+  });
+  return { loads, together };
+}
+
+describe('LoadTogether', () => {
+  it('loads each key once with one call, also keys that are requested some promises later', async () => {
+    const { loads, together } = lengths();
+    const later = async () => {
+      for (let index = 0; index < 10; index++) await undefined;
+      return together.get('later');
+    };
+    const values = await Promise.all([
+      together.get('one'),
+      later(),
+      together.get('one'),
+      together.get('none'),
+    ]);
+    assert.deepEqual(values, [3, 5, 3, undefined]);
+    assert.deepEqual(loads, [['one', 'none', 'later']]);
+  });
+
+  it('loads a key again for a caller that comes after the result', async () => {
+    const { loads, together } = lengths();
+    await together.get('one');
+    await together.get('one');
+    assert.deepEqual(loads, [['one'], ['one']]);
+  });
+
+  it('gives a failure to all callers that wait and loads again for the next one', async () => {
+    const { together } = lengths();
+    const both = await Promise.allSettled([together.get('error'), together.get('one')]);
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    assert.equal(await together.get('one'), 3);
+  });
+});

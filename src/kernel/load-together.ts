@@ -1,0 +1,44 @@
+/** The keys that are loaded with one call, and its result. */
+interface Load<K, V> {
+  readonly keys: Set<K>;
+  readonly result: Promise<ReadonlyMap<K, V>>;
+}
+
+/** Maximum number of keys of one call, so that a query has no more parameters than a database accepts. */
+const maxKeys = 500;
+
+/**
+ * Collects the keys that callers request in the same turn of the event loop and loads them with one call, for instance
+ * for the rooms of a first sync, which are rendered side by side.
+ */
+export class LoadTogether<K, V> {
+  readonly #load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>;
+  #next: Load<K, V> | undefined;
+
+  /** @param load returns the values by key; keys without a value may be absent */
+  constructor(load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>) {
+    this.#load = load;
+  }
+
+  /**
+   * Returns the value of a key; `undefined` when there is none.
+   * @throws what the load throws, to all callers that wait for it
+   */
+  async get(key: K): Promise<V | undefined> {
+    if (!this.#next || this.#next.keys.size >= maxKeys) this.#next = this.#begin();
+    const { keys, result } = this.#next;
+    keys.add(key);
+    return (await result).get(key);
+  }
+
+  #begin(): Load<K, V> {
+    const keys = new Set<K>();
+    // A tick that is scheduled in the reaction to a promise runs after the reactions that are queued, which request further keys.
+    const collected = new Promise<void>((resolve) => process.nextTick(resolve));
+    const result = collected.then(() => {
+      if (this.#next?.keys === keys) this.#next = undefined;
+      return this.#load([...keys]);
+    });
+    return { keys, result };
+  }
+}

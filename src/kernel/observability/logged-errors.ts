@@ -1,0 +1,58 @@
+/** A log entry at the level `error` or `fatal` that has an error. */
+export interface LoggedError {
+  readonly level: 'error' | 'fatal';
+  /** Whether the process exits as soon as the entry is logged (field `exits`), so that nothing can be sent later. */
+  readonly exits: boolean;
+  readonly error: Error;
+  readonly message: string;
+  /**
+   * The names of the logger, job, route and method (`logger`, `job`, `route`, `method`) of the entry. Other
+   * fields are left out.
+   */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Fields of log entries that name code and never users, rooms or content. */
+const harmlessFields = ['logger', 'job', 'route', 'method'] as const;
+
+/** The level of pino from which errors are passed on. */
+export const errorLevel = 50;
+
+const fatalLevel = 60;
+
+/** Passes the errors of log entries on to listeners. */
+export class LoggedErrors {
+  readonly #listeners = new Set<(logged: LoggedError) => void>();
+
+  /** Calls `listener` for each logged error. @returns a function that ends this */
+  subscribe(listener: (logged: LoggedError) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /**
+   * Takes a log entry.
+   * @param level of pino, at least `errorLevel`
+   * @param bindings fields of the logger
+   * @param args of the call of the logger: fields and the message
+   */
+  logged(level: number, bindings: object, [fields, message]: readonly unknown[]): void {
+    if (this.#listeners.size === 0) return;
+    if (typeof fields !== 'object' || fields === null) return;
+    const { err, exits } = fields as { err?: unknown; exits?: unknown };
+    if (!(err instanceof Error)) return;
+    const all: Readonly<Record<string, unknown>> = { ...bindings, ...fields };
+    const named = harmlessFields.flatMap((name) =>
+      typeof all[name] === 'string' ? [[name, all[name]] as const] : [],
+    );
+    for (const listener of this.#listeners) {
+      listener({
+        level: level >= fatalLevel ? 'fatal' : 'error',
+        exits: exits === true,
+        error: err,
+        message: String(message ?? ''),
+        fields: Object.fromEntries(named),
+      });
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { type Stall, StallWatch } from './stall-watch.ts';
+
+/** Runs a command as the first process of a namespace of processes, as containers do. */
+const namespace = ['unshare', '--fork', '--pid', '--kill-child'];
+const noNamespaces =
+  spawnSync(namespace[0]!, [...namespace.slice(1), 'true']).status === 0
+    ? false
+    : 'namespaces of processes need root';
+
+describe('StallWatch', () => {
+  it('reports the code that blocks the process', async () => {
+    const watch = new StallWatch({ beat: 10, stalled: 60, stuck: 60_000, hopeless: 90_000 });
+    const stalls: Stall[] = [];
+    watch.start((stall) => stalls.push(stall));
+    try {
+      await eventually('a stall', () => {
+        blockFor(200);
+        return stalls.length > 0;
+      });
+      assert.ok(stalls[0]!.frames.some((frame) => frame.startsWith(`${import.meta.url}:`)));
+    } finally {
+      watch.stop();
+    }
+  });
+
+  it('ends a process that is stuck in foreign code and logs that code, but no process that is stuck in other code or has a debugger', async () => {
+    const ended = await endOf('data:text/javascript', 30_000);
+    assert.equal(ended.signal, 'SIGKILL', ended.written);
+    assert.match(
+      ended.written,
+      /"The process ends, since it is stuck in the code of a module","frames":\["data:/,
+    );
+    const other = await endOf('file:///modules/', 250);
+    assert.equal(other.code, 5, other.written);
+    const debugged = await endOf('data:text/javascript', 250, { options: ['--inspect=127.0.0.1:0'] });
+    assert.equal(debugged.code, 5, debugged.written);
+  });
+
+  it('ends the first process of a container, which SIGKILL does not end', {
+    skip: noNamespaces,
+  }, async () => {
+    const { code, written } = await endOf('data:text/javascript', 30_000, { within: namespace });
+    assert.equal(code, 137, written);
+    assert.match(written, /"The process ends, since it is stuck in the code of a module"/);
+  });
+});
+
+/**
+ * Runs a program that is stuck for a time in code of a `data:` URL, and exits with code 5 afterwards.
+ * @param foreign the beginning of URLs of foreign code @param within a command that runs the program
+ */
+async function endOf(
+  foreign: string,
+  milliseconds: number,
+  { options = [], within = [] }: { options?: readonly string[]; within?: readonly string[] } = {},
+) {
+  const times = { beat: 5, stalled: 20, stuck: 40, hopeless: 80 };
+  const program = `
+    import { StallWatch } from ${JSON.stringify(import.meta.resolve('./stall-watch.ts'))};
+    new StallWatch(${JSON.stringify(times)}).start(() => {}, [${JSON.stringify(foreign)}]);
+    await import('data:text/javascript,await 0; const end = Date.now() + ${milliseconds}; while (Date.now() < end);');
+    process.exit(5);`;
+  const [command = '', ...args] = [
+    ...within,
+    process.execPath,
+    ...options,
+    '--input-type=module',
+    '-e',
+    program,
+  ];
+  const child = spawn(command, args, { timeout: 30_000 });
+  const [written, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  return { code, signal, written };
+}
+
+function blockFor(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}

@@ -1,0 +1,126 @@
+import { url as debuggerUrl } from 'node:inspector';
+import { Worker } from 'node:worker_threads';
+
+/** Code that has blocked the event loop. */
+export interface Stall {
+  /** URLs and lines of the calls, the innermost first: `file:///…/file.ts:12`. */
+  readonly frames: readonly string[];
+}
+
+/** Times in milliseconds. A sign of life is a number that the main thread raises. */
+const defaultTimes = {
+  /** Interval of the signs of life. */
+  beat: 250,
+  /** Time without a sign of life after which the watcher looks up the running code. */
+  stalled: 2_000,
+  /**
+   * Time without a sign of life after which the watcher writes that code to stderr, since the log cannot be
+   * written.
+   */
+  stuck: 10_000,
+  /** Time without a sign of life after which the watcher ends the process if it runs foreign code. */
+  hopeless: 60_000,
+};
+
+/**
+ * The source of a worker thread. It finds the running code with the debugger, which also works in an endless loop and pauses
+ * the process for some milliseconds. The time without a sign of life is the sum of the turns of this thread, so that a
+ * process that was suspended as a whole does not count as stuck.
+ */
+const watcher = `
+const { parentPort, workerData: { beats, beat, stalled, stuck, hopeless, foreign } } = require('node:worker_threads');
+const { writeSync } = require('node:fs');
+const { Session } = require('node:inspector');
+let [last, turn, milliseconds, frames, isWritten] = [-1, performance.now(), 0, undefined, false];
+setInterval(() => {
+  const passed = Math.min(performance.now() - turn, 2 * beat);
+  turn = performance.now();
+  const now = Atomics.load(beats, 0);
+  if (now !== last) {
+    [last, milliseconds, frames, isWritten] = [now, 0, undefined, false];
+    return;
+  }
+  milliseconds += passed;
+  if (milliseconds >= stalled && frames === undefined) lookUp(report);
+  if (milliseconds >= stuck && frames?.length > 0 && !isWritten) {
+    isWritten = true;
+    write('The process is stuck in this code');
+  }
+  if (milliseconds >= hopeless) {
+    // Looks again later: a pause is lost that is requested while the process is paused.
+    milliseconds = stuck;
+    lookUp(endForeign);
+  }
+}, beat);
+function report(session, callFrameId, resume) {
+  resume();
+  parentPort.postMessage({ frames });
+}
+function write(msg) {
+  writeSync(2, JSON.stringify({ level: 50, time: Date.now(), msg, frames }) + '\\n');
+}
+function endForeign(session, callFrameId, resume) {
+  if (Atomics.load(beats, 1) !== 0 || !frames.some((frame) => foreign.some((folder) => frame.startsWith(folder)))) return resume();
+  write('The process ends, since it is stuck in the code of a module');
+  process.kill(process.pid, 'SIGKILL');
+  // The kernel ignores this signal for the first process of a container, which therefore ends itself.
+  session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression: 'globalThis.process.reallyExit(137)' }, resume);
+}
+function lookUp(found) {
+  frames = [];
+  const session = new Session();
+  const urls = new Map();
+  session.connectToMainThread();
+  session.on('Debugger.scriptParsed', ({ params }) => urls.set(params.scriptId, params.url));
+  session.on('Debugger.paused', ({ params }) => {
+    frames = params.callFrames.map(({ location }) => urls.get(location.scriptId) + ':' + (location.lineNumber + 1));
+    found(session, params.callFrames[0].callFrameId, () => session.post('Debugger.resume', () => session.disconnect()));
+  });
+  session.post('Debugger.enable');
+  session.post('Debugger.pause');
+}
+`;
+
+/**
+ * Finds the code that blocks the process for seconds: in an endless loop, nothing in the main thread can. Ends the process if
+ * it is stuck in foreign code, so that a service manager restarts it: such code cannot be interrupted without losing the
+ * promises of all other work.
+ */
+export class StallWatch {
+  readonly #times: typeof defaultTimes;
+  #worker: Worker | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(times = defaultTimes) {
+    this.#times = times;
+  }
+
+  /**
+   * Begins to watch this process.
+   * @param report receives each stall once it is over
+   * @param foreign URLs and paths of the files and folders with foreign code
+   */
+  start(report: (stall: Stall) => void, foreign: readonly string[] = []): void {
+    // The number of signs of life, and 1 while a debugger may be attached, because a breakpoint also stops the process.
+    const beats = new Int32Array(new SharedArrayBuffer(8));
+    const beat = () => {
+      Atomics.store(beats, 1, debuggerUrl() === undefined ? 0 : 1);
+      Atomics.add(beats, 0, 1);
+    };
+    beat();
+    this.#timer = setInterval(beat, this.#times.beat).unref();
+    this.#worker = new Worker(watcher, {
+      eval: true,
+      execArgv: [],
+      workerData: { beats, foreign, ...this.#times },
+    });
+    this.#worker.on('message', report);
+    this.#worker.on('error', () => this.stop());
+    this.#worker.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    void this.#worker?.terminate();
+  }
+}

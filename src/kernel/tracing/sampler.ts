@@ -1,0 +1,30 @@
+import type { Clock } from '../clock.ts';
+import type { SamplerSettings } from '../observability/index.ts';
+import { type Randomness, randomFraction } from '../randomness.ts';
+
+/** Decides whether a new trace is recorded. */
+export type Sampler = () => boolean;
+
+export function samplerOf(settings: SamplerSettings, clock: Clock, randomness: Randomness): Sampler {
+  if (settings.type === 'const') return () => settings.records;
+  if (settings.type === 'probabilistic') {
+    const { probability } = settings;
+    return () => probability > 0 && randomFraction(randomness) < probability;
+  }
+  return rateLimited(settings.perSecond, clock);
+}
+
+/** Records on average at most `perSecond` traces a second, with bursts of at most as many, or of one if that is more. */
+function rateLimited(perSecond: number, clock: Clock): Sampler {
+  const maximum = Math.max(1, perSecond);
+  let credit = perSecond > 0 ? maximum : 0;
+  let at = clock.monotonic();
+  return () => {
+    const now = clock.monotonic();
+    credit = Math.min(maximum, credit + ((now - at) / 1000) * perSecond);
+    at = now;
+    if (credit < 1) return false;
+    credit -= 1;
+    return true;
+  };
+}

@@ -1,0 +1,38 @@
+import type { Clock, Timer } from '../../kernel/clock.ts';
+
+/** Minimum number of bytes that arrive within an interval, and milliseconds of the interval. */
+const [minBytes, interval] = [8 * 1024, 30_000];
+
+/**
+ * Ends a transfer that is too slow, which would otherwise count towards the maximum number of downloads for
+ * long.
+ */
+export class TransferWatch {
+  readonly #clock: Clock;
+  readonly #abort: () => void;
+  #bytes = 0;
+  #timer: Timer;
+
+  /** @param abort is called when too few bytes have arrived within an interval */
+  constructor(clock: Clock, abort: () => void) {
+    this.#clock = clock;
+    this.#abort = abort;
+    this.#timer = this.#wait();
+  }
+
+  count(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
+
+  #wait(): Timer {
+    return this.#clock.setTimer(interval, () => {
+      if (this.#bytes < minBytes) return this.#abort();
+      this.#bytes = 0;
+      this.#timer = this.#wait();
+    });
+  }
+}

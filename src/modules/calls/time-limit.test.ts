@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { callWithTimeLimit, isTimeLimit } from './time-limit.ts';
+
+describe('callWithTimeLimit', () => {
+  it('returns the result, throws the error of the function, and lets promises go on', async () => {
+    assert.equal(
+      callWithTimeLimit(() => 5, 1_000),
+      5,
+    );
+    assert.throws(
+      () =>
+        callWithTimeLimit(() => {
+          throw new TypeError('own');
+        }, 1_000),
+      { name: 'TypeError', message: 'own' },
+    );
+    const later = callWithTimeLimit(async () => {
+      await undefined;
+      return 'later';
+    }, 1_000);
+    assert.equal(await later, 'later');
+    const nested = callWithTimeLimit(() => callWithTimeLimit(() => 'inner', 1_000), 1_000);
+    assert.equal(nested, 'inner');
+  });
+
+  it('interrupts an endless loop and a regular expression that explodes', () => {
+    const endless: (() => unknown)[] = [
+      () => {
+        for (;;);
+      },
+      () => /^(a+)+$/.test(`${'a'.repeat(60)}b`),
+    ];
+    for (const work of endless) assert.throws(() => callWithTimeLimit(work, 20), isTimeLimit);
+  });
+});

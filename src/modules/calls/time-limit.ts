@@ -1,0 +1,25 @@
+import { Script } from 'node:vm';
+
+const script = new Script(`globalThis[Symbol.for('hearth.module')]()`, { filename: 'module-call' });
+let pendingCall: (() => unknown) | undefined;
+
+Object.defineProperty(globalThis, Symbol.for('hearth.module'), { value: () => pendingCall?.() });
+
+/**
+ * Calls a function and interrupts it when it does not return in time, even in an endless loop or in a regular expression
+ * that explodes. Work that it continues later, after an `await`, has no such limit.
+ * @param timeout milliseconds of real time
+ * @throws Error with `code` ERR_SCRIPT_EXECUTION_TIMEOUT
+ */
+export function callWithTimeLimit<T>(work: () => T, timeout: number): T {
+  let result: { readonly value: T } | undefined;
+  pendingCall = () => {
+    result = { value: work() };
+  };
+  script.runInThisContext({ timeout, displayErrors: false });
+  return (result as unknown as { readonly value: T }).value;
+}
+
+/** Whether an error is that of `callWithTimeLimit`. */
+export const isTimeLimit = (error: unknown): boolean =>
+  (error as { readonly code?: unknown } | undefined)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';

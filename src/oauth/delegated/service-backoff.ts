@@ -1,0 +1,34 @@
+import type { Clock } from '../../kernel/clock.ts';
+
+/**
+ * Number of consecutive failures that cause the first pause, and milliseconds of the first and of the longest pause.
+ */
+const [tolerated, firstPause, maxPause] = [3, 1_000, 30_000];
+
+/** Pauses requests to a service that fails repeatedly. */
+export class ServiceBackoff {
+  readonly #clock: Clock;
+  #failures = 0;
+  #until = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until a request may be sent. */
+  get remaining(): number {
+    return Math.max(0, this.#until - this.#clock.monotonic());
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#until = 0;
+  }
+
+  failed(): void {
+    this.#failures += 1;
+    const excess = this.#failures - tolerated;
+    if (excess < 0) return;
+    this.#until = this.#clock.monotonic() + Math.min(maxPause, firstPause * 2 ** Math.min(excess, 10));
+  }
+}

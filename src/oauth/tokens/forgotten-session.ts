@@ -1,0 +1,14 @@
+import type { BeforeReopening } from '../../accounts/index.ts';
+import { writerFor } from '../../kernel/database/index.ts';
+import type { OAuthTables } from '../tables.ts';
+
+/**
+ * Forgets that a device was logged in by OAuth 2.0, and which refresh tokens it has exchanged: a device that logs in again
+ * with a password has an ordinary session, which uses interactive authentication and `POST /refresh`.
+ */
+export const forgetOAuthSession: BeforeReopening = async (anyWriter, { userId, deviceId }) => {
+  const writer = writerFor<OAuthTables>(anyWriter);
+  for (const table of ['oauth_sessions', 'oauth_exchanged_tokens'] as const) {
+    await writer.deleteFrom(table).where('user_id', '=', userId).where('device_id', '=', deviceId).execute();
+  }
+};

@@ -1,0 +1,77 @@
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { PushEvents } from './push-events.ts';
+
+/** Number of newest events of a room that are searched for those of a user. */
+const maxSearched = 100;
+
+/** The newest event of a user in each thread (`undefined` for the main timeline), by position on the stream. */
+type NewestByThread = ReadonlyMap<string | undefined, number>;
+
+const nothing: NewestByThread = new Map();
+
+/** A search in the database. */
+interface Search {
+  readonly head: RoomHead;
+  readonly userId: string;
+  /** Position of the newest event in memory at the time of the search. */
+  readonly newest: number | undefined;
+  readonly found: NewestByThread;
+}
+
+/**
+ * Finds out whether users have answered events: a user who sends an event has read the events before it in its thread,
+ * also without a receipt. Exceptions are redactions and membership events, as in unread counts.
+ * Source: client-server API, "Receiving notifications".
+ */
+export class AnsweredEvents {
+  readonly #engine: RoomReader;
+  readonly #events: PushEvents;
+  /** The last search, because the pending events of a user in a room are asked about one after the other. */
+  #last: Search | undefined;
+
+  constructor(engine: RoomReader, events: PushEvents) {
+    this.#engine = engine;
+    this.#events = events;
+  }
+
+  /** Whether a user has sent an event after this one in its thread; false if the 100 newest events of the room show none. */
+  async has(userId: string, stored: StoredEvent): Promise<boolean> {
+    const { roomId } = stored.event;
+    const head = this.#engine.heads.peek(roomId) ?? (await this.#engine.heads.get(roomId));
+    const { stream } = stored;
+    if (!head || stream === undefined) return false;
+    const newest = await this.#newestOf(userId, head, stream);
+    if (newest.size === 0) return false;
+    const { threadId } = await this.#events.get(head, stored);
+    return (newest.get(threadId) ?? 0) > stream;
+  }
+
+  /** Returns at least the user's newest events after a position, among the newest events of the room. */
+  async #newestOf(userId: string, head: RoomHead, after: number): Promise<NewestByThread> {
+    const { recent, roomNid } = head;
+    const isAfter = ({ stream = 0 }: StoredEvent) => stream > after;
+    // Most events are the newest ones of their rooms or among those in memory.
+    const first = recent.findIndex(isAfter);
+    if (recent.length > 0 && first === -1) return nothing;
+    if (first > 0) return this.#ofUser(userId, head, recent.slice(first).reverse());
+    const newest = recent.at(-1)?.stream;
+    const last = this.#last;
+    if (last && last.head === head && last.userId === userId && last.newest === newest) return last.found;
+    const range = { limit: maxSearched, direction: 'backward' } as const;
+    const found = await this.#ofUser(userId, head, await this.#engine.events.timeline(roomNid, range));
+    this.#last = { head, userId, newest, found };
+    return found;
+  }
+
+  /** @param events newest first */
+  async #ofUser(userId: string, head: RoomHead, events: readonly StoredEvent[]): Promise<NewestByThread> {
+    const found = new Map<string | undefined, number>();
+    for (const stored of events) {
+      const { sender, type } = stored.event;
+      if (sender !== userId || type === 'm.room.redaction' || type === 'm.room.member') continue;
+      const { threadId } = await this.#events.get(head, stored);
+      if (!found.has(threadId)) found.set(threadId, stored.stream ?? 0);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,16 @@
+import { type DatabaseCheck, rowsCheck } from '../kernel/database/index.ts';
+
+/** Makes a check of a table whose rows belong to pushers. */
+const rowsOfPushers = (table: string): DatabaseCheck =>
+  rowsCheck({
+    problem: `rows of ${table} for pushers that do not exist`,
+    select: `select pusher_id as subject from ${table} t
+      where not exists (select 1 from pushers p where p.id = t.pusher_id)`,
+    mend: `delete from ${table} where not exists (select 1 from pushers p where p.id = ${table}.pusher_id)`,
+  });
+
+/** Checks of the consistency of the tables of pushers, for `hearth database check`. */
+export const pusherChecks: readonly DatabaseCheck[] = [
+  rowsOfPushers('pending_pushes'),
+  rowsOfPushers('mail_throttles'),
+];

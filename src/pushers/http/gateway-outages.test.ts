@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { pusherMigrations } from '../migrations.ts';
+import type { PushOutcomeName } from '../push-metrics.ts';
+import { addPending, readPending } from '../queue/pending-pushes.ts';
+import { readPushers, writePusher } from '../store.ts';
+import type { PusherTables } from '../tables.ts';
+import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
+
+const [hour, day] = [3_600_000, 24 * 3_600_000];
+
+forSelectedDatabases(import.meta.url, (open) => {
+  /** Opens a pusher whose gateway fails each request while `gateway.isDown`. */
+  const openPusher = async () => {
+    const database = await open(pusherMigrations);
+    const clock = manualClock();
+    const owner = { userId: '@ann:test', deviceId: undefined, setAt: clock.now() };
+    const settings = {
+      kind: 'http',
+      appId: 'app',
+      pushkey: 'key',
+      lang: 'en',
+      data: {},
+      enabled: true,
+    } as const;
+    const names = { appDisplayName: 'App', deviceDisplayName: 'Phone', profileTag: undefined };
+    await database.transaction<PusherTables, void>((writer) =>
+      writePusher(writer, owner, { ...settings, ...names }),
+    );
+    const reader = database.reader<PusherTables>();
+    const pusherId = (await readPushers(reader, [owner.userId]))[0]!.id;
+    const gateway = { isDown: true, attempts: 0, received: [] as number[] };
+    const outcomes = new Map<PushOutcomeName, number>();
+    const pusher = new HttpPusher(
+      pusherId,
+      {
+        database,
+        clock,
+        log: silentLogger,
+        gateways: {
+          send: async (_: unknown, position: number) => {
+            gateway.attempts += 1;
+            if (gateway.isDown) throw new Error('The gateway is down');
+            gateway.received.push(position);
+            return 'accepted';
+          },
+        },
+        notifications: {
+          event: async () => ({}),
+          ofEvent: async (_: unknown, { stream }: { stream: number }) => stream,
+        },
+        unread: { of: async () => 1 },
+        metrics: {
+          ended: (outcome: PushOutcomeName, count = 1) =>
+            outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count),
+          repeated: () => undefined,
+        },
+        stopping: new AbortController().signal,
+      } as unknown as HttpPusherDeps,
+      { ended: () => undefined },
+    );
+    const add = async (stream: number) => {
+      const now = { addedAt: clock.now(), dueAt: clock.now() };
+      const push = { ...now, pusherId, stream, nid: stream, userId: owner.userId, roomId: '!room:test' };
+      await database.transaction<PusherTables, void>((writer) => addPending(writer, [push]));
+      pusher.sendPending();
+      await pusher.paused();
+    };
+    const pass = async (time: number) => {
+      for (let passed = 0; passed < time; passed += hour) {
+        clock.advance(hour);
+        await pusher.paused();
+      }
+    };
+    const waiting = async () => (await readPending(reader, pusherId, 100)).map(({ stream }) => stream);
+    return { gateway, add, pass, waiting, outcomes };
+  };
+
+  describe('HttpPusher during an outage of its gateway', () => {
+    it('retries about once an hour during an outage of three days, and sends all events in order afterwards', async () => {
+      const { gateway, add, pass, waiting } = await openPusher();
+      await add(1);
+      await add(2);
+      await pass(3 * day);
+      assert.ok(gateway.attempts > 60 && gateway.attempts < 90, `${gateway.attempts} attempts`);
+      await add(3);
+      gateway.isDown = false;
+      await pass(hour);
+      assert.deepEqual([gateway.received, await waiting()], [[1, 2, 3], []]);
+    });
+
+    it('drops the events that have waited for a week, counts them, and sends the others', async () => {
+      const { gateway, add, pass, outcomes } = await openPusher();
+      await add(1);
+      await pass(4 * day);
+      await add(2);
+      await pass(4 * day);
+      assert.equal(outcomes.get('dropped'), 1);
+      gateway.isDown = false;
+      await pass(hour);
+      assert.deepEqual(gateway.received, [2]);
+    });
+  });
+});

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import { pusherMigrations } from '../migrations.ts';
+import type { Pusher } from '../pusher.ts';
+import { Pushers } from '../pushers.ts';
+import type { PusherTables } from '../tables.ts';
+import { addPending, deletePending, readPending, trimPending } from './pending-pushes.ts';
+import { PushQueueing } from './push-queueing.ts';
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('PushQueueing', () => {
+    const openQueue = async (wrap: (database: Database) => Database = (database) => database) => {
+      const under = await RoomsUnderTest.open(open, pusherMigrations);
+      const { database, clock } = under;
+      const pushers = new Pushers({ database, clock, addresses: undefined });
+      await pushers.start();
+      const settings = {
+        kind: 'http' as const,
+        appId: 'app',
+        pushkey: 'key',
+        appDisplayName: 'App',
+        deviceDisplayName: 'Phone',
+        profileTag: undefined,
+        lang: 'en',
+        data: {},
+        enabled: true,
+      };
+      await pushers.set({ userId: bob, deviceId: 'PHONE' }, settings, false);
+      const roomId = await under.room(alice, bob);
+      const woken: Pusher[] = [];
+      const state = { notifies: 1 };
+      const newQueue = () =>
+        new PushQueueing({
+          ...under,
+          database: wrap(database),
+          engine: under.engine,
+          streams: under.streams,
+          clock,
+          log: silentLogger,
+          randomness: systemRandomness,
+          pushers,
+          // Each event notifies this many users, only one of whom has a pusher.
+          notified: {
+            of: async () =>
+              new Map(
+                Array.from({ length: state.notifies }, (_, index) => [
+                  index === 0 ? bob : `@u${index}:test`,
+                  {},
+                ]),
+              ),
+          } as never,
+          jitter: 0,
+          mailAdded: undefined,
+          pushAdded: (pusher) => woken.push(pusher),
+        });
+      const [pusher] = await pushers.list(bob);
+      const pending = async () =>
+        (await readPending(database.reader<PusherTables>(), pusher!.id, 100)).map(({ stream }) => stream);
+      return { under, roomId, newQueue, woken, pusher: pusher!, pending, state };
+    };
+
+    it('stores the pending events of large rooms in several transactions, each event once', async () => {
+      let transactions = 0;
+      const { under, roomId, newQueue, pending, state } = await openQueue((database) =>
+        withTransaction(database, (work) => {
+          transactions += 1;
+          return database.transaction(work);
+        }),
+      );
+      // From its first start on, a queue follows all events.
+      const first = newQueue();
+      await first.start();
+      await first.stop();
+      state.notifies = 2_000;
+      transactions = 0;
+      for (let count = 0; count < 6; count++) await under.say(alice, roomId, `Message ${count}`);
+      const queue = newQueue();
+      await queue.start();
+      await queue.caughtUp();
+      assert.equal((await pending()).length, 6);
+      assert.ok(transactions >= 2, `${transactions} transactions`);
+      await queue.stop();
+    });
+
+    it('makes no event pending twice when a transaction is committed and its confirmation is lost', async () => {
+      let losses = 0;
+      const { under, roomId, newQueue, woken, pusher, pending } = await openQueue((database) =>
+        withTransaction(database, async (work) => {
+          const result = await database.transaction(work);
+          if (losses === 1) {
+            losses = 0;
+            // The pusher sends the event before the follower tries again.
+            await database.transaction<PusherTables, number>((writer) =>
+              deletePending(writer, pusher.id, Number.MAX_SAFE_INTEGER),
+            );
+            throw new Error('connection lost');
+          }
+          return result;
+        }),
+      );
+      const queue = newQueue();
+      await queue.start();
+      await queue.caughtUp();
+      losses = 1;
+      const before = woken.length;
+      await under.say(alice, roomId, 'Hello');
+      let isDone = false;
+      const caughtUp = queue.caughtUp().then(() => {
+        isDone = true;
+      });
+      // The follower tries again after a pause.
+      for (let turn = 0; !isDone && turn < 20_000; turn++) {
+        await under.clock.advance(1_000);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      await caughtUp;
+      assert.equal(losses, 0);
+      assert.deepEqual(await pending(), []);
+      assert.equal(woken.length, before + 1);
+      await queue.stop();
+    });
+  });
+
+  describe('trimPending', () => {
+    it('deletes the events of one pusher that became pending before a time, and of the others all but the newest', async () => {
+      const database = await open(pusherMigrations);
+      const [ofBob, ofCarl] = [1, 2];
+      const push = (pusherId: number, stream: number) => ({
+        ...{ pusherId, stream, nid: stream, addedAt: stream * 10, dueAt: 0 },
+        ...{ userId: bob, roomId: '!room:test' },
+      });
+      const trim = (max: number, before: number) =>
+        database.transaction<PusherTables, number>((writer) => trimPending(writer, ofBob, { max, before }));
+      const streams = async (pusherId: number) =>
+        (await readPending(database.reader<PusherTables>(), pusherId, 100)).map(({ stream }) => stream);
+      await database.transaction<PusherTables, void>((writer) =>
+        addPending(
+          writer,
+          [1, 2, 3, 4, 5].flatMap((stream) => [push(ofBob, stream), push(ofCarl, stream)]),
+        ),
+      );
+      assert.deepEqual([await trim(10, 30), await streams(ofBob)], [2, [3, 4, 5]]);
+      assert.deepEqual([await trim(2, 30), await streams(ofBob)], [1, [4, 5]]);
+      assert.deepEqual([await trim(2, 30), await streams(ofCarl)], [0, [1, 2, 3, 4, 5]]);
+    });
+  });
+});
+
+/** Returns the database with another method `transaction`. */
+const withTransaction = (
+  database: Database,
+  transaction: (work: Parameters<Database['transaction']>[0]) => Promise<unknown>,
+): Database =>
+  new Proxy(database, {
+    get(target, name) {
+      if (name === 'transaction') return transaction;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { testImage } from '../../../test/support/inputs/images.ts';
+import type { ReceivedMail } from '../../../test/support/network/mail-server.ts';
+import type { TestUser } from '../../../test/support/servers/server.ts';
+import { registerAdmin } from '../../../test/support/users/register-admin.ts';
+import type { TestClient } from '../../../test/support/users/test-client.ts';
+import {
+  type EmailOverrides,
+  type Options,
+  ServerWithMail,
+} from '../../third-party-ids/test/server-with-mail.ts';
+import { Clients, clientPath } from './clients.ts';
+import { PushGateway } from './push-gateway.ts';
+
+/** The jobs that mail notifications: one for each room, and one for each mail. */
+const mailJobs = ['pushers/mail', 'mail/send'] as const;
+
+interface Task {
+  readonly status: string;
+  /** When it is due, in milliseconds since the epoch. */
+  readonly timestamp_ms: number;
+}
+
+/** A server that mails notifications, and its clients. */
+export class MailingServer {
+  readonly at: ServerWithMail;
+  readonly clients: Clients;
+  readonly #admin: TestClient;
+  readonly #sentinel: Sentinel;
+
+  private constructor(at: ServerWithMail, clients: Clients, admin: TestClient, sentinel: Sentinel) {
+    this.at = at;
+    this.clients = clients;
+    this.#admin = admin;
+    this.#sentinel = sentinel;
+  }
+
+  static async start(database: 'sqlite' | 'postgres', email: EmailOverrides, accounts: Options = {}) {
+    const retention = { enabled: true } as never;
+    const at = await ServerWithMail.start(database, accounts, { email, rooms: { retention } });
+    const clients = new Clients(at.server);
+    const admin = await registerAdmin(at.server);
+    return new MailingServer(at, clients, admin, await Sentinel.start(clients));
+  }
+
+  async stop(): Promise<void> {
+    await this.at.stop();
+    await this.#sentinel.gateway.stop();
+  }
+
+  /** Registers a user who receives mails. */
+  async subscriber(name: string): Promise<TestUser> {
+    const user = await this.at.server.register(name);
+    await this.at.addAddress(user, `${name}@example.org`);
+    await this.subscribe(user, `${name}@example.org`);
+    return user;
+  }
+
+  async subscribe(user: TestUser, address: string): Promise<void> {
+    const body = {
+      kind: 'email',
+      app_id: 'm.email',
+      pushkey: address,
+      app_display_name: 'Email Notifications',
+      device_display_name: address,
+      lang: 'en',
+      data: {},
+    };
+    const { status, raw } = await this.clients.post('/pushers/set', user, body);
+    assert.equal(status, 200, raw);
+  }
+
+  /** Registers a user with a validated mail address. */
+  async registerWithAddress(username: string): Promise<TestUser> {
+    const threepid_creds = await this.at.validate('register', `${username}@example.org`, username);
+    const body = { username, password: 'correct horse' };
+    const { session } = (await this.at.post('/register', body)).body;
+    const auth = { type: 'm.login.email.identity', threepid_creds, session };
+    const answer = await this.at.post('/register', { ...body, auth });
+    assert.equal(answer.status, 200, answer.raw);
+    return {
+      userId: String(answer.body['user_id']),
+      deviceId: String(answer.body['device_id']),
+      token: String(answer.body['access_token']),
+    };
+  }
+
+  /** Creates a user with a mail address as an administrator. */
+  async createByAdmin(username: string, address: string): Promise<void> {
+    const { token } = this.#admin;
+    const body = { password: 'correct horse', threepids: [{ medium: 'email', address }] };
+    const path = `/_synapse/admin/v2/users/@${username}:test`;
+    const { status, raw } = await this.at.server.api('PUT', path, { token, body });
+    assert.equal(status, 201, raw);
+  }
+
+  /** Gives a user a picture. @returns its URI */
+  async uploadAvatar(user: TestUser): Promise<string> {
+    const response = await fetch(`${this.at.server.baseUrl}/_matrix/media/v3/upload`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${user.token}`, 'content-type': 'image/png' },
+      body: await testImage(64, 64),
+    });
+    const { content_uri } = (await response.json()) as { content_uri: string };
+    const path = clientPath(`/profile/${encodeURIComponent(user.userId)}/avatar_url`);
+    await this.at.server.api('PUT', path, { token: user.token, body: { avatar_url: content_uri } });
+    // The thumbnail is made before the clock is advanced, which would exceed the timeout of the task that makes it.
+    const thumbnail = `/_matrix/client/v1/media/thumbnail/${content_uri.slice('mxc://'.length)}`;
+    const query = { width: '96', height: '96', method: 'crop' };
+    await this.at.server.api('GET', thumbnail, { token: user.token, query });
+    return content_uri;
+  }
+
+  /** Returns the mails about missed events to a user, without those that validate addresses. */
+  mailsTo(name: string): ReceivedMail[] {
+    return this.at.mailServer.received.filter(
+      ({ to, raw }) => to[0] === `${name}@example.org` && /^List-Unsubscribe:/m.test(raw),
+    );
+  }
+
+  /** Advances the clock from job to job until a user has received this many mails. @returns the last one */
+  async mailTo(name: string, count = 1): Promise<ReceivedMail> {
+    await this.#sentinel.notified();
+    for (let due = await this.#nextJob(); this.mailsTo(name).length < count; due = await this.#nextJob()) {
+      assert.ok(Number.isFinite(due), `no mail to ${name}`);
+      this.at.clock.advance(due - this.at.clock.now());
+    }
+    return this.mailsTo(name)[count - 1]!;
+  }
+
+  /** Advances the clock by a time; the jobs that become due in it run at their times. */
+  async wait(milliseconds: number): Promise<void> {
+    await this.#sentinel.notified();
+    const end = this.at.clock.now() + milliseconds;
+    for (let now = this.at.clock.now(); now < end; now = this.at.clock.now()) {
+      this.at.clock.advance(Math.min(await this.#nextJob(), end) - now);
+    }
+    await this.#nextJob();
+  }
+
+  /** Waits for the jobs that are due. @returns when the next one is due; Infinity without a next one */
+  async #nextJob(): Promise<number> {
+    for (;;) {
+      const tasks: Task[] = [];
+      for (const kind of mailJobs) {
+        const path = `/_synapse/admin/v1/scheduled_tasks?action_name=${encodeURIComponent(kind)}`;
+        const { body, raw } = await this.at.server.api('GET', path, { token: this.#admin.token });
+        assert.ok(body['scheduled_tasks'], raw);
+        tasks.push(...(body['scheduled_tasks'] as Task[]));
+      }
+      const due = tasks
+        .filter(({ status }) => status !== 'failed')
+        .map(({ status, timestamp_ms }) => (status === 'active' ? 0 : timestamp_ms));
+      const next = Math.min(...due);
+      if (next > this.at.clock.now()) return next;
+      await sleep(2);
+    }
+  }
+}
+
+/** A user with a push gateway, whose notification shows that all earlier events are pending for their pushers. */
+class Sentinel {
+  readonly gateway: PushGateway;
+  readonly #clients: Clients;
+  readonly #sender: TestUser;
+  readonly #user: TestUser;
+  readonly #roomId: string;
+
+  private constructor(gateway: PushGateway, clients: Clients, users: [TestUser, TestUser], roomId: string) {
+    this.gateway = gateway;
+    this.#clients = clients;
+    [this.#sender, this.#user] = users;
+    this.#roomId = roomId;
+  }
+
+  static async start(clients: Clients): Promise<Sentinel> {
+    const sender = await clients.server.register('sentinel.sender');
+    const user = await clients.server.register('sentinel');
+    const roomId = await clients.room(sender, [user]);
+    return new Sentinel(await PushGateway.start(), clients, [sender, user], roomId);
+  }
+
+  async notified(): Promise<void> {
+    // Ends the backoff of a request that has failed because the clock was advanced while it was being answered.
+    const { status, raw } = await this.#clients.post('/pushers/set', this.#user, {
+      kind: 'http',
+      app_id: 'app',
+      pushkey: 'sentinel',
+      app_display_name: 'App',
+      device_display_name: 'Phone',
+      lang: 'en',
+      data: { url: this.gateway.url(), format: 'event_id_only' },
+    });
+    assert.equal(status, 200, raw);
+    const eventId = await this.#clients.say(this.#sender, this.#roomId, 'Are all earlier events pending?');
+    await this.gateway.until(() => this.gateway.received.some(({ event_id }) => event_id === eventId));
+  }
+}

@@ -1,0 +1,84 @@
+import { type CheckedStores, type DatabaseCheck, Findings } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** Maximum number of rows per query. */
+const rowsAtOnce = 2_000;
+
+/** A row that refers to state groups. */
+interface Referrer {
+  readonly subject: string;
+  readonly groups: readonly number[];
+}
+
+/** Adds a finding for each row that refers to missing state groups. */
+async function addMissing(
+  { state }: CheckedStores,
+  referrers: readonly Referrer[],
+  findings: Findings,
+): Promise<void> {
+  const wanted = [...new Set(referrers.flatMap(({ groups }) => groups))];
+  if (wanted.length === 0) return;
+  const rows = await state
+    .scanner<RoomTables>()
+    .selectFrom('state_groups')
+    .select('id')
+    .where('id', 'in', wanted)
+    .execute();
+  const found = new Set(rows.map(({ id }) => id));
+  for (const { subject, groups } of referrers) {
+    const missing = groups.filter((group) => !found.has(group));
+    if (missing.length > 0) findings.add(`${subject}: state group ${missing.join(', ')}`);
+  }
+}
+
+const groupsOf = (...groups: (number | null)[]): number[] => groups.filter((group) => group !== null);
+
+/**
+ * Finds events whose state group is missing. Queries do not join the state groups, because these may be in
+ * another database.
+ */
+export const eventsWithoutGroup: DatabaseCheck = {
+  problem: 'events whose state group is missing: their rooms cannot be read completely',
+  async find(stores) {
+    const findings = new Findings();
+    for (let after = 0; ; ) {
+      const rows = await stores.main
+        .scanner<RoomTables>()
+        .selectFrom('events')
+        .select(['nid', 'event_id', 'state_group', 'state_before'])
+        .where('nid', '>', after)
+        .orderBy('nid')
+        .limit(rowsAtOnce)
+        .execute();
+      const referrers = rows.map((row) => ({
+        subject: row.event_id,
+        groups: groupsOf(row.state_group, row.state_before),
+      }));
+      await addMissing(stores, referrers, findings);
+      if (rows.length < rowsAtOnce) return findings.result;
+      after = rows.at(-1)?.nid ?? after;
+    }
+  },
+};
+
+/** Finds rooms whose current state group is missing. */
+export const roomsWithoutGroup: DatabaseCheck = {
+  problem: 'rooms whose state group is missing: nothing can be sent to them',
+  async find(stores) {
+    const findings = new Findings();
+    for (let after = 0; ; ) {
+      const rows = await stores.main
+        .scanner<RoomTables>()
+        .selectFrom('rooms')
+        .select(['room_nid', 'room_id', 'state_group'])
+        .where('room_nid', '>', after)
+        .orderBy('room_nid')
+        .limit(rowsAtOnce)
+        .execute();
+      const referrers = rows.map((row) => ({ subject: row.room_id, groups: groupsOf(row.state_group) }));
+      await addMissing(stores, referrers, findings);
+      if (rows.length < rowsAtOnce) return findings.result;
+      after = rows.at(-1)?.room_nid ?? after;
+    }
+  },
+};

@@ -1,0 +1,19 @@
+import type { JsonValue, RoomEvent } from '../protocol/index.ts';
+
+/**
+ * Checks of events of remote users in addition to the specification's; supplied by modules. An absent member
+ * checks nothing. A check bounds its own time, because the other events of the room wait.
+ */
+export interface ReceivedEventChecks {
+  /** Returns whether a received event is dropped before any other check. */
+  readonly isDropped?: ((event: RoomEvent) => Promise<boolean>) | undefined;
+  /** Returns why an event is soft-failed; `undefined` when it is not. */
+  readonly softFailure?: ((event: RoomEvent) => Promise<string | undefined>) | undefined;
+}
+
+/**
+ * Checks an invite of a local user by a remote user.
+ * @param roomState unverified state events of the room
+ * @throws MatrixError
+ */
+export type CheckReceivedInvite = (event: RoomEvent, roomState: readonly JsonValue[]) => Promise<void>;

@@ -1,0 +1,108 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { type StoredEvent, visibleContent } from '../stored-event.ts';
+import type { EventReader } from '../timeline/event-store.ts';
+import type { HeadReader, RoomHead } from '../timeline/room-head.ts';
+
+/** The options `retention.*` that decide how old messages may become; times in milliseconds. */
+export interface RetentionOptions {
+  readonly enabled: boolean;
+  readonly default_policy: { readonly max_lifetime: number | null };
+  readonly allowed_lifetime_min: number | null;
+  readonly allowed_lifetime_max: number | null;
+}
+
+export interface MessageRetentionDeps {
+  readonly events: Pick<EventReader, 'peek' | 'get'>;
+  readonly clock: Clock;
+  /** Absent: messages never expire. */
+  readonly options?: RetentionOptions | undefined;
+}
+
+/** The type of the state event with which a room sets its retention policy. Source: MSC1763. */
+export const retentionType = 'm.room.retention';
+
+/** The time before which messages have expired in rooms where they never expire. */
+const never = Number.NEGATIVE_INFINITY;
+
+/**
+ * Decides which messages have expired by the retention policies of their rooms: readers do not receive them, even
+ * before they are deleted. State events never expire.
+ */
+export class MessageRetention {
+  readonly #deps: MessageRetentionDeps;
+
+  constructor(deps: MessageRetentionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether messages can expire (`retention.enabled`). */
+  get isOn(): boolean {
+    return this.#deps.options?.enabled === true;
+  }
+
+  /**
+   * Returns the time before which messages of a room have expired, in milliseconds since the epoch; `-Infinity` where
+   * messages never expire. Returns at once when the policy of the room is in memory.
+   */
+  expiredBefore(head: RoomHead): number | Promise<number> {
+    if (!this.isOn) return never;
+    const entry = head.entry(retentionType, '');
+    if (!entry) return this.#expiredBy(undefined);
+    const known = this.#deps.events.peek(entry.nid);
+    if (known) return this.#expiredBy(known);
+    return this.#deps.events.get(entry.nid).then((stored) => this.#expiredBy(stored));
+  }
+
+  /**
+   * Returns the `max_lifetime` of a room in milliseconds: its own, or else that of the default policy; `undefined`
+   * where neither has one. The caps of the server are not applied.
+   * @param content of the `m.room.retention` event
+   */
+  lifetimeBy(content: JsonObject | undefined): number | undefined {
+    const own = content?.['max_lifetime'];
+    return isLifetime(own) ? own : (this.#deps.options?.default_policy.max_lifetime ?? undefined);
+  }
+
+  /** Applies `allowed_lifetime_min` and `allowed_lifetime_max` to a lifetime. */
+  capped(lifetime: number): number {
+    const { allowed_lifetime_min: min, allowed_lifetime_max: max } = this.#deps.options ?? {};
+    return Math.min(Math.max(lifetime, min ?? 0), max ?? Number.POSITIVE_INFINITY);
+  }
+
+  #expiredBy(stored: StoredEvent | undefined): number {
+    const lifetime = this.lifetimeBy(stored && visibleContent(stored));
+    return lifetime === undefined ? never : this.#deps.clock.now() - this.capped(lifetime);
+  }
+}
+
+/** Returns whether an event is a message that was sent before a time, by the clock of its sender. */
+export function isExpired({ event }: Pick<StoredEvent, 'event'>, expiredBefore: number): boolean {
+  return event.originServerTs < expiredBefore && event.stateKey === undefined;
+}
+
+/** Returns the events that have not expired, in the same order. */
+export function unexpired<E extends Pick<StoredEvent, 'event'>>(
+  events: readonly E[],
+  expiredBefore: number,
+): readonly E[] {
+  return expiredBefore === never ? events : events.filter((one) => !isExpired(one, expiredBefore));
+}
+
+/** Returns the events that have not expired, in the same order; they may be of several rooms. */
+export async function withoutExpired(
+  { heads, retention }: { readonly heads: HeadReader; readonly retention: MessageRetention },
+  events: readonly StoredEvent[],
+): Promise<readonly StoredEvent[]> {
+  if (!retention.isOn) return events;
+  const found: StoredEvent[] = [];
+  for (const stored of events) {
+    const head = await heads.get(stored.event.roomId);
+    if (!head || !isExpired(stored, await retention.expiredBefore(head))) found.push(stored);
+  }
+  return found;
+}
+
+/** Returns whether a value is a valid `min_lifetime` or `max_lifetime`: whole milliseconds. */
+export const isLifetime = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0;

@@ -1,0 +1,83 @@
+/** A stored state group and its predecessor in the chain. */
+export interface GroupLink {
+  readonly id: number;
+  readonly prevId: number | undefined;
+}
+
+/** A group into which the changes of unused groups are merged, so that it links to their predecessor. */
+export interface Rebase {
+  readonly id: number;
+  /** The unused groups between the group and its new predecessor, nearest first. */
+  readonly through: readonly number[];
+  /** `undefined`: the group stores its whole state from then on. */
+  readonly prevId: number | undefined;
+}
+
+export interface CleanupPlan {
+  /** Groups that no used group is built on, highest first, so that each comes before the groups that it is built on. */
+  readonly unused: readonly number[];
+  readonly rebases: readonly Rebase[];
+}
+
+/** The state groups of a room, and the groups to which events, the room and new groups refer. */
+export interface CleanupFacts {
+  /** All groups of one room. */
+  readonly groups: readonly GroupLink[];
+  /** Groups that events or the room refer to. */
+  readonly used: ReadonlySet<number>;
+  /** Groups that new groups may be built on at any time. Their chains stay as they are. */
+  readonly growing: Iterable<number>;
+  /** The highest group that may be removed: events that refer to newer ones may not be written yet. */
+  readonly upTo: number;
+}
+
+/** Number of groups that are processed between two pauses for other requests. */
+const groupsAtOnce = 10_000;
+
+/**
+ * Plans which state groups of a room are removed, and which are rebased: an unused group that only one other group is
+ * built on is merged into that one, which never makes the stored states larger. The next plan removes it. Other requests
+ * are processed meanwhile.
+ */
+export async function planCleanup({ groups, used, growing, upTo }: CleanupFacts): Promise<CleanupPlan> {
+  const links = new Map<number, GroupLink>();
+  await inSlices(groups, (link) => links.set(link.id, link));
+  const needed = new Set<number>();
+  await inSlices(groups, ({ id }) => {
+    if (used.has(id) || id > upTo) markChain(links, id, needed);
+  });
+  const fixed = new Set<number>();
+  for (const id of growing) markChain(links, id, fixed);
+  const isKept = (id: number) => needed.has(id) || fixed.has(id);
+  const successors = new Map<number, number>();
+  await inSlices(groups, ({ id, prevId }) => {
+    if (prevId !== undefined && isKept(id)) successors.set(prevId, (successors.get(prevId) ?? 0) + 1);
+  });
+  const isMerged = (id: number) =>
+    !used.has(id) && !fixed.has(id) && id <= upTo && successors.get(id) === 1 && links.has(id);
+  const rebases: Rebase[] = [];
+  const unused: number[] = [];
+  await inSlices(groups, ({ id, prevId }) => {
+    if (!isKept(id)) unused.push(id);
+    if (!needed.has(id) || isMerged(id) || fixed.has(id) || id > upTo) return;
+    const through: number[] = [];
+    let next = prevId;
+    for (; next !== undefined && isMerged(next); next = links.get(next)?.prevId) through.push(next);
+    if (through.length > 0) rebases.push({ id, through, prevId: next });
+  });
+  return { unused: unused.sort((one, other) => other - one), rebases };
+}
+
+/** Calls `work` for each group, with pauses for other requests. */
+async function inSlices(groups: readonly GroupLink[], work: (link: GroupLink) => void): Promise<void> {
+  for (let start = 0; start < groups.length; start += groupsAtOnce) {
+    if (start > 0) await new Promise(setImmediate);
+    for (const link of groups.slice(start, start + groupsAtOnce)) work(link);
+  }
+}
+
+/** Adds a group and all groups of its chain to `marked`. */
+function markChain(links: ReadonlyMap<number, GroupLink>, from: number, marked: Set<number>): void {
+  for (let id: number | undefined = from; id !== undefined && !marked.has(id); id = links.get(id)?.prevId)
+    marked.add(id);
+}

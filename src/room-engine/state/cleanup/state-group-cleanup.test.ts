@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { JobHandler, JobRequest, Jobs } from '../../../kernel/jobs/index.ts';
+import type { JsonValue } from '../../../protocol/index.ts';
+import type { RoomTables } from '../../tables.ts';
+import { planCleanup } from './plan.ts';
+import { StateGroupCleanup } from './state-group-cleanup.ts';
+import { readUsedGroups } from './store.ts';
+
+/** Opens the cleanup with jobs that run when the test calls `run`. */
+function openCleanup(under: RoomsUnderTest) {
+  const scheduled: JobRequest[] = [];
+  let handler: JobHandler<JsonValue> | undefined;
+  let removed = 0;
+  const jobs = {
+    register: (_kind: string, given: JobHandler<JsonValue>) => {
+      handler = given;
+    },
+    schedule: async (_writer: unknown, request: JobRequest) => {
+      if (request.replace) scheduled.splice(0);
+      scheduled.push(request);
+    },
+    list: async () => scheduled.map(({ runAt }) => ({ runAt, running: false })),
+  } as unknown as Jobs;
+  const onRemoved = (count: number) => {
+    removed += count;
+  };
+  const cleanup = new StateGroupCleanup({ ...under, jobs, onRemoved });
+  /**
+   * Runs scheduled jobs until none is left.
+   * @returns how many groups were removed
+   */
+  const run = async (signal = new AbortController().signal, max = Number.POSITIVE_INFINITY) => {
+    for (let runs = 0; runs < max; runs += 1) {
+      const next = scheduled.shift();
+      if (!next) break;
+      await handler!.run({ payload: next.payload, signal } as never);
+    }
+    return removed;
+  };
+  /**
+   * Runs the jobs that are scheduled when it is called, without those that they schedule.
+   * @returns how many groups were removed until then
+   */
+  const runOnce = () => run(undefined, scheduled.length);
+  return { cleanup, scheduled, run, runOnce };
+}
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('StateGroupCleanup', () => {
+    /** Makes a room with many states, of which some events were deleted as by a purge. */
+    const openRoom = async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice, bob);
+      const { engine } = under;
+      const set = (type: string, content: Record<string, string>) =>
+        under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, { type, stateKey: '' }, content);
+      for (let index = 0; index < 75; index++) {
+        await set(index % 3 === 0 ? 'm.room.topic' : `org.example.${index % 7}`, { topic: `${index}` });
+      }
+      await engine.settled();
+      const { roomNid } = (await engine.heads.get(roomId))!;
+      const reader = under.database.reader<RoomTables>();
+      const count = async () =>
+        (await reader.selectFrom('state_groups').select('id').where('room_nid', '=', roomNid).execute())
+          .length;
+      /** Reads the whole states of all events that are left, by event. */
+      const states = async ({ engine: from, database }: RoomsUnderTest) => {
+        const rows = await database
+          .reader<RoomTables>()
+          .selectFrom('events')
+          .select(['nid', 'state_group'])
+          .where('room_nid', '=', roomNid)
+          .orderBy('nid')
+          .execute();
+        const found = new Map<number, [number, number][]>();
+        for (const { nid, state_group: group } of rows) {
+          const loaded = [...(await from.groups.load(group!))].filter(([, event]) => event !== 0);
+          found.set(
+            nid,
+            loaded.sort(([a], [b]) => a - b),
+          );
+        }
+        return { found, groups: rows.map((row) => row.state_group!) };
+      };
+      return { under, roomId, roomNid, set, count, states };
+    };
+
+    it('removes unused state groups and merges those between used ones, while all states stay the same, in memory and after a restart', async () => {
+      const { under, roomId, roomNid, set, count, states } = await openRoom();
+      const head = (await under.engine.heads.get(roomId))!;
+      const current = new Set([...head.state.values()].map(({ nid }) => nid));
+      const events = await under.engine.events.timeline(roomNid, { limit: 100, direction: 'forward' });
+      const deleted = events
+        .map(({ nid }) => nid)
+        .filter((nid, index) => !current.has(nid) && index % 10 !== 0);
+      await under.database.transaction<RoomTables, unknown>((writer) =>
+        writer.deleteFrom('events').where('nid', 'in', deleted).execute(),
+      );
+      const before = await states(under);
+      // Fills the caches of chains and deltas.
+      const [first, , , , last] = before.groups.toReversed();
+      const differing = async (from: RoomsUnderTest) => {
+        const { keys, entryIn } = await from.engine.groups.differences([first!, last!, before.groups[8]!]);
+        const of = (group: number) =>
+          keys.filter((key) => entryIn(group, key) !== entryIn(first!, key)).sort();
+        return [of(last!), of(before.groups[8]!)];
+      };
+      const differences = await differing(under);
+      const stored = await count();
+      const { cleanup, run } = openCleanup(under);
+      await cleanup.schedule({ roomId, roomNid });
+      const interrupted = AbortSignal.abort();
+      await assert.rejects(run(interrupted));
+      await cleanup.schedule({ roomId, roomNid });
+      const removed = await run();
+      assert.ok(removed > 15, `${removed} groups of ${stored} were removed`);
+      assert.equal(await count(), stored - removed);
+      assert.deepEqual([await states(under), await differing(under)], [before, differences]);
+      // The next states are built on the chain in memory, and after the restart on the stored one.
+      await set('m.room.topic', { topic: 'in memory' });
+      const restarted = await under.restart(open);
+      const again = await states(restarted);
+      for (const [nid, state] of before.found) assert.deepEqual(again.found.get(nid), state);
+      assert.deepEqual(await differing(restarted), differences);
+      const sender = { userId: alice, deviceId: 'D' };
+      for (let index = 0; index < 40; index++)
+        await restarted.rooms.sending.state(
+          sender,
+          roomId,
+          { type: 'org.example.new', stateKey: '' },
+          { topic: `${index}` },
+        );
+      const now = (await restarted.engine.heads.get(roomId))!;
+      const loaded = new Set((await restarted.engine.groups.load(now.stateGroup!)).values());
+      assert.deepEqual(loaded, new Set([...now.state.values()].map(({ nid }) => nid)));
+      const second = openCleanup(restarted);
+      await second.cleanup.schedule({ roomId, roomNid });
+      // The chain of the former current state is removed now.
+      assert.ok((await second.run()) > 0);
+      const after = await states(restarted);
+      for (const [nid, state] of before.found) assert.deepEqual(after.found.get(nid), state);
+      assert.deepEqual(await differing(restarted), differences);
+    });
+
+    it('cleans up the groups of a second purge together with those of the first while a cleanup waits', async () => {
+      const { under, roomId, roomNid, set } = await openRoom();
+      const { cleanup, scheduled } = openCleanup(under);
+      await cleanup.schedule({ roomId, roomNid });
+      const [first] = scheduled;
+      under.clock.advance(300_000);
+      await set('m.room.topic', { topic: 'newer' });
+      const { stateGroup } = (await under.engine.heads.get(roomId))!;
+      await under.engine.settled();
+      await cleanup.schedule({ roomId, roomNid });
+      assert.deepEqual(scheduled, [{ ...first, payload: { roomId, roomNid, upTo: stateGroup } }]);
+    });
+
+    it('deletes a large group in transactions of a thousand entries', async () => {
+      const { under, roomId, roomNid } = await openRoom();
+      const { database } = under;
+      const id = (await under.engine.heads.get(roomId))!.stateGroup! + 1_000;
+      await database.batch([
+        { sql: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, 0)', rows: [[id, roomNid]] },
+        {
+          sql: 'insert into state_groups_state (group_id, key_nid, event_nid) values (?, ?, 1)',
+          rows: Array.from({ length: 2_500 }, (_, key) => [id, key + 1]),
+        },
+      ]);
+      const sizes: number[] = [];
+      const left = async () =>
+        (
+          await database
+            .reader<RoomTables>()
+            .selectFrom('state_groups_state')
+            .select('key_nid')
+            .where('group_id', '=', id)
+            .execute()
+        ).length;
+      const transaction: typeof database.transaction = async (work) => {
+        const result = await database.transaction(work);
+        sizes.push(await left());
+        return result;
+      };
+      const observed = new Proxy(database, {
+        get: (target, name) =>
+          name === 'transaction'
+            ? transaction
+            : (Reflect.get(target, name).bind?.(target) ?? Reflect.get(target, name)),
+      });
+      const { cleanup, run, runOnce } = openCleanup(
+        Object.assign(Object.create(RoomsUnderTest.prototype), under, { database: observed }),
+      );
+      await cleanup.schedule({ roomId, roomNid });
+      await runOnce();
+      sizes.splice(0);
+      assert.equal(await run(undefined, 1), 1);
+      assert.deepEqual([...new Set(sizes)], [1_500, 500, 0]);
+    });
+
+    it('does not remove the groups of events that are backfilled while it reads the events', async () => {
+      const { under, roomNid } = await openRoom();
+      const { database } = under;
+      const group = 777_777;
+      let queries = 0;
+      const transformResult = async <R>({ result }: { result: R }) => {
+        queries += 1;
+        const insert =
+          'insert into events (nid, event_id, room_nid, depth, stream, state_group, flags, json) values (?, ?, ?, 1, ?, ?, 0, ?)';
+        if (queries === 2)
+          await database.batch([{ sql: insert, rows: [[999_999, '$old', roomNid, -999_999, group, '{}']] }]);
+        return result;
+      };
+      const plugin = { transformQuery: ({ node }: { node: unknown }) => node, transformResult };
+      const reading = { scanner: () => database.scanner<RoomTables>().withPlugin(plugin as never) };
+      assert.ok((await readUsedGroups(reading as never, roomNid)).has(group));
+    });
+
+    it('removes a group only when it is still unused ten minutes after it was found', async () => {
+      const { under, roomId, roomNid } = await openRoom();
+      const { database } = under;
+      const head = (await under.engine.heads.get(roomId))!;
+      const id = head.stateGroup! + 1_000;
+      const refer = (group: number | null) =>
+        database.batch([
+          {
+            sql: 'update events set state_before = ? where nid = ?',
+            rows: [[group, head.entry('m.room.create', '')!.nid]],
+          },
+        ]);
+      await database.batch([
+        {
+          sql: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, 0)',
+          rows: [[id, roomNid]],
+        },
+      ]);
+      const { cleanup, run, runOnce } = openCleanup(under);
+      await cleanup.schedule({ roomId, roomNid });
+      assert.equal(await runOnce(), 0);
+      // An event that was being placed refers to the group.
+      await refer(id);
+      assert.equal(await run(), 0);
+      await refer(null);
+      await cleanup.schedule({ roomId, roomNid });
+      assert.equal(await run(), 1);
+    });
+  });
+});
+
+describe('planCleanup', () => {
+  const chain = (...links: [number, number?][]) => links.map(([id, prevId]) => ({ id, prevId }));
+
+  it('keeps unused state groups on which several others are built, and groups above upTo', async () => {
+    const groups = chain([1], [2, 1], [3, 2], [4, 2], [5, 4], [6, 5], [7, 6], [8, 5]);
+    const used = new Set([3, 7]);
+    const plan = await planCleanup({ groups, used, growing: [], upTo: 7 });
+    // 8 is newer; 5 is shared by 6 and 8, and 2 by 3 and 4.
+    assert.deepEqual(plan.unused, []);
+    assert.deepEqual(plan.rebases, [
+      { id: 2, through: [1], prevId: undefined },
+      { id: 5, through: [4], prevId: 2 },
+      { id: 7, through: [6], prevId: 5 },
+    ]);
+  });
+
+  it('merges consecutive unused state groups into the used one that is built on them, except in the chain of the current state', async () => {
+    const groups = chain([1], [2, 1], [3, 2], [4, 3], [5, 2]);
+    const plan = await planCleanup({ groups, used: new Set([4]), growing: [], upTo: 5 });
+    assert.deepEqual(plan, { unused: [5], rebases: [{ id: 4, through: [3, 2, 1], prevId: undefined }] });
+    const fixed = await planCleanup({ groups, used: new Set([4]), growing: [4], upTo: 5 });
+    assert.deepEqual(fixed, { unused: [5], rebases: [] });
+  });
+});

@@ -1,0 +1,38 @@
+import type { JsonObject } from '../../protocol/index.ts';
+import type { VisibleEvent } from './room-view.ts';
+
+/** The reader's `membership` in `unsigned`, for readers who were joined when the event was sent. */
+const asJoined = ',"membership":"join"';
+
+/** The JSON text of an event without its age, which changes, and the reader's membership, which only some readers get. */
+export class SharedText {
+  /** Nid of the redaction that was known when the text was made. */
+  readonly redactedBy: number | undefined;
+  readonly #sentAt: number;
+  /** Begins after the opening brace. */
+  readonly #beforeAge: string;
+  readonly #afterAge: string;
+
+  /**
+   * @param event as clients other than the sender's get it, without `room_id`
+   * @param sentAt milliseconds since 1970
+   */
+  constructor(event: JsonObject, sentAt: number, redactedBy: number | undefined) {
+    const { unsigned, ...rest } = event;
+    const { age: _age, membership: _membership, ...others } = (unsigned ?? {}) as JsonObject;
+    const tail = JSON.stringify(others);
+    this.redactedBy = redactedBy;
+    this.#sentAt = sentAt;
+    this.#beforeAge = `${JSON.stringify(rest).slice(1, -1)},"unsigned":{"age":`;
+    this.#afterAge = `${tail === '{}' ? '}' : `,${tail.slice(1)}`}}`;
+  }
+
+  /**
+   * @param now milliseconds since 1970
+   * @param start the opening brace, and members before the others
+   */
+  at(now: number, membership: VisibleEvent['membership'], start = '{'): string {
+    const age = Math.max(0, now - this.#sentAt);
+    return start + this.#beforeAge + age + (membership === undefined ? '' : asJoined) + this.#afterAge;
+  }
+}

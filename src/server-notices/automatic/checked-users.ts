@@ -1,0 +1,57 @@
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+
+/** Milliseconds after a failed task before it runs again for the same user. */
+const retryDelay = 3_600_000;
+
+/**
+ * Runs a task for each active user once. Tasks are idempotent: they run again for users whom the cache has dropped, and
+ * after a failure with the first activity of the user after an hour.
+ */
+export class CheckedUsers {
+  /** Reading of the monotonic clock before which the task of a user does not run again: `Infinity` when it is done. */
+  readonly #skipUntil: Cache<string, number>;
+  readonly #running = new LoadOnce<string, void>();
+  /** Number of calls of `checkAgain`: a task that began before the last one does not count as done. */
+  #round = 0;
+  readonly #log: Logger;
+  readonly #clock: Clock;
+
+  /** @param name of the cache of users whose task has run */
+  constructor(
+    name: string,
+    { caches, clock, log }: { readonly caches: CacheRegistry; readonly clock: Clock; readonly log: Logger },
+  ) {
+    this.#clock = clock;
+    this.#skipUntil = caches.create(name, { size: 10_000, maxBytes: MiB, sizeOf: () => 100 });
+    this.#log = log;
+  }
+
+  /** Runs the task in the background unless it is done for this user or running. */
+  check(userId: string, task: () => Promise<void>): void {
+    if ((this.#skipUntil.get(userId) ?? 0) > this.#clock.monotonic() || this.#running.get(userId)) return;
+    const round = this.#round;
+    const skipUntil = (time: number) => {
+      if (round === this.#round) this.#skipUntil.set(userId, time);
+    };
+    this.#running
+      .run(userId, task, () => skipUntil(Number.POSITIVE_INFINITY))
+      .catch((err: unknown) => {
+        skipUntil(this.#clock.monotonic() + retryDelay);
+        this.#log.warn({ err, user: userId }, 'Failed to send a server notice');
+      });
+  }
+
+  /** Runs the tasks of all users again. A task that is running is first completed, so that two never run for one user. */
+  checkAgain(): void {
+    this.#round += 1;
+    this.#skipUntil.clear();
+  }
+
+  /** Resolves when no task is running. */
+  settled(): Promise<void> {
+    return this.#running.settled();
+  }
+}

@@ -1,0 +1,61 @@
+import type { LastSeen } from '../../devices/index.ts';
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { Rooms } from '../../rooms/index.ts';
+import type { NoticeRooms } from '../notice-rooms.ts';
+import type { ServerNotices } from '../server-notices.ts';
+import { CheckedUsers } from './checked-users.ts';
+import { type ConsentNoticeOptions, ConsentNotices, type PolicyConsent } from './consent-notices.ts';
+import { type ReachableLimit, UsageLimitNotices } from './usage-limit-notices.ts';
+
+/** The services and options on which the notices that the server sends by itself depend. */
+export interface NoticeSources {
+  readonly lastSeen: Pick<LastSeen, 'subscribe'>;
+  readonly consent: PolicyConsent;
+  readonly isGuest: (userId: string) => Promise<boolean>;
+  /** Absent: no notices about the policy are sent. */
+  readonly consentOptions?: ConsentNoticeOptions | undefined;
+  /** Absent where monthly active users are not limited. */
+  readonly usageLimit?: ReachableLimit | undefined;
+  /** The option `mau_limit_alerting` */
+  readonly areLimitAlertsEnabled: boolean;
+}
+
+export interface AutomaticNoticesDeps extends NoticeSources {
+  readonly database: Database;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly rooms: Pick<Rooms, 'engine'>;
+  readonly notices: ServerNotices;
+  readonly noticeRooms: NoticeRooms;
+}
+
+/**
+ * Starts sending notices to active users: about the policy of the server, and about the limit of monthly active users.
+ * @returns a function that resolves when no notice is being sent
+ */
+export function sendAutomaticNotices(deps: AutomaticNoticesDeps): () => Promise<void> {
+  const { lastSeen, consentOptions, usageLimit, areLimitAlertsEnabled: alerts } = deps;
+  const checked: CheckedUsers[] = [];
+  const usersOf = (name: string) => {
+    const users = new CheckedUsers(name, deps);
+    checked.push(users);
+    return users;
+  };
+  if (consentOptions) {
+    const users = usersOf('users_asked_for_consent');
+    const notices = new ConsentNotices({ ...deps, users }, consentOptions);
+    lastSeen.subscribe(({ userId }) => notices.onActivity(userId));
+  }
+  if (usageLimit) {
+    const users = usersOf('users_notified_of_limit');
+    const notices = new UsageLimitNotices({ ...deps, users, limit: usageLimit, alerts });
+    lastSeen.subscribe(({ userId }) => notices.onActivity(userId));
+  }
+  return async () => {
+    await Promise.all(checked.map((users) => users.settled()));
+  };
+}

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forSelectedDatabases, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { UnreliableDatabase } from '../../test/support/databases/unreliable-database.ts';
+import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+import { plainCaches } from '../../test/support/servers/caches.ts';
+import { type AccountChange, accountMigrations } from '../accounts/index.ts';
+import type { ActivityListener } from '../devices/index.ts';
+import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { jsonFacts, Stream } from '../kernel/streams/index.ts';
+import { mediaMigrations } from '../media/index.ts';
+import { DayHistory } from './days/daily-figures.ts';
+import { openStatistics } from './index.ts';
+import { statisticsMigrations } from './migrations.ts';
+import type { StatisticsTables } from './tables.ts';
+import { UserVisits } from './visits/user-visits.ts';
+
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
+
+/** The manual clock starts at 22:13 on this day. */
+const firstDay = '2023-11-14';
+
+class StatisticsUnderTest {
+  readonly rooms: RoomsUnderTest;
+  readonly jobs: Jobs;
+  readonly #onActivity: ActivityListener;
+  readonly #statistics: Awaited<ReturnType<typeof openStatistics>>;
+
+  private constructor(
+    rooms: RoomsUnderTest,
+    jobs: Jobs,
+    record: ActivityListener,
+    opened: Awaited<ReturnType<typeof openStatistics>>,
+  ) {
+    this.rooms = rooms;
+    this.jobs = jobs;
+    this.#onActivity = record;
+    this.#statistics = opened;
+  }
+
+  static async open(open: OpenDatabase): Promise<StatisticsUnderTest> {
+    const migrations = [...jobMigrations, ...accountMigrations, ...mediaMigrations, ...statisticsMigrations];
+    return StatisticsUnderTest.#on(await RoomsUnderTest.open(open, migrations));
+  }
+
+  /** Restarts on the same database. @param how a killed process writes nothing before its end */
+  async restart(open: OpenDatabase, how: 'stopped' | 'killed'): Promise<StatisticsUnderTest> {
+    await this.jobs.stop();
+    if (how === 'stopped') await this.#statistics.stop();
+    return StatisticsUnderTest.#on(await this.rooms.restart(open));
+  }
+
+  static async #on(rooms: RoomsUnderTest): Promise<StatisticsUnderTest> {
+    const deps = { ...pick(rooms), caches: rooms.caches, log: silentLogger, serverName: 'test' };
+    const jobs = new Jobs({ ...deps, alone: true });
+    const listeners: ActivityListener[] = [];
+    const lastSeen = { subscribe: (listener: ActivityListener) => listeners.push(listener) };
+    const accountStream = new Stream<AccountChange>('accounts', jsonFacts());
+    const opened = await openStatistics({ ...deps, jobs, lastSeen: lastSeen as never, accountStream });
+    await jobs.start();
+    return new StatisticsUnderTest(rooms, jobs, listeners[0]!, opened);
+  }
+
+  /** Sends a request as a user. */
+  visit(userId: string, userAgent = 'Element/1.6 (Android 14)'): void {
+    this.#onActivity({ userId, deviceId: 'D', ip: '::1', userAgent });
+  }
+
+  /** Advances the clock in steps, and waits for the jobs of each. */
+  async pass(milliseconds: number): Promise<void> {
+    for (let passed = 0; passed < milliseconds; passed += hour) {
+      this.rooms.clock.advance(Math.min(hour, milliseconds - passed));
+      await this.jobs.settled();
+    }
+  }
+
+  figures(from = firstDay, to = '2026-12-31') {
+    return this.#statistics.dailyFigures.between(from, to);
+  }
+}
+
+const pick = ({ engine, database, streams, clock }: RoomsUnderTest) => ({ engine, database, streams, clock });
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('daily figures', () => {
+    it('counts messages and active users of each UTC day, also across restarts and a killed process', async () => {
+      let under = await StatisticsUnderTest.open(open);
+      const { rooms } = under;
+      const roomId = await rooms.room(alice, bob);
+      await rooms.say(alice, roomId, 'one');
+      await rooms.send(bob, roomId, 'm.room.encrypted', { algorithm: 'x', ciphertext: 'y' });
+      await rooms.send(bob, roomId, 'm.reaction', {});
+      for (const userId of [alice, alice, bob]) under.visit(userId);
+      under.visit(alice, 'Mozilla/5.0');
+      const { databaseBytes, ...first } = (await under.figures())[0]!;
+      assert.ok(databaseBytes > 10_000, 'the database takes space');
+      const counted = { users: 0, rooms: 1, mediaBytes: 0 };
+      assert.deepEqual(first, {
+        day: firstDay,
+        ...counted,
+        activeUsers: 2,
+        messages: 2,
+        localMessages: 2,
+      });
+
+      under = await under.restart(open, 'stopped');
+      await under.rooms.say(alice, roomId, 'two');
+      under.visit(bob);
+      under = await under.restart(open, 'killed');
+      await under.rooms.say(alice, roomId, 'three');
+      assert.equal((await under.figures())[0]?.messages, 4, 'each message is counted once');
+
+      await under.pass(2 * hour);
+      under.visit(alice);
+      await under.rooms.say(alice, roomId, 'four');
+      const [before, today, ...more] = await under.figures();
+      assert.deepEqual([before?.day, before?.messages, before?.activeUsers], [firstDay, 4, 2]);
+      assert.deepEqual([today?.day, today?.messages, today?.activeUsers], ['2023-11-15', 1, 1]);
+      assert.deepEqual(more, []);
+      assert.deepEqual(
+        (await under.figures('2023-11-15', '2023-11-15')).map((figures) => figures.day),
+        ['2023-11-15'],
+      );
+    });
+
+    it('counts the active users of the last hour of a day after midnight', async () => {
+      const under = await StatisticsUnderTest.open(open);
+      await under.pass(hour + 45 * minute);
+      under.visit(alice);
+      under.rooms.clock.advance(2 * minute);
+      await under.figures();
+      await under.pass(hour);
+      assert.deepEqual(
+        (await under.figures()).map((figures) => [figures.day, figures.activeUsers]),
+        [
+          [firstDay, 1],
+          ['2023-11-15', 0],
+        ],
+      );
+    });
+
+    it('stores figures for two years, and visits of users for two months', async () => {
+      const database = await open(statisticsMigrations);
+      const clock = manualClock();
+      const figures = { users: 1, rooms: 2, mediaBytes: 3, databaseBytes: 4 };
+      const history = new DayHistory({
+        database,
+        clock,
+        count: async () => figures,
+        flush: async () => undefined,
+      });
+      const visits = new UserVisits({
+        database,
+        clock,
+        log: silentLogger,
+        caches: plainCaches(manualClock()),
+      });
+      visits.record({ userId: alice, deviceId: 'D', ip: '::1', userAgent: undefined });
+      await visits.flush();
+      await history.count();
+      clock.advance(61 * day);
+      await history.count();
+      const left = await database.reader<StatisticsTables>().selectFrom('user_visits').selectAll().execute();
+      assert.deepEqual(left, []);
+      const days = async () => (await history.between(firstDay, '2026-12-31')).map((found) => found.day);
+      assert.deepEqual(await days(), [firstDay, '2024-01-14']);
+      clock.advance(670 * day);
+      assert.deepEqual(await days(), ['2024-01-14', '2025-11-14']);
+    });
+
+    it('stores no visit of an account that is deactivated while its visits are written', async () => {
+      const database = new UnreliableDatabase(await open(statisticsMigrations));
+      const visits = new UserVisits({
+        database,
+        clock: manualClock(),
+        log: silentLogger,
+        caches: plainCaches(manualClock()),
+      });
+      const held = Promise.withResolvers<void>();
+      database.delay = () => held.promise;
+      const visit = (userId: string) =>
+        visits.record({ userId, deviceId: 'D', ip: '::1', userAgent: undefined });
+      visit(alice);
+      const writing = visits.flush();
+      await turn();
+      visit(bob);
+      for (const userId of [alice, bob]) visits.forget(userId);
+      held.resolve();
+      await writing;
+      await visits.flush();
+      const left = await database.reader<StatisticsTables>().selectFrom('user_visits').selectAll().execute();
+      assert.deepEqual(left, []);
+    });
+
+    it('writes one batch of messages and one of users a minute, without a query of events', async () => {
+      const under = await StatisticsUnderTest.open(open);
+      const roomId = await under.rooms.room(alice);
+      await under.figures();
+      const { statistics } = under.rooms.database;
+      for (let i = 0; i < 20; i += 1) {
+        under.visit(alice);
+        await under.rooms.say(alice, roomId, `message ${i}`);
+      }
+      const before = { ...statistics };
+      under.rooms.clock.advance(minute);
+      assert.equal((await under.figures())[0]?.messages, 20);
+      assert.deepEqual([statistics.scans - before.scans, statistics.batches - before.batches], [2, 2]);
+    });
+  });
+});
+
+describe('UserVisits', () => {
+  it('writes once a minute while writes fail, and records later visits that did not fit', async () => {
+    const clock = manualClock();
+    let [fails, writes] = [true, 0];
+    let written: readonly unknown[] = [];
+    const batch = async ([{ rows }]: [{ rows: readonly unknown[] }]) => {
+      writes += 1;
+      if (fails) throw new Error('no database');
+      written = rows;
+    };
+    const visits = new UserVisits({
+      database: { batch } as never,
+      clock,
+      log: silentLogger,
+      caches: plainCaches(clock),
+    });
+    const visit = (number: number) =>
+      visits.record({ userId: `@user${number}:test`, deviceId: 'D', ip: '', userAgent: '' } as never);
+    for (let number = 0; number < 10_000; number += 1) visit(number);
+    await visits.flush();
+    const before = writes;
+    for (let number = 10_000; number < 10_100; number += 1) visit(number);
+    await turn();
+    assert.equal(writes, before);
+    clock.advance(minute);
+    fails = false;
+    await visits.flush();
+    visit(10_000);
+    await visits.flush();
+    assert.match(JSON.stringify(written), /^\[\[\d+,"@user10000:test","\w+"\]\]$/);
+  });
+});

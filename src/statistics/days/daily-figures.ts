@@ -1,0 +1,128 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
+import type { StatisticsTables } from '../tables.ts';
+import { dayOf, hour, hourOf, textOfDay } from '../utc-days.ts';
+import { activeUsersSince, type DaySnapshot, readDays, writeDay } from './day-store.ts';
+
+/** Figures of the server on one UTC day. */
+export interface DayFigures {
+  /** `YYYY-MM-DD` */
+  readonly day: string;
+  /** Accounts that are not deactivated, guests and users of application services included. */
+  readonly users: number;
+  /** Local users who sent a request on that day. */
+  readonly activeUsers: number;
+  /** Rooms that the server is or was in. */
+  readonly rooms: number;
+  /** Messages that arrived on that day, encrypted ones included. */
+  readonly messages: number;
+  /** The messages among them that local users sent. */
+  readonly localMessages: number;
+  /** Bytes of stored media, without thumbnails. */
+  readonly mediaBytes: number;
+  readonly databaseBytes: number;
+}
+
+/** The history of daily figures. */
+export interface DailyFigures {
+  /**
+   * Returns the figures of the days from `fromDay` to `toDay`, both included, in their order. Days on which the server
+   * did not run are absent. Sizes and numbers of users and rooms are at most five minutes old for the current day; for
+   * earlier days they are those of the last count, at most an hour before the end of the day or of the process.
+   * @param fromDay `YYYY-MM-DD`, in UTC
+   */
+  between(fromDay: string, toDay: string): Promise<DayFigures[]>;
+}
+
+export interface DayHistoryDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Counts users, rooms and bytes. */
+  readonly count: () => Promise<DaySnapshot>;
+  /** Writes the counts that are in memory only. */
+  readonly flush: () => Promise<unknown>;
+}
+
+/** Days for which figures, and visits of users, are stored. */
+const [storedDays, storedVisitDays] = [731, 61];
+
+/** Hours for which the numbers of messages of single hours are stored. */
+const storedHours = 49;
+
+/** Milliseconds for which a count of the current day is recent enough. */
+const maxAge = 300_000;
+
+/** Stores the figures of each day, for two years. */
+export class DayHistory implements DailyFigures {
+  readonly #deps: DayHistoryDeps;
+  readonly #counting = new LoadOnce<'count', void>();
+  #countedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: DayHistoryDeps) {
+    this.#deps = deps;
+  }
+
+  async between(fromDay: string, toDay: string): Promise<DayFigures[]> {
+    const { clock, database, flush } = this.#deps;
+    const [first, last] = [numberOfDay(fromDay), numberOfDay(toDay)];
+    const now = clock.now();
+    const isToday = first <= dayOf(now) && dayOf(now) <= last;
+    if (isToday && (now - this.#countedAt >= maxAge || dayOf(this.#countedAt) !== dayOf(now))) {
+      await this.count();
+    } else {
+      await flush();
+    }
+    const reader = database.scanner<StatisticsTables>();
+    const activeToday = isToday ? (await activeUsersSince(reader, dayOf(now))).get(dayOf(now)) : undefined;
+    const rows = await readDays(reader, first, last);
+    return withKnownValues(
+      rows.map((row) =>
+        row.day === dayOf(now) && activeToday ? { ...row, active_users: activeToday } : row,
+      ),
+    );
+  }
+
+  /** Counts the current day, and the active users of the days before, whose last visits may not be counted yet. */
+  count(): Promise<void> {
+    return this.#counting.run('count', () => this.#count());
+  }
+
+  async #count(): Promise<void> {
+    const { clock, count, database, flush } = this.#deps;
+    const now = clock.now();
+    const today = dayOf(now);
+    await flush();
+    const snapshot = await count();
+    const activeUsers = await activeUsersSince(database.scanner<StatisticsTables>(), today - 2);
+    await writeDay(database, today, snapshot, activeUsers, {
+      day: today - storedDays + 1,
+      visit: today - storedVisitDays + 1,
+      hour: hourOf(now) - storedHours,
+      room: now - storedHours * hour,
+    });
+    this.#countedAt = now;
+  }
+}
+
+/** Fills figures that were not counted on a day with those of the day before. */
+function withKnownValues(rows: readonly StatisticsTables['statistics_days'][]): DayFigures[] {
+  let known = { users: 0, rooms: 0, mediaBytes: 0, databaseBytes: 0 };
+  return rows.map((row) => {
+    known = {
+      users: row.users ?? known.users,
+      rooms: row.rooms ?? known.rooms,
+      mediaBytes: row.media_bytes ?? known.mediaBytes,
+      databaseBytes: row.database_bytes ?? known.databaseBytes,
+    };
+    return {
+      day: textOfDay(row.day),
+      activeUsers: row.active_users ?? 0,
+      messages: row.messages,
+      localMessages: row.local_messages,
+      ...known,
+    };
+  });
+}
+
+const numberOfDay = (text: string): number => dayOf(Date.parse(`${text}T00:00:00Z`));

@@ -1,0 +1,38 @@
+/** The tables of statistics. Days and hours are in UTC. */
+export interface StatisticsTables {
+  /** One row per day on which the server ran. */
+  statistics_days: {
+    /** Days since the epoch. */
+    day: number;
+    /** The columns from here to `database_bytes` are those of the last count of the day; null before the first. */
+    users: number | null;
+    active_users: number | null;
+    rooms: number | null;
+    media_bytes: number | null;
+    database_bytes: number | null;
+    /** Messages of local and remote users, encrypted ones included. */
+    messages: number;
+    local_messages: number;
+  };
+  /** Messages of the last hours. */
+  statistics_hours: {
+    /** Hours since the epoch. */
+    hour: number;
+    /** The first two columns count messages that are not encrypted, the other two encrypted ones. */
+    plain: number;
+    local_plain: number;
+    encrypted: number;
+    local_encrypted: number;
+  };
+  /** One row: the position up to which messages are counted. */
+  statistics_position: { id: number; position: number };
+  /** Which local users sent requests on a day, and with which kind of client. */
+  user_visits: { day: number; user_id: string; client: string };
+  /** When the last messages of rooms arrived, of the last day or longer. Only written for usage reports. */
+  statistics_active_rooms: {
+    room_nid: number;
+    /** Milliseconds since the epoch of the last message that is not encrypted, and of the last encrypted one; or 0. */
+    plain_at: number;
+    encrypted_at: number;
+  };
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { plainCaches } from '../../../../test/support/servers/caches.ts';
+import { systemRandomness } from '../../../kernel/randomness.ts';
+import { Connections } from './connections.ts';
+import { slidingSyncMigrations } from './migrations.ts';
+import { nothingSent, type SentRoom } from './sent-room.ts';
+import { replaceConnection } from './store.ts';
+import type { SlidingSyncTables } from './tables.ts';
+
+const address = { userId: '@anna:test', deviceId: 'PHONE', name: 'rooms' };
+const unknownPos = { errcode: 'M_UNKNOWN_POS' };
+
+forEachDatabase((open) => {
+  const start = async () => {
+    const [database, clock] = [await open(slidingSyncMigrations), manualClock()];
+    const caches = plainCaches(clock);
+    const connections = new Connections({ caches, database, clock, randomness: systemRandomness });
+    const sent = (roomNid: number, timelineLimit = 1): ReadonlyMap<number, SentRoom> =>
+      new Map([[roomNid, { ...nothingSent, timeline: 'live', timelineLimit }]]);
+    const reader = database.reader<SlidingSyncTables>();
+    /** The rooms on disk as connection, room nid and generation. */
+    const rooms = async () => {
+      const rows = await reader.selectFrom('sliding_sync_rooms').selectAll().execute();
+      return rows.map(({ connection, room_nid, generation }) => [connection, room_nid, generation]).sort();
+    };
+    return { connections, database, reader, sent, rooms };
+  };
+
+  describe('Connections', () => {
+    it('saves the newest of several requests that begin a connection at the same time, and nothing of the others', async () => {
+      const { connections, sent, rooms } = await start();
+      const requests = [1, 2, 3].map(() => connections.begin(address));
+      // The oldest request is answered last.
+      const saved = await Promise.all(
+        requests.toReversed().map((request, index) => connections.save(request, sent(index + 1))),
+      );
+      assert.deepEqual(saved, [1, undefined, undefined]);
+      const { id } = requests[2]!.connection;
+      assert.deepEqual(await rooms(), [[id, 1, 1]]);
+      const found = await connections.find(address, { connection: id, generation: 1, stream: 1 });
+      assert.deepEqual([...found.connection.rooms.keys()], [1]);
+    });
+
+    it('discards an answer that is being saved when the client repeats its request, and sends its rooms again', async () => {
+      const { connections, sent, rooms } = await start();
+      const first = connections.begin(address);
+      const { id } = first.connection;
+      await connections.save(first, sent(1));
+      const position = { connection: id, generation: 1, stream: 1 };
+      const slow = await connections.find(address, position);
+      const saving = connections.save(slow, sent(2));
+      // The transaction begins in a microtask.
+      for (let count = 0; count < 3; count++) await undefined;
+      const repeated = await connections.find(address, position);
+      assert.equal(await saving, 2);
+      assert.ok(slow.superseded.aborted);
+      assert.deepEqual([...repeated.connection.rooms.keys()], [1]);
+      assert.equal(await connections.save(slow, sent(3)), undefined);
+      assert.equal(await connections.save(repeated, new Map()), 3);
+      // The row of the discarded answer is replaced by one that says that the room was not sent.
+      assert.deepEqual(await rooms(), [
+        [id, 1, 1],
+        [id, 2, 2],
+        [id, 2, 3],
+      ]);
+      const next = await connections.find(address, { ...position, generation: 3 });
+      assert.deepEqual([...next.connection.rooms.keys()], [1]);
+    });
+
+    it('rejects an answer on a connection that was deleted meanwhile with M_UNKNOWN_POS, and writes nothing', async () => {
+      const { connections, database, sent, rooms } = await start();
+      const first = connections.begin(address);
+      const { id } = first.connection;
+      await connections.save(first, sent(1));
+      const position = { connection: id, generation: 1, stream: 1 };
+      const late = await connections.find(address, position);
+      await database.transaction<SlidingSyncTables, void>(async (writer) => {
+        await writer.deleteFrom('sliding_sync_rooms').execute();
+        await writer.deleteFrom('sliding_sync_connections').execute();
+      });
+      await assert.rejects(connections.save(late, sent(2)), unknownPos);
+      assert.deepEqual(await rooms(), []);
+      await assert.rejects(connections.find(address, position), unknownPos);
+    });
+  });
+
+  it('replaceConnection keeps the most recently used connections of a device, and of all devices of a user', async () => {
+    const { database, reader } = await start();
+    const bounds = { ofDevice: 2, ofUser: 4 };
+    const add = (id: number, userId: string, deviceId: string, name: string) =>
+      database.transaction<SlidingSyncTables, unknown>((writer) =>
+        replaceConnection(writer, id, { userId, deviceId, name }, { ...bounds, now: id }),
+      );
+    await add(1, '@ben:test', 'A', '1');
+    for (const [id, device] of [...'AABBCC'].entries()) await add(id + 2, address.userId, device, `${id}`);
+    const ids = async () =>
+      (await reader.selectFrom('sliding_sync_connections').select('id').orderBy('id').execute()).map(
+        ({ id }) => id,
+      );
+    assert.deepEqual(await ids(), [1, 3, 4, 5, 6, 7]);
+    assert.deepEqual(await add(8, address.userId, 'C', 'new'), [
+      { userId: address.userId, deviceId: 'A', name: '1' },
+    ]);
+    assert.deepEqual(await add(9, address.userId, 'C', 'newest'), [
+      { userId: address.userId, deviceId: 'C', name: '4' },
+    ]);
+    assert.deepEqual(await add(10, address.userId, 'C', 'newest'), []);
+    assert.deepEqual(await ids(), [1, 4, 5, 7, 8, 10]);
+  });
+});

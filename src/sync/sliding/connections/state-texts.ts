@@ -1,0 +1,40 @@
+import type { SentChanges } from './connection.ts';
+import { nothingSent, type SentRoom } from './sent-room.ts';
+
+/** Maximum number of different required states of a connection over its life, and of their characters. */
+const [maxTexts, maxLength] = [256, 256 * 1024];
+
+/** The different required states that a connection has used, as `RequiredState.text`, each once in memory. */
+export class StateTexts {
+  /** The required states of a new connection. */
+  static readonly first = new StateTexts([nothingSent.state]);
+  /** Number of characters of all texts. */
+  readonly length: number;
+  readonly #texts: ReadonlyMap<string, string>;
+
+  constructor(texts: Iterable<string>) {
+    this.#texts = new Map([...texts].map((text) => [text, text]));
+    this.length = this.all.reduce((sum, text) => sum + text.length, 0);
+  }
+
+  get all(): string[] {
+    return [...this.#texts.keys()];
+  }
+
+  /** Whether a connection has used too many states, so that its client must start again. */
+  get areTooMany(): boolean {
+    return this.#texts.size > maxTexts || this.length > maxLength;
+  }
+
+  /** Returns the texts together with those of an answer; the same object if it has no others. */
+  and(changes: SentChanges): StateTexts {
+    const texts = new Set(this.#texts.keys());
+    for (const sent of changes.values()) if (sent) texts.add(sent.state);
+    return texts.size === this.#texts.size ? this : new StateTexts(texts);
+  }
+
+  /** Returns a room whose state is the text in memory, because each request has its own copy. */
+  shared(sent: SentRoom): SentRoom {
+    return { ...sent, state: this.#texts.get(sent.state) ?? sent.state };
+  }
+}

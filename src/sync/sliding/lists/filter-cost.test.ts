@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { TimeSlices } from '../../../kernel/time-slices.ts';
+import type { RoomReader, UserRoom } from '../../../room-engine/index.ts';
+import type { FiltersJson } from '../request.ts';
+import { countedReads } from '../test/counted-reads.ts';
+import { type Filtering, ListFilter } from './list-filter.ts';
+import type { RoomTraitsReader } from './room-traits.ts';
+
+const roomCount = 500;
+const rooms = Array.from(
+  { length: roomCount },
+  (_, index): UserRoom => ({
+    roomId: `!${index}:test`,
+    roomNid: index,
+    membership: 'join',
+    eventNid: index,
+    stream: index,
+    forgotten: false,
+  }),
+);
+const names = Array.from({ length: 1_000 }, (_, index) => `name ${index}`);
+
+/** Returns a filter of rooms that have a tag and a type, and are spaces without state. */
+function filterOfRooms() {
+  const read: string[] = [];
+  const heads = {
+    get: (roomId: string) => {
+      read.push(roomId);
+      return Promise.resolve(undefined);
+    },
+  };
+  const engine = { heads, events: { getMany: () => Promise.resolve(new Map()) } } as unknown as RoomReader;
+  const traits = {
+    of: () => Promise.resolve({ isEncrypted: false, type: 'm.test', name: 'Room' }),
+  } as unknown as RoomTraitsReader;
+  return { filter: new ListFilter({ engine, traits }), read };
+}
+
+/** @param now milliseconds */
+const filteringAt = (now: () => number): Filtering => ({
+  marks: { direct: new Set(), tags: new Map(rooms.map(({ roomId }) => [roomId, new Set(['m.test'])])) },
+  slices: new TimeSlices({ now, monotonic: now } as ConstructorParameters<typeof TimeSlices>[0]),
+  spaces: new Map(),
+});
+
+describe('ListFilter', () => {
+  for (const field of ['tags', 'not_tags', 'room_types', 'not_room_types', 'spaces'] as const) {
+    it(`reads each of 1,000 ${field} at most once for all rooms`, async () => {
+      const { items, reads } = countedReads(names);
+      const filters: FiltersJson = { [field]: items };
+      await filterOfRooms().filter.select(
+        rooms,
+        filters,
+        filteringAt(() => 0),
+      );
+      assert.ok(reads() <= names.length, `${reads()} reads`);
+    });
+  }
+
+  it('reads the state of a space once for all lists of a request', async () => {
+    const { filter, read } = filterOfRooms();
+    const filtering = filteringAt(() => 0);
+    for (let list = 0; list < 3; list++)
+      await filter.select(rooms, { spaces: ['!1:test', '!2:test'] }, filtering);
+    assert.deepEqual(read, ['!1:test', '!2:test']);
+  });
+
+  it('lets the event loop turn when many rooms take longer than a slice of time', async () => {
+    let [now, turns, isRunning] = [0, 0, true];
+    const turn = () => {
+      turns++;
+      if (isRunning) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const filtering = filteringAt(() => (now += 1_000));
+    await filterOfRooms().filter.select(rooms, { room_types: ['m.test'] }, filtering);
+    isRunning = false;
+    assert.ok(turns >= 10, `${turns} turns`);
+  });
+});

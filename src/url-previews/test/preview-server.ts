@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type SkippableClock, skippableClock } from '../../../test/support/clocks/skippable-clock.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../../test/support/servers/server.ts';
+import type { DatabaseOptions } from '../../kernel/database/index.ts';
+import { type FakeWeb, startFakeWeb } from './fake-web.ts';
+
+/** Both paths of the endpoint. */
+export const paths = ['/_matrix/client/v1/media/preview_url', '/_matrix/media/v3/preview_url'] as const;
+
+type PreviewOptions = NonNullable<ConfigurationOverrides['urlPreviews']>;
+type Database = DatabaseOptions['kind'];
+
+/** Returns a page with these elements in its head. */
+export const head = (...elements: string[]) => `<html><head>${elements.join('')}</head><body></body></html>`;
+
+/** Returns an Open Graph property. */
+export const og = (name: string, value: string) => `<meta property="og:${name}" content="${value}">`;
+
+/** A server with URL previews, a user of it, and the web that it fetches pages from. */
+export class PreviewServer {
+  readonly web: FakeWeb;
+  readonly clock: SkippableClock;
+  readonly server: TestServer;
+  readonly anna: TestUser;
+  /** `media_store_path`. */
+  readonly store: string;
+  readonly #folder: string;
+  readonly #database: Database;
+
+  private constructor(
+    shared: Pick<PreviewServer, 'web' | 'clock' | 'store'>,
+    started: Pick<PreviewServer, 'server' | 'anna'>,
+    folder: string,
+    database: Database,
+  ) {
+    this.web = shared.web;
+    this.clock = shared.clock;
+    this.store = shared.store;
+    this.server = started.server;
+    this.anna = started.anna;
+    this.#folder = folder;
+    this.#database = database;
+  }
+
+  /**
+   * Starts the web, where some hosts have other addresses than 127.0.0.1, and a server which must not fetch from these.
+   */
+  static async start(database: Database): Promise<PreviewServer> {
+    const folder = mkdtempSync(join(tmpdir(), 'hearth-previews-'));
+    const clock = skippableClock();
+    const web = await startFakeWeb({
+      'private.test': () => '10.0.0.1',
+      'excepted.test': () => '127.0.0.1',
+      'changing.test': (lookup) => (lookup === 1 ? '127.0.0.1' : '10.0.0.1'),
+      'youtu.be': () => undefined,
+      'www.youtube.com': () => undefined,
+    });
+    const providers = join(folder, 'providers.json');
+    const endpoint = {
+      schemes: [web.url('/clips/*', '*.clips.test')],
+      url: web.url('/clip-info.{format}'),
+    };
+    writeFileSync(providers, JSON.stringify([{ provider_name: 'Clips', endpoints: [endpoint] }]));
+    const store = join(folder, 'store');
+    const server = await startServer(
+      { database, clock, web },
+      {
+        url_preview_ip_range_blacklist: ['10.0.0.0/8', '127.0.0.0/8'],
+        url_preview_ip_range_whitelist: ['127.0.0.1'],
+        url_preview_url_blacklist: [
+          { username: '*' },
+          { netloc: '*.blocked.test:*' },
+          { netloc: '^sub[0-9]+\\.', path: '/secret/[a-c]*' },
+          { scheme: 'https', netloc: 'plain.test' },
+        ],
+        max_spider_size: 300_000,
+        url_preview_accept_language: ['nl', 'en;q=0.5', '*;q=0.1'],
+        oembed: { additional_providers: [providers] },
+      },
+      store,
+    );
+    const anna = await server.register('anna');
+    return new PreviewServer({ web, clock, store }, { server, anna }, folder, database);
+  }
+
+  /** Starts another server with other options, which the caller stops. */
+  startOther(options: PreviewOptions): Promise<TestServer> {
+    const { clock, web } = this;
+    return startServer({ database: this.#database, clock, web }, options, join(this.#folder, 'other'));
+  }
+
+  /** Requests the preview of a URL as anna. */
+  ask(url: string, more: Record<string, number> = {}, at: string = paths[0]) {
+    return this.server.api('GET', at, { token: this.anna.token, query: { url, ...more } });
+  }
+
+  /** Returns a preview. */
+  async preview(url: string, more: Record<string, number> = {}) {
+    const { status, body } = await this.ask(url, more);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body;
+  }
+
+  /** Returns a preview, or status and error code. */
+  async codeOf(url: string) {
+    const { status, body } = await this.ask(url);
+    return status === 200 ? body : `${status} ${body['errcode']}`;
+  }
+
+  async download(uri: unknown) {
+    const path = String(uri).replace('mxc://', '/_matrix/client/v1/media/download/');
+    const headers = { authorization: `Bearer ${this.anna.token}` };
+    const response = await fetch(this.server.baseUrl + path, { headers });
+    return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) };
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+    await this.web.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function startServer(
+  { database, clock, web }: { database: Database; clock: SkippableClock; web: FakeWeb },
+  urlPreviews: PreviewOptions,
+  media_store_path: string,
+): Promise<TestServer> {
+  return startTestServer({
+    database,
+    clock,
+    resolver: web.resolver,
+    config: {
+      urlPreviews: { url_preview_enabled: true, url_preview_ip_range_blacklist: [], ...urlPreviews },
+      media: { media_store_path },
+    },
+  });
+}

@@ -1,0 +1,25 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/**
+ * Ports below the range from which the operating system takes ports of outgoing connections and of servers that listen
+ * on port 0: one of these could otherwise occupy the port before the server listens on it, or while the server is down.
+ */
+const [firstPort, lastPort] = [20_000, 32_000];
+
+/** Returns a TCP port of the loopback address on which nothing listens. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(firstPort, lastPort);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+}
