@@ -386,6 +386,24 @@ forEachDatabase((open) => {
     assert.deepEqual(times, [10_000, 11_000, 21_000, 31_000]);
   });
 
+  test('starts a recurring job again at once when its run took longer than its interval', async () => {
+    const at = await setUp();
+    let runs = 0;
+    at.jobs.every('tick', 10_000, {
+      async run() {
+        runs += 1;
+        if (runs === 1) at.clock.advance(30_000);
+      },
+    });
+    await at.jobs.start();
+    await pass(at, 10_000);
+    assert.equal(runs, 2);
+    await pass(at, 9_000);
+    assert.equal(runs, 2, 'the second run was short');
+    await pass(at, 1_000);
+    assert.equal(runs, 3);
+  });
+
   test('cancels a job before it runs', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();

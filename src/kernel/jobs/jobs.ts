@@ -65,8 +65,9 @@ export class Jobs {
   }
 
   /**
-   * Runs `handler` every `interval` milliseconds, for the first time one interval after the first start. The
-   * payload is what the handler last stored as its progress, also in an earlier run; null before that.
+   * Starts `handler` every `interval` milliseconds, for the first time one interval after the first start, and at once
+   * after a run that took longer. The payload is what the handler last stored as its progress, also in an earlier run;
+   * null before that.
    */
   every<P extends JsonValue = null>(kind: string, interval: number, handler: JobHandler<P | null>): void {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue>, interval });

@@ -16,7 +16,7 @@ import {
 /** A handler and the interval of its recurring job. */
 export interface RegisteredHandler {
   readonly handler: JobHandler<JsonValue>;
-  /** Milliseconds between two runs of a recurring job. */
+  /** Milliseconds between the starts of two runs of a recurring job. */
   readonly interval?: number;
 }
 
@@ -62,12 +62,13 @@ export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal
   if (!registered) return;
   const log = deps.log.child({ job: job.kind, key: job.key });
   let outcome: JobOutcome;
+  const startedAt = deps.clock.now();
   const attemptEnded = deps.firstAttempts.begin(job.kind, job.key ?? '');
   try {
     signal.throwIfAborted();
     const run = async () => registered.handler.run(attemptOf(deps.database, job, signal));
     const result = await (deps.tracing?.runJob(job.kind, job.traceContext, run) ?? run());
-    outcome = afterSuccess(registered, deps.clock.now(), result ?? null);
+    outcome = afterSuccess(registered, { startedAt, now: deps.clock.now() }, result ?? null);
   } catch (error) {
     outcome = signal.aborted ? notAttempted(job) : afterFailure(registered, job, deps.clock.now(), error);
     if (!signal.aborted) {
@@ -130,8 +131,13 @@ function attemptOf(database: Database, job: ClaimedJob, signal: AbortSignal): Jo
 /** The outcome of an attempt that a stop of the server has ended: the job runs again after the next start. */
 export const notAttempted = ({ attempts }: ClaimedJob): JobOutcome => ({ attempts: attempts - 1 });
 
-function afterSuccess({ handler, interval }: RegisteredHandler, now: number, result: JsonValue): JobOutcome {
-  if (interval !== undefined) return { run_at: now + interval, attempts: 0, finished_ts: now, error: null };
+function afterSuccess(
+  { handler, interval }: RegisteredHandler,
+  { startedAt, now }: { readonly startedAt: number; readonly now: number },
+  result: JsonValue,
+): JobOutcome {
+  if (interval !== undefined)
+    return { run_at: startedAt + interval, attempts: 0, finished_ts: now, error: null };
   if (!handler.keep) return 'delete';
   return {
     state: 'done',
