@@ -18,7 +18,7 @@ interface Setup {
 const concurrency = 8;
 const mebibyte = Buffer.alloc(2 ** 20, 'x');
 
-/** Milliseconds of processor time of the server per request; a thousand requests cost as many seconds. */
+/** Bounds the processor time of a request. Milliseconds per request and seconds per thousand requests are the same number. */
 const cpu = (atMost: number): Goal =>
   ofHearth('ms of CPU each', { atMost }, ({ cpuPerThousand }) => cpuPerThousand);
 
@@ -45,11 +45,12 @@ async function upload(target: Target, account: Account, body: Buffer, type?: str
   return (JSON.parse(answer.toString()) as { content_uri: string }).content_uri.slice('mxc://'.length);
 }
 
+/** Describes a load in which each of `concurrency` accounts repeats `work`, one request after another. */
 const load = (
-  part: Pick<Load<Setup>, 'name' | 'title' | 'operation' | 'goals'>,
+  description: Pick<Load<Setup>, 'name' | 'title' | 'operation' | 'goals'>,
   work: (setup: Setup, account: Account) => Promise<unknown>,
 ): Load<Setup> => ({
-  ...part,
+  ...description,
   run: (setup, seconds) =>
     closedLoop(concurrency, seconds, async (index) => {
       await work(setup, setup.accounts[index]!);
@@ -78,7 +79,7 @@ export const media: Scenario<Setup> = {
       ({ target, file }, account) => call(target, account, `/_matrix/client/v1/media/download/${file}`),
     ),
     load(
-      { name: 'media-thumbnail', title: 'thumbnails again', operation: 'thumbnails', goals: [cpu(0.6)] },
+      { name: 'media-thumbnail', title: 'stored thumbnails', operation: 'thumbnails', goals: [cpu(0.6)] },
       ({ target, image }, account) => {
         const kind = target.kind === 'ceiling' ? 'download' : 'thumbnail';
         return call(

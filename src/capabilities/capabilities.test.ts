@@ -79,11 +79,11 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('show whether delayed events are enabled, and the capabilities show their limits', async () => {
       await start({ max_event_delay_duration: 5_000 });
-      const delaying = async () => {
+      const advertisedDelayedEvents = async () => {
         const found = (await features()) as Record<string, boolean>;
         return [found['org.matrix.msc4140'], found['org.matrix.msc4140.stable']];
       };
-      assert.deepEqual(await delaying(), [true, true]);
+      assert.deepEqual(await advertisedDelayedEvents(), [true, true]);
       const { token } = await server.register('alice');
       const found = await capabilities(token);
       const limits = { max_delay_ms: 5_000, max_scheduled: 100 };
@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       await server.stop();
       await start();
-      assert.deepEqual(await delaying(), [false, false]);
+      assert.deepEqual(await advertisedDelayedEvents(), [false, false]);
       assert.equal(
         (await capabilities((await server.register('alice')).token))['m.delayed_events'],
         undefined,

@@ -34,7 +34,7 @@ export interface Conversations {
 const maxEventsWithoutLimit = 1_000;
 
 /** Returns the maximum number of events in a page of a timeline. */
-export function maxEvents({ configuration }: Kernel): number {
+export function maxEventsPerPage({ configuration }: Kernel): number {
   const { filter_timeline_limit } = configuration.sync;
   return filter_timeline_limit === -1 ? maxEventsWithoutLimit : filter_timeline_limit;
 }
@@ -82,7 +82,7 @@ export async function startConversations(
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(configuration.sync.exclude_rooms_from_sync),
     invitePolicy: users.invitePermissions,
-    maxEvents: maxEvents(kernel),
+    maxTimelineEvents: maxEventsPerPage(kernel),
     answerCacheDuration: configuration.caches.caches.sync_response_cache_duration,
   });
   opened.add('sync', { routes: routesOfSync(kernel, users, sync, presence) });
@@ -107,8 +107,8 @@ function routesOfSync(kernel: Kernel, { filters }: Users, sync: SyncServices, pr
   const readFilter: ReadFilter = (userId, filter) =>
     filters.peek(userId, filter) ?? filters.resolve(userId, filter);
   return [
-    ...syncRoutes(sync.sync, readFilter, setPresence, maxEvents(kernel)),
+    ...syncRoutes(sync.sync, readFilter, setPresence, maxEventsPerPage(kernel)),
     ...slidingSyncRoutes(sync, setPresence),
-    ...eventStreamRoutes(sync.eventStream, maxEvents(kernel)),
+    ...eventStreamRoutes(sync.eventStream, maxEventsPerPage(kernel)),
   ];
 }

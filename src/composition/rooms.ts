@@ -22,7 +22,7 @@ import type { Users } from './users.ts';
 
 function limitsOf(
   { configuration, limiter, limitOverrides }: Kernel,
-  invitesOf: RoomSources['invitesOf'],
+  chooseInviteLimits: RoomSources['chooseInviteLimits'],
 ): RoomLimits {
   const { rc_message, rc_admin_redaction, rc_joins, rc_joins_per_room, rc_invites, rc_room_creation } =
     configuration.rateLimits;
@@ -39,7 +39,7 @@ function limitsOf(
     rc_joins_per_room: limiter(rc_joins_per_room),
     rc_invites: invites,
     rc_room_creation: limiter(rc_room_creation),
-    invitesOf: invitesOf?.(invites),
+    inviteLimitsOf: chooseInviteLimits?.(invites),
     overrideOf: (userId) => limitOverrides.limiterOf(userId),
   };
 }
@@ -57,19 +57,22 @@ export type RemoteRooms = Pick<
 export interface RoomSources extends RemoteRooms {
   /** Adds the checks of modules to the operator's rules for aliases and the room directory. */
   readonly extendRules?: ((rules: DirectoryRules) => DirectoryRules) | undefined;
-  /** Rules of modules for invites. */
-  readonly invitesOf?: ((defaultLimits: InviteLimits) => RoomLimits['invitesOf']) | undefined;
+  /** Returns the rate limits that modules choose for the invites of each user. */
+  readonly chooseInviteLimits?: ((defaultLimits: InviteLimits) => RoomLimits['inviteLimitsOf']) | undefined;
   readonly receivedEventChecks?: RoomsDeps['receivedEventChecks'];
   readonly eventAdditions?: RoomsDeps['eventAdditions'];
 }
 
-/** Opens rooms over accounts and profiles. @param opened holds the checks of events of the slices that were opened before */
+/**
+ * Opens rooms, which use accounts and profiles.
+ * @param opened the slices that were opened before; their checks of events are used
+ */
 export async function startRooms(
   kernel: Kernel,
   users: Users,
   relationIndex: RelationIndex,
   opened: OpenedSlices,
-  { extendRules = (rules) => rules, invitesOf, ...remote }: RoomSources = {},
+  { extendRules = (rules) => rules, chooseInviteLimits, ...remote }: RoomSources = {},
 ): Promise<Rooms> {
   const { accounts } = users.accounts;
   const rooms = await openRooms({
@@ -83,7 +86,7 @@ export async function startRooms(
     directoryRules: extendRules(
       directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     ),
-    limits: limitsOf(kernel, invitesOf),
+    limits: limitsOf(kernel, chooseInviteLimits),
     ...remote,
     leaveCheck: noticeLeaveCheck(kernel),
     log: kernel.namedLog('rooms'),

@@ -17,7 +17,7 @@ import type { OpenIdTokens } from '../openid/index.ts';
 import type { CheckReceivedInvite } from '../room-engine/index.ts';
 import { type Rooms, roomRoutes } from '../rooms/index.ts';
 import { welcomeRoute } from '../welcome/index.ts';
-import { maxEvents } from './conversations.ts';
+import { maxEventsPerPage } from './conversations.ts';
 import { federationReadRoutes } from './federation-queries.ts';
 import { handshakeRoutes } from './handshakes.ts';
 import type { Kernel } from './kernel.ts';
@@ -47,7 +47,7 @@ export async function startRoutes(kernel: Kernel, deps: Deps, opened: OpenedSlic
     routes: [
       ...ownRoutes(kernel, deps),
       ...accountPages(kernel, users.accounts, pages),
-      ...roomRoutes(rooms, maxEvents(kernel), delayedEvents, thirdParties.inviting),
+      ...roomRoutes(rooms, maxEventsPerPage(kernel), delayedEvents, thirdParties.inviting),
       ...(await handshakeRoutes(kernel, rooms, thirdParties, deps.checkInvite)),
       ...federationReadRoutes(kernel, deps),
     ],

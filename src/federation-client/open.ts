@@ -43,7 +43,7 @@ export interface FederationClientSlice {
   readonly keys: KeyRing;
   /** Identifies the server that sent a request. */
   readonly serverAuthenticator: ServerAuthenticator;
-  /** Returns the `Authorization` header of a request of this server, for servers of other kinds, which are not asked through `requests`. */
+  /** Returns the `Authorization` header of a request to a server that is not a homeserver; `requests` signs its own requests. */
   readonly sign: (request: Omit<SignedParts, 'origin'>) => string;
 }
 

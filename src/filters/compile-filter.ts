@@ -16,7 +16,7 @@ export interface Filter {
 }
 
 export interface RoomFilter {
-  /** Whether events of the room may pass at all; the filters of the parts apply in addition. */
+  /** Whether the response contains the room. The filters below apply to the events of such rooms. */
   passesRoom(roomId: string): boolean;
   /** Whether to include rooms that the user has left. */
   readonly includeLeave: boolean;

@@ -146,7 +146,7 @@ export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
     rooms: {
       receivedEventChecks: moduleReceivedEventChecks(callbacks, calls, roomEngine),
       eventAdditions: moduleEventAdditions(callbacks, calls),
-      invitesOf: (usual: InviteLimits) => inviteLimits.invitesOf(usual),
+      chooseInviteLimits: (defaultLimits: InviteLimits) => inviteLimits.chosenBeside(defaultLimits),
     },
     checkReceivedInvite: moduleInviteCheck(callbacks, calls),
     checkAddressInvite: (engine: RoomReader) => addressInviteCheck(callbacks, calls, engine),

@@ -14,7 +14,10 @@ export interface NotifiedUsers {
    * @param userIds members of the room, or the user whom the event invites
    */
   of(stored: StoredEvent, userIds: readonly string[]): Promise<ReadonlyMap<string, EventNotification>>;
-  /** Returns how an event that has waited notifies a user; `undefined` when the user has read or answered it, for instance. */
+  /**
+   * Returns how an event whose push was delayed notifies a user now; `undefined` when it does not any more, for instance
+   * because the user has read it.
+   */
   ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined>;
 }
 

@@ -28,7 +28,7 @@ export interface RoomLimits {
    * Returns the limits of a user's invites; `undefined`: `rc_invites` applies. Absent: `rc_invites` applies
    * to all users.
    */
-  readonly invitesOf?: ((userId: string) => Promise<InviteLimits | undefined>) | undefined;
+  readonly inviteLimitsOf?: ((userId: string) => Promise<InviteLimits | undefined>) | undefined;
   /** Overrides by administrators for a user: no limits, or another limit for messages. */
   readonly overrideOf?: (userId: string) => 'none' | ActionLimit | undefined;
 }
@@ -100,7 +100,7 @@ export class Throttle {
   /** Returns the limits of a user's invites, for `invite`; `undefined`, without a promise, where all users have the same. */
   inviteLimitsOf(requester: RequestingUser | undefined): Promise<InviteLimits | undefined> | undefined {
     const limits = this.#limitsFor(requester);
-    return requester && limits?.invitesOf?.(requester.userId);
+    return requester && limits?.inviteLimitsOf?.(requester.userId);
   }
 
   /** Counts an invite. @param own limits of the user, by default `rc_invites` */

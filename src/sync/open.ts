@@ -49,7 +49,7 @@ export interface SyncServicesDeps {
   /** Decides which invites users see. */
   readonly invitePolicy: InvitePolicy;
   /** Maximum number of events of a timeline, whatever the client asks for. */
-  readonly maxEvents: number;
+  readonly maxTimelineEvents: number;
   /** Milliseconds for which answers are cached (`caches.sync_response_cache_duration`). */
   readonly answerCacheDuration: number;
 }

@@ -52,13 +52,13 @@ function stateAfterIn(query: {
 /**
  * Client-server API, "Syncing". A sync without new data, the most frequent request of all, is answered without
  * awaiting anything when everything is in memory.
- * @param maxEvents the largest timeline (`filter_timeline_limit`)
+ * @param maxTimelineEvents the largest timeline (`filter_timeline_limit`)
  */
 export function syncRoutes(
   sync: RepeatedSyncs,
   readFilter: ReadFilter,
   setPresence: SetPresence,
-  maxEvents: number,
+  maxTimelineEvents: number,
 ): Route[] {
   const answer = (request: RouteRequest<typeof syncContract>, filter: Filter) => {
     const { query, requester } = request;
@@ -69,7 +69,7 @@ export function syncRoutes(
         userId: requester.userId,
         deviceId: requester.deviceId,
         filter,
-        timelineLimit: Math.min(filter.room.timeline.limit ?? defaultLimit, maxEvents),
+        timelineLimit: Math.min(filter.room.timeline.limit ?? defaultLimit, maxTimelineEvents),
         since: query.since,
         timeout: Math.max(0, query.timeout ?? 0),
         fullState: query.full_state ?? false,

@@ -11,10 +11,10 @@ const isEncrypted = (senderAndType: string) => senderAndType.endsWith('"type":"m
 
 /**
  * Returns how many of the next messages of a device go into one sync response. From a short queue, a response
- * has at most one encrypted message of each sender. Two of them may contain the same room key: a client sends
- * it again, for later messages, when both sides create an Olm session at the same time. Widely used clients
- * compare it only with the keys in their store, where the key from the same sync is not yet; they replace the
- * earlier key by the later one and cannot decrypt the earlier messages any more. Decision 0040.
+ * has at most one encrypted message of each sender, because two of them may contain the same room key: first from the
+ * first message on, then from a later message on, when both sides have created an Olm session at the same time. Widely
+ * used clients compare a received key only with keys from earlier syncs. When one sync contains both, they keep
+ * the second key only and cannot decrypt the first messages any more. Decision 0040.
  * @param messages each `{sender, type, content}` as JSON, in the order of arrival
  */
 export function syncBatchSize(messages: readonly string[]): number {

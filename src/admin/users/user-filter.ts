@@ -24,7 +24,10 @@ type Tables = AccountTables & ProfileTables & DeviceTables & { u: AccountTables[
 /** The users `u` that a list contains, without selected columns. */
 export type UserQuery = SelectQueryBuilder<Tables, 'u', object>;
 
-/** The columns of filters; the first three in the order of the index `users_unlisted`, which SQLite compares with conditions. */
+/**
+ * The columns of filters. SQLite uses the partial index `users_unlisted` only for conditions in the order of the index, so
+ * the first three columns have this order.
+ */
 const flags = {
   deactivated: sql.ref('u.is_deactivated'),
   locked: sql.ref('u.is_locked'),
@@ -43,9 +46,9 @@ export function filteredUsers(database: Database, filter: UserFilter): UserQuery
     const wanted = filter[name];
     if (wanted !== undefined) query = query.where(flags[name], '=', wanted ? 1 : 0);
   }
-  const { types, leavesOutNone } = typesOf(filter);
+  const { types, excludesUntyped } = typesOf(filter);
   if (types.length > 0) query = query.where(sql<boolean>`not ${isOfType(types)}`);
-  if (leavesOutNone) query = query.where('u.user_type', 'is not', null);
+  if (excludesUntyped) query = query.where('u.user_type', 'is not', null);
   if (filter.name === undefined && filter.userId !== undefined) {
     query = query.where(contains(sql`u.folded_id`, filter.userId.toLowerCase()));
   }
@@ -56,16 +59,16 @@ export function filteredUsers(database: Database, filter: UserFilter): UserQuery
 const maxExcluded = 2_000;
 
 /**
- * Reads the ids of the users that the filters except `name` leave out. `undefined` if these are many, for example all users
- * without administrator rights.
+ * Reads the ids of the users whom the filters exclude; the filter `name` is ignored. Returns `undefined` if there are more
+ * than `maxExcluded`, or could be, for example all users without administrator rights.
  */
 export async function excludedUsers(
   database: Database,
   filter: UserFilter,
 ): Promise<readonly string[] | undefined> {
-  const { types, leavesOutNone } = typesOf(filter);
+  const { types, excludesUntyped } = typesOf(filter);
   const hasUserId = filter.name === undefined && filter.userId !== undefined;
-  if (leavesOutNone || hasUserId || flagNames.some((name) => filter[name] === true)) return undefined;
+  if (excludesUntyped || hasUserId || flagNames.some((name) => filter[name] === true)) return undefined;
   const conditions = flagNames
     .filter((name) => filter[name] === false)
     .map((name) => sql<boolean>`${flags[name]} = 1`);
@@ -87,7 +90,7 @@ export const isNoneOf = (column: RawBuilder<unknown>, userIds: readonly string[]
 
 function typesOf({ notTypes }: UserFilter) {
   const types = notTypes.filter((type) => type !== '').map(withoutNul);
-  return { types, leavesOutNone: types.length < notTypes.length };
+  return { types, excludesUntyped: types.length < notTypes.length };
 }
 
 const isOfType = (types: readonly string[]) =>

@@ -8,8 +8,8 @@ import type { Publish } from '../../kernel/streams/index.ts';
 export const userIndexJob = 'directory/local-user';
 
 /**
- * Schedules the update of the entries of local users, in the transaction that creates, changes or deactivates an
- * account, so that no change is lost. `UserIndex` runs it.
+ * Schedules jobs that update local users in the user directory, in the transaction that creates, changes or deactivates
+ * the account, so that no change is lost. `UserIndex` runs the jobs.
  */
 export class UserIndexJobs implements AccountLifecycle {
   readonly #jobs: Jobs;

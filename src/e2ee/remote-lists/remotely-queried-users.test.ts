@@ -3,14 +3,14 @@ import { describe, it } from 'node:test';
 import { RemotelyQueriedUsers } from './remotely-queried-users.ts';
 
 describe('RemotelyQueriedUsers', () => {
-  it('contains a user until the first take', () => {
+  it('reports an added user at the first take, and not at the second one', () => {
     const queried = new RemotelyQueriedUsers();
     queried.add(['@bob:elsewhere']);
     assert.deepEqual([queried.take('@bob:elsewhere'), queried.take('@bob:elsewhere')], [true, false]);
     assert.equal(queried.take('@carol:elsewhere'), false);
   });
 
-  it('contains every user after its capacity was exceeded', () => {
+  it('reports every user after more than 10,000 users were added', () => {
     const queried = new RemotelyQueriedUsers();
     queried.add(Array.from({ length: 10_001 }, (_, number) => `@${number}:elsewhere`));
     assert.equal(queried.take('@carol:elsewhere'), true);

@@ -70,8 +70,8 @@ export class MalformedResponse extends FederationError {
 }
 
 /**
- * Errcodes about a session or an account. A client would apply them to its own and believe that it is logged
- * out, for example.
+ * Errcodes about a session or an account. Clients must not receive them from another server: a client would believe that
+ * its own session has ended, for example.
  */
 const sessionCodes = new Set([
   'M_UNKNOWN_TOKEN',

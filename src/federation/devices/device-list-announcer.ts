@@ -172,7 +172,7 @@ export class DeviceListAnnouncer {
    * state became complete, also those that left meanwhile: they did not get the updates of that time.
    */
   async #announceToFoundServers(roomId: string): Promise<void> {
-    const servers = await this.#servers.foundIn(roomId);
+    const servers = await this.#servers.unnamedAtJoin(roomId);
     if (servers.size === 0) return;
     for (const userId of await this.#servers.localUsersOf(roomId))
       await this.#announceTo(servers, roomId, userId);

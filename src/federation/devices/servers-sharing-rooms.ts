@@ -32,10 +32,10 @@ export class ServersSharingRooms {
   }
 
   /**
-   * Returns the other servers that were found in a room when its partial state became complete, also those that left
-   * meanwhile, without those that the response to the join named.
+   * Returns the other servers in a room whose partial state has become complete that the response to the join did not
+   * name, also servers that left the room before the state was complete.
    */
-  async foundIn(roomId: string): Promise<Set<string>> {
+  async unnamedAtJoin(roomId: string): Promise<Set<string>> {
     const head = await this.#engine.heads.get(roomId);
     const servers = await this.inRoom(roomId);
     if (!head?.formerPartial) return new Set();

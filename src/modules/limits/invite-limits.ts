@@ -28,13 +28,16 @@ export class ModuleInviteLimits {
   }
 
   /**
-   * Returns the limits of a user's invites; `undefined` where no module chooses limits.
-   * @param usual those that apply where no module has an answer
+   * Returns a function that finds the limits of a user's invites; `undefined` where no module chooses limits.
+   * @param defaultLimits the limits that apply where no module chooses one
    */
-  invitesOf(usual: InviteLimits): RoomLimits['invitesOf'] {
+  chosenBeside(defaultLimits: InviteLimits): RoomLimits['inviteLimitsOf'] {
     if (this.#registered.length === 0) return undefined;
     return async (userId) => {
-      const limits = limiters.map(async (name) => [name, (await this.#limitOf(userId, name)) ?? usual[name]]);
+      const limits = limiters.map(async (name) => [
+        name,
+        (await this.#limitOf(userId, name)) ?? defaultLimits[name],
+      ]);
       return Object.fromEntries(await Promise.all(limits)) as InviteLimits;
     };
   }

@@ -78,8 +78,8 @@ export class EventNotifications {
   }
 
   /**
-   * Returns the notification of an event that has waited, for one user; `undefined` also when the user has answered the
-   * event since, and so has read it.
+   * Returns the notification of an event whose push was delayed, for one user; `undefined` also when the user has sent a
+   * message after the event, and so has read it.
    */
   async ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined> {
     const notification = (await this.of(stored, [userId])).get(userId);

@@ -17,9 +17,8 @@ const subscription = (address: string): PusherSettings => ({
 });
 
 /**
- * Subscribes users who register with a mail address to mailed notifications, in the transaction that adds the address to
- * the new account (`email.notif_for_new_users`).
- * @param identifiers as registrations use them
+ * Returns `identifiers`, except that `bind` also subscribes the account to mailed notifications, in the transaction that
+ * adds the mail address. For registrations (`email.notif_for_new_users`).
  */
 export function subscribingNewUsers(
   identifiers: ThirdPartyIdentifiers,

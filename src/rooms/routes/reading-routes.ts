@@ -14,12 +14,13 @@ const events = Type.Array(event);
 /** Events per page when the request has no limit. */
 const defaultLimit = 10;
 
-/** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
+/** Client-server API, "Getting events for a room". @param maxEventsPerPage the largest page (`filter_timeline_limit`) */
 export function readingRoutes(
   { engine, historyReader, stateReader }: Pick<Rooms, 'engine' | 'historyReader' | 'stateReader'>,
-  maxEvents: number,
+  maxEventsPerPage: number,
 ): Route[] {
-  const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxEvents));
+  const limitOf = (asked: number | undefined) =>
+    Math.max(0, Math.min(asked ?? defaultLimit, maxEventsPerPage));
   const checkAccess = readAccess(engine);
   return [
     ...pageRoutes(historyReader, checkAccess, limitOf),

@@ -10,11 +10,11 @@ import type { ThirdPartyInviting } from './third-party-inviting.ts';
 
 /**
  * All routes of this slice.
- * @param maxEvents the largest page of events (`filter_timeline_limit`)
+ * @param maxEventsPerPage the largest page of events (`filter_timeline_limit`)
  */
 export function roomRoutes(
   rooms: Rooms,
-  maxEvents: number,
+  maxEventsPerPage: number,
   delayed: DelayedSending,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
@@ -24,6 +24,6 @@ export function roomRoutes(
     ...membershipRoutes(rooms.memberships, rooms.aliases, thirdParties),
     ...sendingRoutes(rooms.sending, delayed),
     ...eventRoutes(rooms),
-    ...readingRoutes(rooms, maxEvents),
+    ...readingRoutes(rooms, maxEventsPerPage),
   ];
 }

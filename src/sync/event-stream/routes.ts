@@ -26,10 +26,10 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
 /**
  * Endpoints that clients used before `/sync`, and still use for room previews. Source: client-server API,
  * "Room Previews" and the deprecated endpoints of "Syncing".
- * @param maxEvents the largest page (`filter_timeline_limit`)
+ * @param maxEventsPerPage the largest page (`filter_timeline_limit`)
  */
-export function eventStreamRoutes(services: EventStreamServices, maxEvents: number): Route[] {
-  const limitOf = (asked = defaultLimit) => Math.min(asked, maxEvents);
+export function eventStreamRoutes(services: EventStreamServices, maxEventsPerPage: number): Route[] {
+  const limitOf = (asked = defaultLimit) => Math.min(asked, maxEventsPerPage);
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 

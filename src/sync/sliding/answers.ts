@@ -32,7 +32,7 @@ export interface AnswersDeps {
   readonly extensions: Extensions;
   readonly sources: SourceList;
   /** Maximum number of events of a timeline (`filter_timeline_limit`). */
-  readonly maxEvents: number;
+  readonly maxTimelineEvents: number;
 }
 
 /** The range `(since, upTo]` of one client's answer. */
@@ -81,7 +81,7 @@ export class Answers {
     range: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Promise<Answer | 'outdated'> {
-    const { clock, roomList, listFilter, marks, sources, maxEvents } = this.#deps;
+    const { clock, roomList, listFilter, marks, sources, maxTimelineEvents } = this.#deps;
     const { userId, body } = request;
     const { connection, since, upTo } = range;
     const listed = await roomList.of(userId, connection.rooms, since);
@@ -92,7 +92,7 @@ export class Answers {
       return head !== undefined && isPartialAt(head, upTo);
     };
     const slices = new TimeSlices(clock);
-    const selectionRequest = { userId, body, marks: marked, maxEvents, isPartial, slices };
+    const selectionRequest = { userId, body, marks: marked, maxTimelineEvents, isPartial, slices };
     const selection = await selectRooms(listFilter, listed, selectionRequest);
     const roomChanges = await this.#roomChanges(listed, range);
     const context = { request, range, roomChanges, isDirect: (roomId: string) => marked.direct.has(roomId) };

@@ -40,7 +40,7 @@ export interface SlidingSyncServicesDeps {
   readonly removals: Removals;
   readonly excludedRooms: ReadonlySet<string>;
   /** Maximum number of events of a timeline. */
-  readonly maxEvents: number;
+  readonly maxTimelineEvents: number;
 }
 
 /** Assembles simplified sliding sync. */

@@ -101,7 +101,7 @@ async function openMoods(open: OpenDatabase) {
     prejoinKeys: new PrejoinKeys([]),
     excludedRooms: new Set(),
     invitePolicy: { decide: async () => 'allow' },
-    maxEvents: 100,
+    maxTimelineEvents: 100,
     answerCacheDuration: 0,
   });
   const setPresence = () => () => undefined;

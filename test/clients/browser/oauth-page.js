@@ -21,7 +21,7 @@ window.begin = async (server) => {
   location.href = await login.generateAuthorizationCodeGrantUrl('the state', redirectUri);
 };
 
-/** Completes the login with which the browser has returned. @returns the `whoami` responses for its tokens */
+/** Completes the login after the browser has returned to the client, then refreshes and revokes the access token. */
 window.complete = async () => {
   const { server, context } = JSON.parse(sessionStorage.getItem('login'));
   const answer = new URLSearchParams(location.hash.slice(1));
@@ -29,10 +29,11 @@ window.complete = async () => {
   const login = new OAuth2(metadata, context);
   const tokens = await login.completeAuthorizationCodeGrant(answer.get('code'), redirectUri);
   const whoami = (accessToken) => createClient({ baseUrl: server, accessToken }).whoami();
-  const first = await whoami(tokens.access_token);
+  const whoamiAfterLogin = await whoami(tokens.access_token);
   const renewed = await login.performRefreshTokenGrant(tokens.refresh_token);
-  const second = await whoami(renewed.access_token);
+  const whoamiAfterRefresh = await whoami(renewed.access_token);
   await login.revokeToken(renewed.access_token, 'access_token');
-  const revoked = await whoami(renewed.access_token).catch(({ errcode }) => errcode);
-  return { state: answer.get('state'), deviceId: context.deviceId, first, second, revoked };
+  const errcodeAfterRevocation = await whoami(renewed.access_token).catch(({ errcode }) => errcode);
+  const state = answer.get('state');
+  return { state, deviceId: context.deviceId, whoamiAfterLogin, whoamiAfterRefresh, errcodeAfterRevocation };
 };

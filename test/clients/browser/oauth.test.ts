@@ -51,7 +51,7 @@ after(async () => {
 });
 
 /** Begins a login on a device without a browser. @returns the code that the device shows */
-async function begunOnDevice(): Promise<string> {
+async function beginLoginOnDevice(): Promise<string> {
   const oauth = `${server.baseUrl}/_synapse/client/oauth2`;
   const client = {
     client_name: 'Television',
@@ -131,9 +131,9 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   assert.deepEqual(result, {
     state: 'the state',
     deviceId: result['deviceId'],
-    first: session,
-    second: session,
-    revoked: 'M_UNKNOWN_TOKEN',
+    whoamiAfterLogin: session,
+    whoamiAfterRefresh: session,
+    errcodeAfterRevocation: 'M_UNKNOWN_TOKEN',
   });
 
   await page.goto(`${server.baseUrl}/_synapse/client/account`);
@@ -152,7 +152,7 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   await page.getByLabel('Code').fill('ABCD-EFGH');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('alert').waitFor();
-  await page.getByLabel('Code').fill((await begunOnDevice()).toLowerCase());
+  await page.getByLabel('Code').fill((await beginLoginOnDevice()).toLowerCase());
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Sign in this device?' }).waitFor();
   await look(page, 'device');

@@ -26,7 +26,7 @@ export type Respond = (
   request: ServiceRequest,
 ) => ServiceResponse | undefined | Promise<ServiceResponse | undefined>;
 
-/** Members of a registration file that differ from those of the tests. */
+/** Members of a registration file that replace the members of `registrationOf`. */
 export type RegistrationMembers = Readonly<Record<string, unknown>>;
 
 /** A real application service: an HTTP server that records requests, and its registration file. */

@@ -7,12 +7,12 @@ import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 /** Number of messages in one answer when the client does not ask for one, and maximum. */
 const [defaultMessages, maxMessages] = [100, 1_000];
 
-/** The inputs of extensions about one device. */
+/** The part of the context that extensions about a device read. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
 
 /**
- * Returns messages to the device. Those up to the request's `since` have arrived and are dropped. Source:
- * MSC3885.
+ * Returns to-device messages after the request's `since`. The device has received the messages up to `since`, so
+ * they are deleted. Source: MSC3885.
  * @throws MatrixError M_INVALID_PARAM for an unknown `since`
  */
 export async function toDeviceExtension(
@@ -31,17 +31,21 @@ export async function toDeviceExtension(
   return { name: 'to_device', text, hasNewData: messages.length > 0 };
 }
 
-/** Returns an extension with the fields of all sections that belong to it. */
+/** Returns an extension with the members of all its sections. */
 export async function deviceExtension(
   name: string,
   sections: readonly Listed<DeviceSection>[],
   { userId, deviceId, since, upTo, changes }: DeviceContext,
 ): Promise<ExtensionAnswer> {
-  const bits = changes?.user ?? 0;
+  const changedBits = changes?.user ?? 0;
   const range = { after: since, upTo };
   const members = await Promise.all(
-    sections.map(({ bit, section }) => section.members({ userId, deviceId }, range, (bits & bit) !== 0)),
+    sections.map(({ bit, section }) => {
+      const hasChanged = (changedBits & bit) !== 0;
+      return section.members({ userId, deviceId }, range, hasChanged);
+    }),
   );
+  // Each member has a comma in front; the first comma is cut off below.
   const text = members.map((one) => one.text).join('');
   return { name, text: `{${text.slice(1)}}`, hasNewData: members.some(({ hasNewData }) => hasNewData) };
 }

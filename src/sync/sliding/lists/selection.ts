@@ -28,7 +28,7 @@ export interface SelectionRequest {
   readonly body: SlidingSyncBody;
   readonly marks: Marks;
   /** Maximum number of events of a timeline. */
-  readonly maxEvents: number;
+  readonly maxTimelineEvents: number;
   /** Whether the room was joined without its members and these are not known yet. */
   readonly isPartial: (room: UserRoom) => boolean;
   /** Pauses between lists, because there may be 100 of them. */
@@ -50,11 +50,11 @@ interface GrowingRoom extends SelectedRoom {
 export async function selectRooms(
   filter: ListFilter,
   rooms: readonly UserRoom[],
-  { userId, body, marks, maxEvents, isPartial, slices }: SelectionRequest,
+  { userId, body, marks, maxTimelineEvents, isPartial, slices }: SelectionRequest,
 ): Promise<Selection> {
   const counts = new Map<string, number>();
   const selected = new Map<number, GrowingRoom>();
-  const configs = new RoomConfigs(userId, maxEvents);
+  const configs = new RoomConfigs(userId, maxTimelineEvents);
   const add = (room: UserRoom, config: RoomConfig, list: string | undefined) => {
     const present = selected.get(room.roomNid);
     const growing = present ?? { room, config, lists: [], isSubscribed: false };

@@ -15,15 +15,15 @@ const [maxCombinedLength, combinationLength] = [1024 * 1024, 100];
 /** The room configurations of one request. Equal ones are one object, and each pair is combined once. */
 export class RoomConfigs {
   readonly #userId: string;
-  readonly #maxEvents: number;
+  readonly #maxTimelineEvents: number;
   readonly #byText = new Map<string, RoomConfig>();
   readonly #combined = new Map<RoomConfig, Map<RoomConfig, RoomConfig>>();
   #combinedLength = 0;
 
-  /** @param maxEvents maximum number of events of a timeline */
-  constructor(userId: string, maxEvents: number) {
+  /** @param maxTimelineEvents maximum number of events of a timeline */
+  constructor(userId: string, maxTimelineEvents: number) {
     this.#userId = userId;
-    this.#maxEvents = maxEvents;
+    this.#maxTimelineEvents = maxTimelineEvents;
   }
 
   /**
@@ -32,7 +32,7 @@ export class RoomConfigs {
    */
   of({ timeline_limit, required_state }: Pick<ListRequest, 'timeline_limit' | 'required_state'>): RoomConfig {
     return this.#shared({
-      timelineLimit: Math.min(timeline_limit, this.#maxEvents),
+      timelineLimit: Math.min(timeline_limit, this.#maxTimelineEvents),
       state: RequiredState.of([required_state ?? []], this.#userId),
     });
   }
