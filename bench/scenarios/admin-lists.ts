@@ -54,7 +54,7 @@ const lists: Readonly<Record<string, string>> = {
 /** Lists without an index in their order, and searches: only pages that are read one after the other are measured. */
 const unindexed = /type|rights|version|alias|publication|text|media/;
 
-/** Which pages of a list are read: `undefined` for those after the first page, one after the other. */
+/** Parameter `from` of the first page that is read; `undefined`: the pages after the first page are read, one after another. */
 const starts: Readonly<Record<string, number | undefined>> = {
   'first pages of': 0,
   'next pages of': undefined,

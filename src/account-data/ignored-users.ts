@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 import { ParsedAccountData } from './parsed-account-data.ts';
 
-/** Bounds the cached lists: push rules look at those of all local members of a room. */
+/** Maximum bytes of the cached lists of ignored users. For a message, the push rules need the lists of all local members of a room. */
 const maxBytes = 5 * MiB;
 
 /**

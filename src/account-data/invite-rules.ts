@@ -51,7 +51,7 @@ export function readInviteRules(content: JsonObject): InviteRules {
   };
 }
 
-/** @param globLength how many characters of globs may still be applied; reduced by those of this list */
+/** @param globLength how many characters of globs may still be used; reduced by the length of the globs in `list` */
 function matcherFor(list: JsonValue | undefined, globLength: { left: number }): GlobMatcher {
   if (!Array.isArray(list)) return () => false;
   const entries = list.filter((entry) => typeof entry === 'string').filter((entry) => entry !== '');

@@ -59,8 +59,8 @@ export function toDelayedEvent(row: DelayedEventTables['delayed_events']): Delay
 }
 
 /**
- * Returns a delayed event for its owner, with the member names of all revisions of MSC4140 that clients use:
- * first those of the first implementation, then those of the latest.
+ * Returns a delayed event for its owner. Clients use several revisions of MSC4140, so the event has the member names of
+ * the first implementation and of the latest.
  */
 export function delayedEventJson(event: DelayedEvent): JsonObject {
   const { finalised } = event;

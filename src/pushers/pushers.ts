@@ -95,7 +95,8 @@ export class Pushers {
     const writer = writerFor<PusherTables>(anyWriter);
     const same = await findPushers(writer, settings);
     if (!append) {
-      // Those of another kind stay: the mail address of another user, for instance, is checked for the kind `email` only.
+      // Only pushers of the same kind are deleted, because a pushkey proves something for one kind only: the server has
+      // checked, for instance, that the owner has the mail address of a pusher of the kind `email`.
       const ofOthers = same.filter(({ userId, kind }) => userId !== owner.userId && kind === settings.kind);
       await deletePushers(
         writer,

@@ -125,7 +125,7 @@ export async function isAnnotated(
 /** Counts of the replies in a thread. */
 export interface ReplyCounts {
   readonly all: number;
-  /** Those of the user. */
+  /** The replies that the user has sent. */
   readonly own: number;
 }
 

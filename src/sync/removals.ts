@@ -18,7 +18,7 @@ export class Removals {
 
   /**
    * Whether other users have kicked or banned the user from a room that the user had joined. A first sync
-   * shows those rooms, so that the user learns why they are missing.
+   * contains such rooms, so that the user learns why they are missing.
    */
   async wasRemoved(userId: string, { roomId, eventNid }: UserRoom): Promise<boolean> {
     const known = this.#removals.get(eventNid);

@@ -24,23 +24,23 @@ export type Callbacks = Omit<SpamChecker, 'mayInviteAddress'> &
 /** The callbacks of the running test. */
 export const callbacks: { running: Callbacks } = { running: {} };
 
-/** Returns callbacks that call those of the running test, and return `fallback` where the test has none. */
+/** Returns callbacks that call the callbacks of the running test, and return `fallback` where the test has none. */
 export const delegating = (names: readonly (keyof Callbacks)[], fallback?: string): object =>
   delegatingTo(() => callbacks.running, names, fallback);
 
 /**
- * Returns callbacks that call those of the object that `of` returns, and return `fallback` where that object
- * has none.
+ * Returns callbacks that call the methods of the same names of `target()`, and return `fallback` where it has no such
+ * method.
  */
 export function delegatingTo<T extends object>(
-  of: () => T,
+  target: () => T,
   names: readonly (keyof T)[],
   fallback?: string,
 ): T {
   const call =
     (name: keyof T) =>
     (...values: unknown[]) => {
-      const callback = of()[name] as ((...values: unknown[]) => unknown) | undefined;
+      const callback = target()[name] as ((...values: unknown[]) => unknown) | undefined;
       return callback ? callback(...values) : fallback;
     };
   return Object.fromEntries(names.map((name) => [name, call(name)])) as T;

@@ -205,7 +205,7 @@ export async function deleteTokensOfUser(
     .execute();
 }
 
-/** Deletes the tokens by which an administrator acts as other users. @returns those users */
+/** Deletes the tokens by which an administrator acts as other users. @returns the ids of these users */
 export async function deleteTokensIssuedBy(
   writer: Writer<AccountTables>,
   administrator: string,

@@ -15,7 +15,7 @@ const whoisOperation = 'getWhoIs';
 /** The `operationId`s of downloads, by which administrators can also read quarantined files. */
 const downloadOperations: ReadonlySet<string> = new Set(['getContentAuthed', 'getContentOverrideNameAuthed']);
 
-/** A request; those that are refused before their handler is called have no query and no body. */
+/** A request. Requests that are refused before their handler is called have no query and no body. */
 type AnyRequest = Omit<RouteRequest, 'query' | 'body'> & {
   readonly query?: unknown;
   readonly body?: unknown;

@@ -19,7 +19,7 @@ export interface AuditTables {
     status: number;
     /** Address of the client. */
     ip: string;
-    /** 1 for requests that may change something, 0 for those that only read and for those of other users. */
+    /** 1 for requests of administrators that may change something, otherwise 0: they only read, or another user sent them. */
     is_change: number;
     /** The number of equal requests that the entry stands for. More than 1 only if `is_change` is 0. */
     requests: number;

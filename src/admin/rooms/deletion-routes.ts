@@ -138,7 +138,7 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
 /**
  * Checks a request, and returns the deletion that it asks for. Unknown rooms are answered with 400, as the documentation of the
  * reference server says, and not with 404.
- * @throws MatrixError M_INVALID_PARAM, those of modules
+ * @throws MatrixError M_INVALID_PARAM, errors of modules that refuse the deletion
  */
 async function prepareDeletion(
   { rooms, users, checkRoomDeletion }: DeletionRoutesDeps,

@@ -32,7 +32,7 @@ export class MembershipCounts {
   }
 
   /**
-   * Counts the rooms that a user has joined, also those that the user has left.
+   * Counts the rooms that a user has joined since `from`, including rooms that the user has left again.
    * @param from milliseconds since the epoch
    */
   async joinedRooms(userId: string, from: number): Promise<number> {

@@ -113,7 +113,7 @@ export class UserList {
     return readUsersByValue({ database, users, excluded, by: valueOrders[by], descending }, page, read);
   }
 
-  /** Counts the users that the filter selects: all users without those that it leaves out, if these are few. */
+  /** Counts the users that the filter selects. If the filter excludes few users, subtracts their number from that of all users. */
   async count(filter: UserFilter): Promise<number> {
     if (filter.name !== undefined) return (await this.search(filter, filter.name)).total;
     const excluded = await excludedUsers(this.#database, filter);
@@ -201,8 +201,8 @@ export class UserList {
 }
 
 /**
- * Whether a name of the user `u` contains a common text. Reads the names by a scalar subquery, because PostgreSQL would read
- * those of all users first for `exists`.
+ * Whether a name of the user `u` contains a common text. Reads the names by a scalar subquery, because with `exists`
+ * PostgreSQL would first read the names of all users.
  */
 const isNamed = (name: string) =>
   contains(

@@ -15,7 +15,7 @@ export interface NetworksDeps {
 /** Milliseconds for which a client's request waits for the responses of services. */
 const timeout = 10_000;
 
-/** Milliseconds for which the description of a protocol is cached, and those for which its absence is cached. */
+/** For how many milliseconds the description of a protocol is cached, and for how many its absence. */
 const [cachedFor, missingFor] = [3_600_000, 30_000];
 
 /** Maximum number of users or locations in a response. */

@@ -56,12 +56,12 @@ async function usersOf(
 /** Number of users whose rooms are read at a time. */
 const batchSize = 10_000;
 
-/** Maximum number of rooms that are loaded for one transaction, which would otherwise wait for those of all users of a large room. */
+/** Maximum number of rooms that are loaded for one transaction, so that it does not wait for the rooms of all users of a large room. */
 const maxLoadedRooms = 1_000;
 
 /**
- * Returns the users who are joined to a room whose events a service receives, and those who may be, because one of their rooms
- * was not loaded: that the service tracks them further does no harm.
+ * Returns the users who are joined to a room whose events a service receives. Includes users one of whose rooms was not
+ * loaded: the service tracks their devices for longer than it needs to, which does no harm.
  */
 async function usersSharingRooms(
   { engine, rooms }: DeviceListDeps,

@@ -4,8 +4,8 @@ import type { OutboxRow } from '../store.ts';
 import { splitDevice } from './device-subject.ts';
 
 /**
- * Deletes to-device messages that are in a stored transaction: only those of users whom the service owns and for whom it
- * encrypts (MSC3202), because other users may have clients, which receive the messages in syncs.
+ * Deletes to-device messages that are in a stored transaction, if the service owns their recipients and encrypts for them
+ * (MSC3202). Messages to other users stay, because these may have clients that receive the messages in syncs.
  */
 export async function acknowledgeMessages(
   queues: Pick<MessageQueues, 'acknowledge'>,

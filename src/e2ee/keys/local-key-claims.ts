@@ -35,7 +35,7 @@ interface ClaimGroup {
 /** Maximum number of claims in one transaction. */
 const maxClaims = 5_000;
 
-/** Maximum number of groups of claims whose keys are searched directly; of more groups, one query first finds those whose devices have keys. */
+/** Maximum number of groups of claims whose keys are searched directly. Before more groups are searched, one query finds the devices that have keys. */
 const maxUnfiltered = 50;
 
 /** Maximum number of users in one query, and of queries for keys at the same time. */

@@ -178,7 +178,7 @@ export class DeviceListAnnouncer {
       await this.#announceTo(servers, roomId, userId);
   }
 
-  /** Repeats the last update of a user for those of some servers in a room that share no other room with the user. */
+  /** Sends the last update of a user again, to the servers in `servers` that share no other room with the user. */
   async #announceTo(servers: ReadonlySet<string>, roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
     if (servers.size === 0) return;

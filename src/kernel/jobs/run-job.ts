@@ -91,8 +91,8 @@ export function wasInterrupted({ leaseUntil, attempts }: ClaimedJob): boolean {
 }
 
 /**
- * Postpones jobs whose last attempts were interrupted, or marks them as failed, like those whose attempts failed: a job
- * that crashes the process would otherwise run at every start.
+ * Treats an interrupted attempt of a job like a failed one: postpones the job, or marks it as failed. Otherwise a job
+ * that crashes the process would run at every start.
  */
 export async function settleInterruptedJobs(deps: JobDeps, jobs: readonly ClaimedJob[]): Promise<void> {
   const settled = jobs.map((job) => {

@@ -18,7 +18,7 @@ export interface StreamWriter extends StreamReader {
   /**
    * Runs `work`, which may reserve positions and hands them to a writer of its own that completes or abandons them.
    * When it throws, all of them are abandoned: a position that never settles would hold up all streams.
-   * @param work must not wait for anything: a position that is reserved holds up those after it
+   * @param work must not wait for anything: a reserved position holds up all later positions
    */
   reserving<T>(work: (reserve: Reserve) => T): T;
 }

@@ -20,8 +20,8 @@ const maxBlocking = 100;
 const blockingLimit = 5_000;
 
 /**
- * Maximum number of unanswered callbacks of one module, including those that count as failed by now; above it
- * the module is not called.
+ * Maximum number of callbacks of one module that have not answered yet, including callbacks that have timed out. When a
+ * module has more, it is not called.
  */
 const maxUnanswered = 1_000;
 

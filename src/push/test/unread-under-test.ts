@@ -62,7 +62,7 @@ export function unreadOver(
   const read = (userId: string, roomId: string, eventId: string, threadId?: string) =>
     receipts.give({ userId, roomId, type: 'm.read', eventId, threadId });
   const badge = (userId: string) => badgeCounts.of(userId);
-  /** Returns the users, of those given, whom an event notifies, with `!` after those for whom it is a highlight. */
+  /** Returns which of `userIds` an event notifies; a user whom it highlights has `!` at the end. */
   const notified = async (eventId: string, ...userIds: string[]) => {
     const stored = await engine.events.getById(eventId);
     if (!stored) throw new Error(`No event ${eventId}`);

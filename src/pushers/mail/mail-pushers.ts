@@ -37,15 +37,16 @@ interface Payload extends JsonObject {
 
 const kind = 'pushers/mail';
 
-/** Bounds the pending events that one mail considers: those of all rooms, and those of the room that causes it. */
+/** Maximum number of pending events of all rooms that one mail considers, and of pending events of the room that causes it. */
 const maxPending = 1_000;
 
 /** The pending events that one mail considers. */
 interface ConsideredEvents {
-  /** The oldest ones of all rooms, then those of the mail's room that are newer than these. */
+  /** The oldest pending events of all rooms, then the newer pending events of the room that causes the mail. */
   readonly pushes: readonly PendingPush[];
-  /** Position of the newest one of all rooms, and of the newest one of the mail's room. */
+  /** Position of the last of the oldest pending events of all rooms. */
   readonly upTo: number;
+  /** Position of the last considered event of the room that causes the mail. */
   readonly upToOfRoom: number;
   /** Whether the mail's room may have further pending events. */
   readonly mayRoomHaveMore: boolean;

@@ -41,7 +41,7 @@ export interface RemoteWrite {
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];
-  /** How many backfill responses may be fetched from those extremities without a reader; absent: none. */
+  /** How many backfill responses may be fetched from the extremities in `missing` before a client asks; absent: none. */
   readonly answersLeft?: number | undefined;
   /** The event may be a backward extremity, and is on the timeline after this write. */
   readonly fillsGap?: boolean;

@@ -48,8 +48,8 @@ export class CandidateServers {
   /**
    * The servers to ask for a join or knock, in this order: servers that the client or the room alias names,
    * servers that invited the user, and servers that a space of the user names. No other server is asked, even
-   * if this server knows more servers of the room: it may have left the room long ago, and its users did not
-   * choose those servers.
+   * if this server knows more servers of the room: its knowledge may be old, from before it left the room, and its users
+   * did not choose these servers.
    * @param via servers from the client's `via`, or from the room alias
    */
   async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {

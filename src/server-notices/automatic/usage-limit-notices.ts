@@ -29,7 +29,7 @@ export interface UsageLimitNoticesDeps {
 /** The pinned events of a notice room. */
 interface PinnedEvents {
   readonly pinned: readonly string[];
-  /** Those that are not notices about the limit; they stay pinned. */
+  /** Pinned events that are not notices about the limit; they stay pinned. */
   readonly others: readonly string[];
   /** The nid of the room's `m.room.pinned_events`; absent before the first one. */
   readonly changedBy: number | undefined;

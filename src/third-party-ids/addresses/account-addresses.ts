@@ -111,7 +111,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     return listAddresses(this.#reader, userId);
   }
 
-  /** Adds a validated address to an account. @throws MatrixError M_THREEPID_IN_USE, M_THREEPID_DENIED, those of modules */
+  /** Adds a validated address to an account. @throws MatrixError M_THREEPID_IN_USE, M_THREEPID_DENIED, errors of modules that refuse it */
   async add(userId: string, address: ValidatedAddress): Promise<void> {
     await this.checkUse?.(address.medium, address.address, false);
     await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>

@@ -4,7 +4,7 @@ import type { Random } from './random.ts';
 
 type Action = (random: Random, users: readonly string[], powerLevels: JsonObject) => EventFields;
 
-/** A random event that some user tries to send in a room with those power levels; it may not be allowed. */
+/** Returns a random event that some user tries to send in a room with these power levels, allowed or not. */
 export const randomAction: Action = (random, users, powerLevels) =>
   random.pick(actions)(random, users, powerLevels);
 

@@ -8,7 +8,7 @@ import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
  * Composes and signs an event of a local user in a room with more than `maxPrevEvents` forward extremities;
- * its previous events are the deepest of these. The state before the event is resolved from those extremities
+ * its previous events are the deepest extremities. The state before the event is resolved from its previous events
  * alone, so it may differ from the current state. The event is neither authorized nor stored.
  * @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_BAD_JSON
  */

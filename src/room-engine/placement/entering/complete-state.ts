@@ -67,8 +67,8 @@ export class CompleteState {
           throw new Error(
             'the head of the room is broken: an event could not be stored, or the room is being deleted',
           );
-        // The caller serializes remote events, so only local users add events meanwhile, and the newest of
-        // those are in memory.
+        // The caller serializes remote events, so only local users add events meanwhile, and the newest events of
+        // local users are in memory.
         if ((head.recent[0]?.stream ?? 0) > revision.upTo) {
           await revision.catchUp();
           continue;

@@ -15,7 +15,7 @@ import type { EventExamination } from './examine-event.ts';
  */
 const maxHiddenEvents = 100;
 
-/** Options of placing an event, with those that only events of local users have. */
+/** Options of placing an event of a local user. */
 export interface LocalPlaceOptions extends PlaceOptions {
   readonly transaction?: AppendOptions['transaction'];
 }

@@ -242,7 +242,7 @@ class LoadedEvents {
 
 const isPowerLevels = ({ event }: StoredEvent) => event.type === 'm.room.power_levels';
 
-/** The states restricted to those keys, without duplicates. */
+/** Returns the states of the groups without duplicates, restricted to `keys`. */
 function distinctStates(
   groups: readonly number[],
   keys: readonly number[],

@@ -83,8 +83,8 @@ export class RescindedInvites {
   }
 
   /**
-   * The servers that are trusted about a knock: the one that accepted it, the senders of the stripped
-   * state, and those that were in the room together with this server.
+   * The servers whose word about a knock is trusted: the server that accepted it, the servers of the senders of the
+   * stripped state, and servers that were in the room together with this server.
    */
   async #trustedServers(
     head: RoomHead,
