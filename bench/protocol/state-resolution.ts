@@ -19,21 +19,21 @@ interface Fork {
 /** All members change their display names, differently on either side. */
 function names(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
-  return forked(room, state, (side, other) => {
-    for (let i = 0; i < MEMBERS; i++) join(room, side, userOf(i), other);
+  return forked(room, state, (side, sideName) => {
+    for (let i = 0; i < MEMBERS; i++) join(room, side, userOf(i), sideName);
   });
 }
 
-/** One side bans the members that change their display names on the other side. */
+/** The right side bans the members, which change their display names on the left side. */
 function bans(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
-  return forked(room, state, (side, other) => {
+  return forked(room, state, (side, sideName) => {
     for (let i = 0; i < MEMBERS; i++) {
       const user = userOf(i);
       const content = { membership: 'ban' };
-      if (other === 'left')
+      if (sideName === 'right')
         room.send({ type: 'm.room.member', sender: admin, stateKey: user, content }, side);
-      else join(room, side, user, other);
+      else join(room, side, user, sideName);
     }
   });
 }
@@ -50,15 +50,16 @@ function powerLevels(version: RoomVersion): Fork {
   });
 }
 
+/** Forks a room into two sides. @param grow adds events to one side and changes its state */
 function forked(
   room: Room,
   state: StateMap<string>,
-  grow: (side: Map<string, string>, other: 'left' | 'right') => void,
+  grow: (side: Map<string, string>, sideName: 'left' | 'right') => void,
 ): Fork {
   const left = new Map(state);
   const right = new Map(state);
-  grow(left, 'right');
-  grow(right, 'left');
+  grow(left, 'left');
+  grow(right, 'right');
   return { room, states: [left, right] };
 }
 

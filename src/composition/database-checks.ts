@@ -8,7 +8,10 @@ import {
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { slices } from '../slices.ts';
 
-/** Returns all checks: of a SQLite file, those that slices declare, and those of tables that manifests describe. */
+/**
+ * Returns all checks of the database: of the SQLite file; the checks that slices declare; of rows for rooms and devices
+ * that do not exist; and of numbers above the next one that the server would give out.
+ */
 export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
   ...(kind === 'sqlite' ? [sqliteFileCheck] : []),
   ...slices.flatMap(({ checks = [] }) => checks),

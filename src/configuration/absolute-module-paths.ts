@@ -2,9 +2,10 @@ import { resolve } from 'node:path';
 import type { DocumentTransform, SourceMap, SourceNode } from '../kernel/config/index.ts';
 
 /**
- * Makes the relative paths of modules absolute, which are relative to the directory of the configuration: in `modules`, in
- * the `additional_resources` of listeners, and in `user_mapping_provider`. A name that does not begin with `./` or `../` is
- * an absolute path or the name of a package.
+ * Replaces relative paths of modules by absolute ones: in `modules`, in the `additional_resources` of listeners, and in
+ * `user_mapping_provider`. A name that does not begin with `./` or `../` stays, as an absolute path or the name of a
+ * package.
+ * @param directory the directory of the configuration, to which the paths are relative
  */
 export function absoluteModulePaths(directory: string): DocumentTransform {
   const inModule = (node: SourceNode) => inMember(node, 'module', (name) => absolute(name, directory));
@@ -29,6 +30,7 @@ function absolute(node: SourceNode, directory: string): SourceNode {
 
 type Change = (node: SourceNode) => SourceNode;
 
+/** Returns a map with its member `name` changed; any other node as it is. */
 const inMember = (node: SourceNode, name: string, change: Change): SourceNode =>
   node.kind === 'map' ? inMemberOfMap(node, name, change) : node;
 

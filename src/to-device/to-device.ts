@@ -67,12 +67,13 @@ const cachedServers = 10_000;
 export class ToDevice {
   readonly #deps: ToDeviceDeps;
   #cleanedUpAt = 0;
-  /** Number of transactions of each server after the last check of their maximum. */
+  /** Number of transactions that each server has sent since its stored transactions were last checked. */
   readonly #transactionCounts: Cache<string, number>;
 
   constructor(deps: ToDeviceDeps) {
     this.#deps = deps;
-    // Fixed, because the cached numbers decide when the transactions of a server are checked.
+    // `fixed`: entries do not expire, and cache factors do not shrink the cache, because a lost number would delay the
+    // check of a server.
     this.#transactionCounts = deps.caches.create('to_device_transaction_counts', {
       size: cachedServers,
       fixed: true,
@@ -94,7 +95,7 @@ export class ToDevice {
     const now = this.#deps.clock.now();
     await this.#deps.streams.write<ToDeviceTables, void>(async (writer, publish) => {
       if (!(await insertTransaction(writer, transaction, now))) return;
-      if (origin.deviceId === undefined && this.#isDue(origin.name)) {
+      if (origin.deviceId === undefined && this.#isCheckDue(origin.name)) {
         await deleteAllButNewestTransactions(writer, origin.name, maxTransactions);
       }
       await this.#sendIn(writer, publish, outgoing, digest);
@@ -135,8 +136,8 @@ export class ToDevice {
     await remote?.enqueue(writer, publish, { sender, type, messageId, messages: remoteMessages });
   }
 
-  /** Reports whether the maximum of stored transactions of a server must be checked. */
-  #isDue(server: string): boolean {
+  /** Counts a transaction of a server. @returns whether its stored transactions must be checked now */
+  #isCheckDue(server: string): boolean {
     const sent = (this.#transactionCounts.get(server) ?? 0) + 1;
     this.#transactionCounts.set(server, sent % checkEvery);
     return sent === checkEvery;

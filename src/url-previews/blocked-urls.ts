@@ -3,9 +3,12 @@ import type { UrlPreviewsConfig } from './config.ts';
 
 type Entry = UrlPreviewsConfig['url_preview_url_blacklist'][number];
 
+/** The patterns of one entry, each with the part of the URL that it is about. */
+type CompiledEntry = readonly (readonly [part: keyof Entry, pattern: RE2JS])[];
+
 /** Decides which URLs are not fetched: `url_preview_url_blacklist`. */
 export class BlockedUrls {
-  readonly #entries: readonly (readonly (readonly [keyof Entry, RE2JS])[])[];
+  readonly #entries: readonly CompiledEntry[];
 
   constructor(entries: readonly Entry[]) {
     this.#entries = entries.map((entry) =>
@@ -15,7 +18,7 @@ export class BlockedUrls {
     );
   }
 
-  /** Whether a URL matches all parts of an entry. A URL without a user name matches no pattern for user names. */
+  /** Whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for user names. */
   has(url: URL): boolean {
     const parts = partsOf(url);
     return this.#entries.some((entry) =>
@@ -53,11 +56,11 @@ const compiled = (pattern: string) =>
 function fileNamePattern(pattern: string): string {
   return pattern.replace(
     /\*|\?|\[(!?)(\]?[^\]]*)\]|[^*?[]+|\[/g,
-    (part, not: string | undefined, set?: string) => {
+    (part, negation: string | undefined, characters?: string) => {
       if (part === '*') return '.*';
       if (part === '?') return '.';
-      if (set === undefined || set === '') return RE2JS.quote(part);
-      return `[${not ? '^' : ''}${set.replace(/[\\[\]^]/g, '\\$&')}]`;
+      if (characters === undefined || characters === '') return RE2JS.quote(part);
+      return `[${negation ? '^' : ''}${characters.replace(/[\\[\]^]/g, '\\$&')}]`;
     },
   );
 }

@@ -25,8 +25,8 @@ export interface Archive {
 }
 
 /**
- * Restores archives into empty databases, and prepares these. Until all are ready, each has a mark with which no server
- * starts on it. After an interruption, another call with the same mark goes on.
+ * Restores archives into empty databases, and prepares the databases. Until all of them are ready, each has a mark that
+ * prevents the start of a server on it. After an interruption, another call with the same mark continues.
  * @param mark names the backup
  * @throws CommandFailure when a database is not empty
  */
@@ -51,7 +51,10 @@ export async function restoreArchives(
   for (const { options } of archives) await using(openExclusively, options, removeMark);
 }
 
-/** `restored`: has the contents of this backup, and the mark. `ready`: has contents and no mark. `other`: of another backup. */
+/**
+ * `restored`: the database has the contents of this backup, and the mark. `ready`: it has contents and no mark. `other`: its
+ * mark is of another backup or of a move.
+ */
 type Progress = 'empty' | 'restored' | 'ready' | 'other';
 
 function progressOf(options: PostgresOptions, restoreId: string): Promise<Progress> {

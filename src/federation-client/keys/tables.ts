@@ -15,13 +15,13 @@ export interface KeyTables {
     fetched_ts: number;
     /** The newest response that contains this key. Its text may be deleted: see `maxResponses`. */
     response_id: string;
-    /** 1 when the key was needed to verify events; such keys are deleted last. */
+    /** 1 when the key has verified an event, otherwise 0. Above the maximum number of keys, keys with 0 are deleted first. */
     for_events: Generated<number>;
   };
   /** Responses of servers with their keys, which notaries pass on; a response with many keys is stored once. */
   server_key_responses: {
     server_name: string;
-    /** Digest of the text; for responses from before this table, the id of one of their keys. */
+    /** Digest of the text. Responses that were stored before this table existed have the id of one of their keys. */
     response_id: string;
     /** Canonical JSON as signed by the server. */
     text: string;

@@ -14,8 +14,8 @@ export interface CacheBounds<K, V> {
   /** Maximum estimated bytes of all entries; by default enough for `size` entries without `sizeOf`. */
   readonly maxBytes?: number;
   /**
-   * Estimates the bytes of a value, called when it is stored. Without it, values count nothing: numbers, `true`, and
-   * objects that others hold.
+   * Estimates the bytes of a value, called when it is stored. Leave it out where values take no memory of their own: for
+   * numbers, booleans, and objects that are in memory for another reason.
    */
   readonly sizeOf?: (value: V, key: K) => number;
   /** Whether a value must not be used any more: it is removed by a timer, and `get` does not return it. */

@@ -6,7 +6,7 @@ import { Cache, type CacheBounds, type CacheSettings, maxBytesOf } from './cache
 import { type CachesConfig, cacheFactor } from './config.ts';
 
 export interface CacheOptions<K, V> extends CacheBounds<K, V> {
-  /** For caches whose size must not depend on factors, or whose entries must not expire without use. */
+  /** Whether cache factors do not change the size, and unused entries do not expire. */
   readonly fixed?: boolean;
 }
 

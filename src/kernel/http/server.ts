@@ -24,7 +24,7 @@ export interface HttpServerOptions {
   readonly clock: Clock;
   /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
   readonly errorPage?: ErrorPage;
-  /** Returns the error for clients of a failure that is not the request's fault; `undefined` for a mistake of the program. */
+  /** Returns the error for clients when the disk or the database fails; `undefined` for other failures. */
   readonly explainFailure?: (error: unknown) => MatrixError | undefined;
   /** Absent: requests are counted, but not timed. */
   readonly metrics?: Metrics | undefined;

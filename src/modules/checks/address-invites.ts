@@ -6,7 +6,10 @@ import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { roomStateOf } from '../rooms/room-state.ts';
 
-/** Returns the check of invites of addresses that no user has; `undefined` where no module has one. */
+/**
+ * Returns the check of modules for invites by mail address or phone number, where no user has the address; `undefined`
+ * where no module has such a check.
+ */
 export function addressInviteCheck(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,

@@ -55,8 +55,8 @@ export class PendingEdus {
   }
 
   /**
-   * Makes EDUs in flight that did not arrive pending again, before the others; drops those with a newer
-   * replacement.
+   * Makes the EDUs in flight pending again, in front of the others, because they did not arrive; an EDU that a newer one
+   * replaces is dropped.
    */
   putBack(): void {
     const newer = this.#pending;
@@ -73,7 +73,7 @@ export class PendingEdus {
     for (const [key, { expiresAt }] of this.#pending) if (expiresAt <= deadline) this.#pending.delete(key);
   }
 
-  /** Takes out EDUs, oldest first, that make at most `limit` EDUs after combining; drops expired ones. */
+  /** Removes and returns the oldest EDUs, after combining at most `limit`; drops expired ones. The returned EDUs are in flight. */
   take(limit: number): Edu[] {
     const now = this.#clock.monotonic();
     const edus: Edu[] = [];
@@ -95,8 +95,9 @@ export class PendingEdus {
     return edus;
   }
 
-  #takeCombined(sample: EphemeralEdu, limit: number, now: number): Edu[] {
-    const { type, combine = (contents) => [...contents] } = sample;
+  /** Removes EDUs of one type and returns at most `limit` EDUs that combine them. @param first the oldest EDU of the type */
+  #takeCombined(first: EphemeralEdu, limit: number, now: number): Edu[] {
+    const { type, combine = (contents) => [...contents] } = first;
     const selected = new Map<string, Pending>();
     for (const [key, pending] of this.#pending) {
       if (pending.edu.type !== type) continue;

@@ -36,10 +36,11 @@ const textsIn = async (database: Database) =>
     ({ text }) => text,
   );
 
-/** Times of the lease in milliseconds: short enough for a test to wait until it expires, or never reached. */
+/** Options in milliseconds of a lease that is so short that a test can wait until it expires. */
 const short = { leaseTime: 1_500, claimTimeout: 500 };
-/** A lease that its holder renews in time on a busy machine, and which is renewed while a test waits. */
+/** Options of a lease that its holder renews while a test waits, in time also on a busy machine. */
 const renewed = { leaseTime: 6_000, claimTimeout: 500 };
+/** Options of a lease that neither expires nor is renewed during a test. */
 const long = { leaseTime: 600_000, claimTimeout: 600 };
 
 forPostgres((open: OpenDatabase) => {
