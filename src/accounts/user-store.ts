@@ -72,7 +72,8 @@ export async function readUser(reader: Reader<AccountTables>, userId: string): P
 }
 
 /**
- * Returns the account with the user id; without one, the only account whose id differs from it in case only.
+ * Returns the account with the user id; if there is none, the account whose id differs only in case, unless there are
+ * several.
  */
 export async function readUserForLogin(
   reader: Reader<AccountTables>,

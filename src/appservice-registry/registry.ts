@@ -40,8 +40,8 @@ export class AppserviceRegistry {
   }
 
   /**
-   * Whether an alias is reserved for a service other than the one that creates or deletes it, or outside of the
-   * namespaces of that one. The sender of a service counts as the service.
+   * Whether a user or service may not create or delete an alias: an exclusive namespace of another service contains it,
+   * or the namespaces of this service do not contain it. The sender of a service counts as the service.
    */
   isAliasReservedFrom(alias: string, user: { userId: string; appservice?: string | undefined }): boolean {
     const { userId, appservice } = user;

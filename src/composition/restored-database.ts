@@ -21,8 +21,8 @@ export async function finishRestore(database: Database, now: () => number): Prom
 }
 
 /**
- * Prepares the database of state groups, when they are in a database of their own: it may have been restored from an older
- * backup than the other one, whose events refer to ids that must not be assigned again.
+ * Prepares the separate database of state groups, where there is one. It may have been restored from an older backup
+ * than the main database, whose events may refer to newer state groups: the ids of these must not be assigned again.
  */
 export async function finishRestoreOfState(database: Database): Promise<void> {
   await database.transaction((writer) => skipAssignedNumbers(writer, [stateGroupIds]));

@@ -1,9 +1,9 @@
 import type { Feature } from '../kernel/config/index.ts';
 
 /**
- * Features, each with what does not happen as long as its options are not in force. Every option that the
- * ledger counts as not in force belongs to exactly one of them (features.test.ts): by its path, or by a path
- * above it.
+ * Features whose options are not in force yet, each with a text for operators that says what the server does not do.
+ * Every option that the ledger counts as not in force belongs to exactly one of them (features.test.ts): by its path,
+ * or by a path above it.
  */
 export const features: readonly Feature[] = [
   {

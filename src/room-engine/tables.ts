@@ -19,10 +19,10 @@ export interface RoomTables {
     loose_ends: string | null;
   };
   /**
-   * Out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in.
-   * Only their signatures were checked, so they are no events of the room, and each has the version that came
-   * with it. `user_id` is empty for events that were superseded before this table existed; `server` sent the invite or
-   * accepted the knock, and is empty for leaves.
+   * Out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in. Only their
+   * signatures were checked, so they do not belong to the history of the room, and the room version of each is the one
+   * that the other server named. `user_id` is empty for events that were superseded before this table existed; `server`
+   * sent the invite or accepted the knock, and is empty for leaves.
    */
   outside_events: {
     nid: number;

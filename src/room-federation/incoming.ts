@@ -135,8 +135,9 @@ export class Incoming {
 
   /**
    * Receives the PDUs of one transaction. When this resolves, the PDUs that passed the first checks are staged on disk;
-   * the workers of the rooms place them later. Only rooms that this server is in take events, and only from servers that
-   * the room's server ACL allows (`PduReceiver`); elsewhere an event can only end an invite or a knock.
+   * the workers of the rooms place them later. Events are accepted only in rooms that this server is in, and only from
+   * servers that the room's server ACL allows (`PduReceiver`). In other rooms, an event can only end an invite or a
+   * knock.
    * Source: server-server API, "Checks performed on receipt of a PDU":
    * 1. The event is valid in its room version, otherwise it is dropped: `Verifier.read`.
    * 2. It passes signature checks, otherwise it is dropped: `Verifier.check`.

@@ -11,8 +11,8 @@ export interface Viewer {
 }
 
 /**
- * Selects events to which others relate: events that one of these senders has sent, with one of these
- * relation types.
+ * Selects events by the events that relate to them: at least one related event must have one of these senders, and one
+ * of these relation types.
  */
 export interface RelatedBy {
   readonly senders: readonly string[] | undefined;

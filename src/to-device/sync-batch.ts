@@ -10,11 +10,11 @@ const senderAndTypeOf = (message: string) => message.slice(0, message.indexOf(',
 const isEncrypted = (senderAndType: string) => senderAndType.endsWith('"type":"m.room.encrypted"');
 
 /**
- * Returns how many of the next messages of a device go into one sync response. From a short queue, a response
- * has at most one encrypted message of each sender, because two of them may contain the same room key: first from the
- * first message on, then from a later message on, when both sides have created an Olm session at the same time. Widely
- * used clients compare a received key only with keys from earlier syncs. When one sync contains both, they keep
- * the second key only and cannot decrypt the first messages any more. Decision 0040.
+ * Returns how many of the next messages of a device go into one sync response. From a short queue, a response has at
+ * most one encrypted message of each sender, because two of them may contain the same room key: when both sides create
+ * an Olm session at the same time, a client sends the key a second time, usable from a later message on only. Widely
+ * used clients compare a received key only with keys from earlier syncs. When one sync contains both messages, they
+ * keep the second key only and cannot decrypt the room's earlier messages any more. Decision 0040.
  * @param messages each `{sender, type, content}` as JSON, in the order of arrival
  */
 export function syncBatchSize(messages: readonly string[]): number {

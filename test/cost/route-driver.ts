@@ -18,7 +18,10 @@ const allowed = { total: 200, longest: 50, process: 200 };
 /** Milliseconds of CPU that each mebibyte of a body may cost: a body above 20 MiB may cost more than `allowed`. */
 const allowedPerMebibyte = 5;
 
-/** Returns the allowed cost of a request. Only its total grows with its body, not the time that other requests wait at once. */
+/**
+ * Returns the allowed cost of a request. The total cost may grow with the body, but not the longest time for which the
+ * request blocks others.
+ */
 function allowedFor({ body, times = 1 }: DrivenRequest): typeof allowed {
   const forBody = (allowedPerMebibyte * (body?.length ?? 0) * times) / 2 ** 20;
   return { ...allowed, total: Math.max(allowed.total, forBody), process: Math.max(allowed.process, forBody) };

@@ -28,9 +28,9 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether a password matches a stored hash. Takes as long without a stored hash as with one, so that
-   * accounts cannot be enumerated by timing: further comparisons that a hash of unknown origin or of fewer
-   * rounds needs run at the same time, on other threads.
+   * Whether a password matches a stored hash. Takes as long without a stored hash as with one, so that accounts cannot
+   * be enumerated by timing. A hash of unknown origin or with fewer rounds needs further comparisons; they run at the
+   * same time, on other threads.
    */
   async verify(password: string, passwordHash: string | undefined): Promise<boolean> {
     this.#dummyHash ??= hash('', { cost: this.#rounds });

@@ -57,7 +57,7 @@ export class RegistrationTokens {
     this.#deps = deps;
   }
 
-  /** Lists tokens. @param valid only those that a registration can begin with, or only the others */
+  /** Lists tokens. @param valid `true`: only tokens that a registration can begin with; `false`: only the other tokens */
   async list(valid?: boolean): Promise<RegistrationToken[]> {
     const now = this.#deps.clock.now();
     const tokens = await readTokens(this.#reader(), now - sessionLifetime);

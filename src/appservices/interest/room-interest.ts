@@ -23,8 +23,8 @@ export interface RoomInterestDeps {
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
   /**
-   * Returns the users of a room whose membership has changed by facts that are not handled yet, and whether they were joined
-   * before these: the current members, which are read, are ahead of the facts.
+   * Returns whether users were joined before the facts that are not handled yet, for the users whose membership these
+   * facts change. Needed because the stored members of the room are already those after the facts.
    */
   readonly membersBefore: (roomId: string) => ReadonlyMap<string, boolean>;
 }

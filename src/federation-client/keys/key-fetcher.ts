@@ -25,8 +25,8 @@ export interface KeyFetcherDeps {
 }
 
 /**
- * Milliseconds between requests to one server: after a response without the wanted keys, and at most after
- * failures, each of which doubles it.
+ * Milliseconds between requests to one server: after a response without the wanted keys, and the maximum after
+ * failures; each failure doubles the time.
  */
 const [minPause, maxPause] = [5_000, 600_000];
 

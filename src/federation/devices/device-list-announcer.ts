@@ -168,8 +168,8 @@ export class DeviceListAnnouncer {
   }
 
   /**
-   * Repeats the last update of each local user of a room for the servers that were found to be in it when its partial
-   * state became complete, also those that left meanwhile: they did not get the updates of that time.
+   * Sends the last update of each local user of a room again when its partial state became complete, to the servers
+   * that were not known to be in the room before (`unnamedAtJoin`): they have missed updates.
    */
   async #announceToFoundServers(roomId: string): Promise<void> {
     const servers = await this.#servers.unnamedAtJoin(roomId);

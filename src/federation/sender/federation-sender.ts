@@ -144,7 +144,7 @@ export class FederationSender {
   }
 
   /**
-   * Sends an ephemeral EDU. It is dropped for servers that are unreachable until it expires, and for all that
+   * Sends an ephemeral EDU. Servers that are unreachable until it expires never get it, and neither do servers that
    * have not acknowledged it when this server stops.
    * @param lazy may be delayed by some seconds, so that not all destinations are sent to at once
    */

@@ -20,7 +20,8 @@ export interface SenderTables {
     /** Position of that event on the stream of rooms. */
     stream: number;
     /**
-     * Stream position up to which it lacks nothing: the forward extremities have arrived, or were not missed.
+     * Stream position up to which the destination lacks nothing: it has received the forward extremities at that
+     * position.
      */
     arrived_stream: number;
   };

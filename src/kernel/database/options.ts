@@ -52,7 +52,7 @@ function sslOptions(given: Readonly<Record<string, unknown>>): false | Connectio
 }
 
 /**
- * Without a file of certificates, tools do not check the server: other than the driver, they do not know the
+ * Without a file of certificates, tools do not check the server, because unlike the driver they do not know the
  * certificates of the system.
  */
 function sslEnvironment(given: Readonly<Record<string, unknown>>): Record<string, string> {

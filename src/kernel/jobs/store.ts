@@ -124,8 +124,8 @@ export const interruption =
 const pauseAfterCrashes = 3_600_000;
 
 /**
- * Columns of a job that is scheduled before the start: its attempts go on where the last one was interrupted, because a job
- * that crashes the process, and that its service schedules at every start, would otherwise crash each of them.
+ * Columns of a job that is scheduled before the start: after an interrupted attempt it keeps its number of attempts.
+ * Otherwise a job that crashes the process, and that is scheduled at every start, would crash every start.
  */
 function afterCrash(now: number) {
   const crashed = sql<boolean>`(jobs.lease_until <> 0 or jobs.error = ${sql.lit(interruption)})`;

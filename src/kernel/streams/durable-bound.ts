@@ -44,9 +44,8 @@ export class DurableBound {
   }
 
   /**
-   * Waits until `number` may be used, with a quarter of a step to spare for numbers that are used without
-   * waiting.
-   * @returns undefined when it may be used already, so that nothing needs to be awaited
+   * Waits until `number` may be used, with a quarter of a step to spare for numbers that are used without waiting.
+   * @returns `undefined` when the number may be used already, so that nothing needs to be awaited
    * @throws the error of the database that could not raise the bound
    */
   untilCovered(number: number): Promise<void> | undefined {

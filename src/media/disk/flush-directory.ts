@@ -14,8 +14,8 @@ export async function flushDirectory(path: string): Promise<void> {
 export class DirectoryFlushes {
   readonly #running = new Map<string, Promise<void>>();
   /**
-   * The next flush of each directory, by path. It begins when the running one ends, because that one may have
-   * begun before its callers made their names.
+   * The next flush of each directory, by path. A flush that waits begins when the running one ends: the running one may
+   * have begun before the new callers created their files.
    */
   readonly #next = new Map<string, Promise<void>>();
 

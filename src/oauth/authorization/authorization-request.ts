@@ -38,8 +38,8 @@ export interface AuthorizationRequest extends AnswerTarget {
 }
 
 /**
- * Returns the client and the redirect URI of a request. Errors about them are shown to the user, because a
- * client that cannot be trusted must not receive them (RFC 6749, section 4.1.2.1).
+ * Returns the client and the redirect URI of a request. An invalid client or redirect URI is reported to the user on a
+ * page, because the answer must not be sent to a URI that cannot be trusted (RFC 6749, section 4.1.2.1).
  * @throws MatrixError M_INVALID_PARAM
  */
 export async function answerTarget(

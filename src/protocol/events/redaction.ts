@@ -84,9 +84,9 @@ const v11: Rules = {
 const rules: Readonly<Record<RedactionRules, Rules>> = { v1, v6, v8, v9, v11 };
 
 /**
- * Returns what a redaction leaves of an event, in the steps of the specification: removes all top-level keys
- * but those that the room version keeps (so `unsigned` too), then all keys of `content` but those that it
- * keeps for the event type. The result shares its parts with the original.
+ * Returns what a redaction leaves of an event, in the steps of the specification: removes the top-level keys that the
+ * room version does not keep (so `unsigned` too), then the keys of `content` that it does not keep for the event type.
+ * The result shares its parts with the original.
  * Source: room versions, "Redactions".
  */
 export function redactPdu<T extends JsonObject>(pdu: T, version: RoomVersion): T {

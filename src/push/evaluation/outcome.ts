@@ -5,9 +5,9 @@ import type { PreparedEvent } from './push-events.ts';
 
 /**
  * Returns whether and how an event notifies a member of its room: the one answer for unread counts, the list of
- * notifications and pushers. Events that the member sent, that are redacted or expired, or that clients do not see, notify
- * no user, and those of ignored users do not notify the user who ignores them, state events included. Receipts and the time
- * at which the user joined are not considered.
+ * notifications and pushers. Events that are redacted, expired or hidden from clients notify no user. An event does not
+ * notify its sender, nor members who ignore its sender; this includes state events. Receipts and the time at which the
+ * user joined are not considered.
  * Source: client-server API, "Push Rules" and "Ignoring Users".
  */
 export function outcomeFor(

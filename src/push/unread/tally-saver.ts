@@ -11,8 +11,9 @@ import { type OwnedTally, saveTallies } from './store.ts';
 const eventsBeforeSaving = 200;
 
 /**
- * A tally is also saved when this number of events was read from the database for it at once, as for each room at the
- * first sync of a user who was away: reading the tally after a restart is much cheaper than reading the events again.
+ * A tally is also saved when it was counted from at least this number of events that were read from the database, as at
+ * the first sync of a user who was away. After a restart, reading the tally is much cheaper than reading the events
+ * again.
  */
 const readEventsBeforeSaving = 30;
 

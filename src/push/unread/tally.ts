@@ -107,7 +107,10 @@ export class Tally {
     return this.#counts;
   }
 
-  /** Adds a mark without counting or copying the others again, because users who do not read get one with each event. */
+  /**
+   * Adds a mark without counting or copying the others again, because a user who does not read gets another mark with
+   * each event.
+   */
   #push(mark: UnreadMark): void {
     this.#marks.push(mark);
     this.#earliestTs = Math.min(this.#earliestTs, mark.sentTs);

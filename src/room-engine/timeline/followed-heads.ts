@@ -62,8 +62,8 @@ export class FollowedHeads implements HeadReader {
       const missed: (RoomFact | 'deleted')[] = [];
       this.#missed.set(roomId, missed);
       const stored = await this.#stored.read(roomId).finally(() => this.#missed.delete(roomId));
-      // The rows were read one after the other: a change of the room as a whole meanwhile may be in some of
-      // them only.
+      // The rows were read one after another, so a change of the whole room in the meantime may be in only some of
+      // them.
       const facts = missed.filter((fact) => fact !== 'deleted' && fact.end !== undefined) as RoomFact[];
       if (facts.length < missed.length) continue;
       if (!stored) return undefined;

@@ -63,8 +63,9 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event whose previous events are missing: the state at each of these, because
-   * a server that has sent the event has them, and only as a last resort at the event itself.
+   * Fetches the state before an event whose previous events are missing: the states at the missing previous events,
+   * because a server that has sent the event has these, too. Only as a last resort, fetches the state at the event
+   * itself.
    * @param missing ids of its previous events whose states are not known
    * @throws FetchFailed
    */

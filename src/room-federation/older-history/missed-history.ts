@@ -50,8 +50,8 @@ const [growth, maxAttempts] = [3, 14];
 const [responsesPerDay, day, maxRoomsCounted] = [1_000, 24 * 3_600_000, 10_000];
 
 /**
- * Maximum number of servers that are asked first because they sent an event that refers to the missing ones,
- * which they probably have.
+ * Maximum number of servers that are asked first because they sent an event that refers to the missing events, and so
+ * probably have them.
  */
 const maxReferringServers = 3;
 

@@ -7,10 +7,10 @@ import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
- * Number of attempts that require the full state if it has to be fetched (they take about a minute), and
- * number of attempts that require at least most of it (about an hour). A placed state stays incomplete for
- * ever: while it lacks the users of a server whose keys cannot be fetched for a moment, their events are
- * rejected. Later attempts need less, because keys of servers that are gone will never be available.
+ * Number of attempts that require the full state if it has to be fetched (they take about a minute), and number of
+ * attempts that require at least most of it (about an hour). An event that is placed with an incomplete state keeps it
+ * for ever, and events of users whom the state lacks are rejected. So the first attempts wait for keys that cannot be
+ * fetched at the moment. Later attempts require less, because keys of servers that are gone will never be available.
  */
 const [fullStateAttempts, defaultAttempts] = [2, 6];
 

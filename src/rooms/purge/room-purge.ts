@@ -35,9 +35,9 @@ export class RoomPurge {
 
   /**
    * Deletes a room. The room is unknown to local users from the start of the deletion.
-   * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room that
-   * is kept never does, and again when the room can no longer change. Not called when an earlier call has begun the
-   * deletion
+   * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room
+   * that must stay never becomes unknown, and again when the room can no longer change. Not called when an earlier call
+   * has begun the deletion
    * @returns whether the room is deleted; false if `mayDelete` refuses or `signal` aborts before the end
    */
   purge(room: PurgedRoom, mayDelete: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {

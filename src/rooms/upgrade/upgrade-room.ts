@@ -118,9 +118,9 @@ export class RoomUpgrade {
   }
 
   /**
-   * Creates the new room, then sends the tombstone. The create event names the tombstone where the id of the new room
-   * does not depend on the create event: then the tombstone is made before and placed afterwards, so that a room is
-   * not closed without a replacement.
+   * Creates the new room, then sends the tombstone. In room versions whose room id does not depend on the create event,
+   * the create event names the tombstone. The tombstone is then made before the new room, but placed after it, so that
+   * no room is closed without a replacement.
    */
   async #replace(
     userId: string,

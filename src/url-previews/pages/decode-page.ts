@@ -2,9 +2,9 @@
 const prescanned = 4_096;
 
 /**
- * Returns the text of a page. The byte order mark decides the character set. Without one it is the first in which all
- * bytes are valid: of the `Content-Type` header, of the page's `meta` or XML declaration, UTF-8, Windows-1252 (in which
- * all bytes are valid).
+ * Returns the text of a page. The byte order mark decides the character set. Without it, these are tried in order, and
+ * the first in which all bytes are valid is used: the one of the `Content-Type` header, the one of the page's `meta` or
+ * XML declaration, UTF-8, and Windows-1252, in which all bytes are valid.
  */
 export function decodePage(body: Buffer, contentType: string): string {
   const marked = markOf(body);

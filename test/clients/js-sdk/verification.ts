@@ -23,10 +23,10 @@ export function nextVerificationRequest(session: EncryptedSession): Promise<Veri
 }
 
 /**
- * Runs an emoji verification as two users do who look at each other's screens: one accepts the request, the
- * other starts SAS, both see the same emojis, and both confirm. Every wait has a timeout, and not only for the
- * sake of the error: the library refers to verifications weakly, so without a timer that leads to this function
- * the garbage collector could remove one that is under way, and nothing would ever end the wait.
+ * Runs an emoji verification as two users do who look at each other's screens: one accepts the request, the other
+ * starts SAS, both see the same emojis, and both confirm. Every wait has a timeout, for two reasons: to report an
+ * error, and to keep the verification in memory. The library refers to verifications weakly, so without a timer that
+ * refers to this function the garbage collector could remove a running verification, and the wait would never end.
  */
 export async function compareEmojis(sent: VerificationRequest, received: VerificationRequest): Promise<void> {
   await received.accept();

@@ -17,8 +17,8 @@ const shownSteps = 12;
 
 /**
  * Finds maps, sets, arrays and objects with many entries that stay in memory although no registered cache holds them:
- * those that can be reached without passing through a `Cache` or a value in one. Only caches are bounded in bytes, counted in
- * metrics and emptied when memory is short.
+ * references lead to them that do not pass through a `Cache` or a cached value. Only caches are bounded in bytes,
+ * counted in metrics and emptied when memory is short.
  */
 export function largeCollections(graph: HeapGraph, minEntries: number): LargeCollection[] {
   const { nodes, reachedBy } = reachWithoutCaches(graph);

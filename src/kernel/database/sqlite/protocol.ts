@@ -17,7 +17,7 @@ export type Operation =
   | { readonly kind: 'batch'; readonly statements: readonly Statement[] };
 
 /**
- * Operations run in order. When one fails that is neither a query nor a batch, the ones after it are skipped.
+ * Operations run in order. When an operation other than a query or a batch fails, the operations after it are skipped.
  */
 export interface Request {
   readonly id: number;

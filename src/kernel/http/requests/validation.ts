@@ -65,8 +65,8 @@ export class BodyChecker {
   }
 
   /**
-   * @param body `undefined` if none was sent: it stands for `{}` where the schema accepts that
-   * @returns the body; with `nullIsAbsent` without the optional members that are null where the schema does not
+   * @param body `undefined` if none was sent; counts as `{}` where the schema accepts that
+   * @returns the body. With `nullIsAbsent`, optional members are left out that are null although the schema does not
    * accept null
    * @throws MatrixError M_BAD_JSON, or M_NOT_JSON for an absent body
    */

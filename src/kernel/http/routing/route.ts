@@ -59,8 +59,8 @@ export interface RouteContract {
   /** Rejects an absent body with M_NOT_JSON, also if the schema accepts `{}`. */
   readonly needsBody?: boolean;
   /**
-   * Throws when the requester may not make any request of this kind. Is called only for requests that fail with status
-   * 400, whose error its own error replaces, so that malformed requests of such requesters are answered like other ones.
+   * Throws when the requester may not make any request of this kind. Is called for requests that fail with status 400:
+   * its error replaces theirs, so that such a requester gets the same error for malformed requests as for valid ones.
    */
   readonly checkAccess?: AccessCheck;
   /**

@@ -85,7 +85,8 @@ export class PlacementPlanner {
     const remainingExtremities = isOnTimeline
       ? await this.#remainingExtremities(head, examination)
       : head.extremities;
-    // A backward extremity has a successor on the timeline, so it is an extremity only where no other stays.
+    // A backward extremity has a successor on the timeline, so it becomes a forward extremity only if no other one is
+    // left.
     const isExtremity = isOnTimeline && (!examination.fills || remainingExtremities.length === 0);
     const isLinear =
       isExtremity && remainingExtremities.length === 0 && examination.stateBefore.id === head.chain.id;

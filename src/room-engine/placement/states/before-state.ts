@@ -103,8 +103,8 @@ export class BeforeStates {
   }
 
   /**
-   * Returns the accepted event that a rejected one replaced: in the state before it, or among its auth events, or
-   * else in the current state.
+   * Returns the accepted event with the same state key that a rejected event would have replaced: from the state before
+   * it, or from its auth events, or else from the current state.
    */
   async #replaced(head: WritableHead, rejected: StoredEvent, key: string): Promise<StoredEvent | undefined> {
     const { events } = this.#deps;

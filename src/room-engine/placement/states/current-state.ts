@@ -23,7 +23,7 @@ export interface CurrentStateChange {
 
 /**
  * Resolves the current state from the states after the forward extremities.
- * @param groups the groups after all extremities
+ * @param groups the state groups after the forward extremities
  * @param after the state after a new extremity that has its nid but no position yet
  * @returns `undefined` when the current state stays the same
  * Source: room versions, "State resolution".

@@ -35,9 +35,9 @@ export interface CleanupFacts {
 const groupsAtOnce = 10_000;
 
 /**
- * Plans which state groups of a room are removed, and which are rebased: an unused group that only one other group is
- * built on is merged into that one, which never makes the stored states larger. The next plan removes it. Other requests
- * are processed meanwhile.
+ * Plans which state groups of a room are removed, and which are rebased: an unused group on which only one other group
+ * is built is merged into that other group. This never makes the stored states larger. The next plan removes it. Other
+ * requests are processed meanwhile.
  */
 export async function planCleanup({ groups, used, growing, upTo }: CleanupFacts): Promise<CleanupPlan> {
   const links = new Map<number, GroupLink>();

@@ -34,9 +34,8 @@ export interface MemberSummary {
 }
 
 /**
- * Returns the member summary of a room at a stream position. The head is ahead of that position: a client
- * that gets a higher number of members than it knows would take its member list for complete, and encrypt for
- * these members only.
+ * Returns the member summary of a room at a stream position. The head may be ahead of that position, so it is not used:
+ * a client whose member list does not match the counts may encrypt for too few members.
  */
 export async function memberSummaryAt(
   engine: RoomReader,

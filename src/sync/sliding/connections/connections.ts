@@ -85,10 +85,10 @@ export class Connections {
 
   /**
    * Begins the next generation of a connection, with the data that an answer sends, after earlier answers were saved.
-   * @returns its number, after its changes are on disk if there are any; `undefined` when a newer request has superseded this
-   * one, of which nothing is saved then
-   * @throws MatrixError M_UNKNOWN_POS when the connection was replaced or deleted, or the client has asked for too many
-   * different states on it, M_BAD_JSON when it has in one request
+   * @returns its number, after its changes are on disk if there are any; `undefined` when a newer request has
+   * superseded this one: then nothing is saved
+   * @throws MatrixError M_UNKNOWN_POS when the connection was replaced or deleted, or its requests have asked for too
+   * many different `required_state`; M_BAD_JSON when one request alone asks for too many
    */
   save(
     { connection, superseded }: Pick<ConnectedRequest, 'connection' | 'superseded'>,

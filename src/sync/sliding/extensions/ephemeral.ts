@@ -30,8 +30,8 @@ export async function ephemeralExtension(
 }
 
 /**
- * Returns the position up to which the client has the data of an extension in a room: the one that the
- * connection remembers for the extension, or else that of the timeline.
+ * Returns the position up to which the client has the data of an extension in a room: the position that the connection
+ * remembers for the extension, or else the position of the timeline.
  */
 function progress(
   name: string,
