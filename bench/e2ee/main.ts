@@ -26,8 +26,8 @@ async function keyQuery({ database, query, makeDevices }: E2eeFixture): Promise<
 }
 
 /**
- * Measures claims of one-time keys, compared with deleting and inserting as many rows in as many
- * transactions.
+ * Measures claims of one-time keys, first one at a time and then all at once, compared with statements that delete and
+ * insert the same number of rows in the same number of transactions.
  */
 async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): Promise<void> {
   const { claiming, database, upload } = fixture;
@@ -44,9 +44,9 @@ async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): P
     .map(({ userId, deviceId }) => new Map([[userId, new Map([[deviceId, algorithm]])]]));
   for (const atOnce of [1, claimRequests.length]) {
     const selected = atOnce === 1 ? claimRequests.slice(0, devices.length) : claimRequests;
-    const inGroups = async (some: (part: typeof claimRequests) => Promise<unknown>) => {
+    const forEachGroup = async (run: (group: typeof claimRequests) => Promise<unknown>) => {
       for (let start = 0; start < selected.length; start += atOnce) {
-        await some(selected.slice(start, start + atOnce));
+        await run(selected.slice(start, start + atOnce));
       }
     };
     await compare({
@@ -54,8 +54,8 @@ async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): P
       count: selected.length,
       unit: 'keys',
       prepare: refill,
-      work: () => inGroups((part) => Promise.all(part.map((request) => claiming.claim(request, 0)))),
-      plain: () => inGroups((part) => database.batch(plainClaims(part.length))),
+      work: () => forEachGroup((group) => Promise.all(group.map((request) => claiming.claim(request, 0)))),
+      plain: () => forEachGroup((group) => database.batch(plainClaims(group.length))),
     });
   }
 }

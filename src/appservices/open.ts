@@ -17,7 +17,7 @@ import { FanOut } from './outbox/fan-out.ts';
 import type { StoredFactsDeps } from './outbox/stored-facts.ts';
 import type { ServiceRequests } from './requests/open.ts';
 import { pingRoute } from './requests/ping-route.ts';
-import { AppserviceSender, outboxName } from './sending/appservice-sender.ts';
+import { AppserviceSender, followerName } from './sending/appservice-sender.ts';
 import type { ComposeDeps } from './sending/compose.ts';
 import type { ServiceQueueDeps } from './sending/service-queue.ts';
 
@@ -71,7 +71,7 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
   ];
   if (registry.isEmpty) {
     // A service that is registered later receives the facts from then on.
-    await forgetCursor(deps.database, outboxName);
+    await forgetCursor(deps.database, followerName);
     const nothing = () => undefined;
     return {
       routes: routes(nothing),

@@ -18,7 +18,10 @@ import { loadSigningKey } from './signing-key.ts';
 import type { ThirdPartyServices } from './third-party-invites.ts';
 import type { Users } from './users.ts';
 
-/** Prepares joins, knocks, leaves and invites of local users through remote servers; rooms open them. */
+/**
+ * Returns the function by which `openRooms` opens the service for joins, knocks, leaves and invites of local users in
+ * rooms of remote servers.
+ */
 export async function remoteMemberships(
   kernel: Kernel,
   federation: Federation,

@@ -6,8 +6,8 @@ import type { LocalUsers } from './local-user.ts';
 const path = '/_server/admin/v1/experimental_features/:userId';
 
 /**
- * The features of the reference server's API that this server has: it offers them to all users, since they have become
- * part of the specification (remote control of pushers, and `state_after` in /sync).
+ * Experimental features that this path knows and that have become part of the specification: remote control of pushers,
+ * and `state_after` in /sync. This server offers both to all users.
  */
 const features = { msc3881: true, msc4222: true } as const;
 

@@ -34,9 +34,9 @@ export class FanOut {
   /** Position up to which the outbox is complete; `undefined` when it must be read from the database. */
   #progress: number | undefined;
   /** The facts that are being handled, and the index of the current one. */
-  #inHand: { readonly facts: readonly Fact[]; index: number } = { facts: [], index: 0 };
-  /** Membership changes of users of services, on pages of stored facts that are not handled yet: see `membersBefore`. */
-  #later: readonly MembershipFact[] = [];
+  #current: { readonly facts: readonly Fact[]; index: number } = { facts: [], index: 0 };
+  /** Membership changes of users of services in stored facts after `#current`, for `membersBefore`. */
+  #laterMemberships: readonly MembershipFact[] = [];
   readonly #deviceLists: DeviceListChanges;
 
   constructor(deps: FanOutDeps) {
@@ -44,10 +44,17 @@ export class FanOut {
     this.#deviceLists = new DeviceListChanges(deps);
   }
 
-  /** Returns the users of a room whose membership the pending facts change, and whether they were joined before these. */
+  /**
+   * Returns, for the users of a room whose membership is changed by facts that are not handled yet, whether they were
+   * joined before these facts.
+   */
   membersBefore(roomId: string): ReadonlyMap<string, boolean> {
-    const { facts, index } = this.#inHand;
-    return membersBefore(roomId, [...facts.slice(index), ...this.#later, ...this.#deps.buffer.rest]);
+    const { facts, index } = this.#current;
+    return membersBefore(roomId, [
+      ...facts.slice(index),
+      ...this.#laterMemberships,
+      ...this.#deps.buffer.rest,
+    ]);
   }
 
   /** Handles the facts in `(after, upTo]` that were not handled before. */
@@ -58,18 +65,18 @@ export class FanOut {
     const buffered = this.#deps.buffer.take(from, upTo);
     if (buffered) return this.#handle(buffered, buffered.at(-1)?.position ?? upTo);
     try {
-      this.#later = await this.#membershipFacts(from, upTo);
+      this.#laterMemberships = await this.#membershipFacts(from, upTo);
       for await (const facts of storedFacts(this.#deps, from, upTo)) {
         const end = facts.at(-1)?.position ?? upTo;
-        this.#later = this.#later.filter(({ position }) => position > end);
+        this.#laterMemberships = this.#laterMemberships.filter(({ position }) => position > end);
         await this.#handle(facts, end);
       }
     } finally {
-      this.#later = [];
+      this.#laterMemberships = [];
     }
   }
 
-  /** Returns the changes of memberships of users of services in `(from, upTo]`, at most one fact for each event. */
+  /** Reads the stored membership events in `(from, upTo]` that concern users of services. */
   async #membershipFacts(from: number, upTo: number): Promise<MembershipFact[]> {
     const found: MembershipFact[] = [];
     for await (const facts of storedFacts(this.#deps, from, upTo)) {
@@ -88,14 +95,14 @@ export class FanOut {
     const rows: OutboxRow[] = [];
     const services = new Set<Appservice>();
     for (const [index, fact] of facts.entries()) {
-      this.#inHand = { facts, index };
+      this.#current = { facts, index };
       for (const [service, entry] of await this.#entriesOf(fact)) {
         if (service.registration.url === undefined) continue;
         services.add(service);
         rows.push({ ...entry, service_id: service.id, position: fact.position });
       }
     }
-    this.#inHand = { facts: [], index: 0 };
+    this.#current = { facts: [], index: 0 };
     if (rows.length === 0) return;
     // The commit may succeed although its confirmation is lost: then the progress is read again.
     this.#progress = undefined;
@@ -151,7 +158,7 @@ export class FanOut {
     const lists = await this.#deviceLists.afterMemberships(roomId, steps);
     for (const step of steps) this.#deps.rooms.change(roomId, step);
     // Excludes this fact from `membersBefore`: the services of the room, when they are loaded again, include its changes.
-    this.#inHand.index++;
+    this.#current.index++;
     return lists;
   }
 }

@@ -12,8 +12,8 @@ export interface AppserviceSenderDeps extends ServiceQueueDeps {
   readonly database: Database;
 }
 
-/** The name of the follower. */
-export const outboxName = 'appservices';
+/** The name of the follower that fills the outbox. */
+export const followerName = 'appservices';
 
 /** Follows the streams and sends each service its transactions. Services do not wait for each other. */
 export class AppserviceSender {
@@ -25,7 +25,7 @@ export class AppserviceSender {
   constructor(deps: AppserviceSenderDeps, fanOut: Pick<FanOut, 'follow'>) {
     this.#deps = deps;
     this.#follower = new Follower(deps, {
-      name: outboxName,
+      name: followerName,
       follow: (after, upTo) => fanOut.follow(after, upTo),
     });
   }

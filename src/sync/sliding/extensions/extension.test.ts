@@ -32,7 +32,7 @@ describe('roomsFor', () => {
     });
   }
 
-  it('reads each of 1,000 names of lists and rooms at most once for all rooms', () => {
+  it('reads the lists and rooms of a request once, not again for each room', () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `name ${index}`);
     const [lists, named] = [countedReads(names), countedReads(names)];
     const many = Array.from({ length: 100 }, (_, index) => roomIn(`!${index}`, ['one', 'two'], true));
