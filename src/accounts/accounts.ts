@@ -8,7 +8,15 @@ import { AccountReader } from './account-reader.ts';
 import type { AuthSessions } from './interactive-auth/auth-sessions.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { AccountTables } from './tables.ts';
-import { insertUser, isTaken, type NewUser, type UserFlags, updateUser, upgradeGuest } from './user-store.ts';
+import {
+  type GuestToUpgrade,
+  insertUser,
+  isTaken,
+  type NewUser,
+  type UserFlags,
+  updateUser,
+  upgradeGuest,
+} from './user-store.ts';
 
 /** A change of an account, published on the stream of accounts. */
 export type AccountChange =
@@ -110,13 +118,9 @@ export class Accounts extends AccountReader {
    * opened.
    * @throws MatrixError M_USER_IN_USE when the account is no longer a guest account
    */
-  async upgradeGuestIn(
-    writer: AnyWriter,
-    publish: Publish,
-    userId: string,
-    passwordHash: string,
-  ): Promise<void> {
-    if (!(await upgradeGuest(writerFor<AccountTables>(writer), userId, passwordHash))) throw userInUse();
+  async upgradeGuestIn(writer: AnyWriter, publish: Publish, guest: GuestToUpgrade): Promise<void> {
+    const { userId } = guest;
+    if (!(await upgradeGuest(writerFor<AccountTables>(writer), guest))) throw userInUse();
     for (const hooks of this.#lifecycleHooks) await hooks.upgraded?.(writer, publish, { userId });
   }
 

@@ -148,15 +148,26 @@ export async function replacePasswordHash(
     .execute();
 }
 
+export interface GuestToUpgrade {
+  readonly userId: string;
+  /** Made by `PasswordHasher`. */
+  readonly passwordHash: string;
+  /** Whether to shadow-ban the user; a user who is shadow-banned already stays so. */
+  readonly isShadowBanned: boolean;
+}
+
 /** @returns whether the guest exists */
 export async function upgradeGuest(
   writer: Writer<AccountTables>,
-  userId: string,
-  passwordHash: string,
+  { userId, passwordHash, isShadowBanned }: GuestToUpgrade,
 ): Promise<boolean> {
   const result = await writer
     .updateTable('users')
-    .set({ is_guest: 0, password_hash: passwordHash })
+    .set({
+      is_guest: 0,
+      password_hash: passwordHash,
+      ...(isShadowBanned && { is_shadow_banned: 1 }),
+    })
     .where('user_id', '=', userId)
     .where('is_guest', '=', 1)
     .where('is_deactivated', '=', 0)

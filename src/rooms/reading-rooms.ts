@@ -1,7 +1,8 @@
 import { RoomReader, type RoomReaderDeps } from '../room-engine/index.ts';
 import { ClientEvents, type OpenRelations } from './history/client-events.ts';
+import { FollowedCompletion } from './history/followed-completion.ts';
 import { HistoryReader } from './history/history-reader.ts';
-import { type StateCompletion, StateReader } from './history/state-reader.ts';
+import { StateReader } from './history/state-reader.ts';
 import type { PublishedRooms } from './published-rooms.ts';
 import { isPublished } from './published-rooms.ts';
 
@@ -30,30 +31,4 @@ export function openReadingRooms(deps: ReadingRoomsDeps): ReadingRooms {
     stateReader: new StateReader(engine, clientEvents, new FollowedCompletion(engine)),
     published: { isPublished: (roomId) => isPublished(deps.database, roomId) },
   };
-}
-
-/** Waits for the states of rooms that another process completes. */
-class FollowedCompletion implements StateCompletion {
-  readonly #engine: RoomReader;
-  readonly #waitingByRoom = new Map<string, Set<() => void>>();
-
-  constructor(engine: RoomReader) {
-    this.#engine = engine;
-    engine.stream.subscribe(({ roomId, end }) => {
-      // The fact of a completed state has no `end`.
-      if (end) return;
-      const waiting = this.#waitingByRoom.get(roomId);
-      this.#waitingByRoom.delete(roomId);
-      for (const resume of waiting ?? []) resume();
-    });
-  }
-
-  async whenComplete(roomId: string): Promise<void> {
-    while ((await this.#engine.heads.get(roomId))?.isPartial) {
-      await new Promise<void>((resume) => {
-        const waiting = this.#waitingByRoom.get(roomId) ?? new Set();
-        this.#waitingByRoom.set(roomId, waiting.add(resume));
-      });
-    }
-  }
 }

@@ -243,4 +243,34 @@ describe('UserVisits', () => {
     await visits.flush();
     assert.match(JSON.stringify(written), /^\[\[\d+,"@user10000:test","\w+"\]\]$/);
   });
+
+  it('holds at most 10,000 visits while a write takes long, and records later visits that did not fit', async () => {
+    const clock = manualClock();
+    const sizes: number[] = [];
+    let proceed = () => {};
+    const batch = ([{ rows }]: [{ rows: readonly unknown[] }]) => {
+      sizes.push(rows.length);
+      return new Promise<void>((resolve) => {
+        proceed = resolve;
+      });
+    };
+    const caches = plainCaches(clock);
+    const visits = new UserVisits({ database: { batch } as never, clock, log: silentLogger, caches });
+    const visit = (number: number) =>
+      visits.record({ userId: `@user${number}:test`, deviceId: 'D', ip: '', userAgent: '' } as never);
+    for (let number = 0; number < 10_000; number += 1) visit(number);
+    await turn();
+    for (let number = 10_000; number < 20_100; number += 1) visit(number);
+    proceed();
+    await turn();
+    const second = visits.flush();
+    await turn();
+    visit(20_099);
+    proceed();
+    await second;
+    void visits.flush();
+    await turn();
+    assert.deepEqual(sizes, [10_000, 10_000, 1]);
+    caches.close();
+  });
 });

@@ -16,6 +16,8 @@ export interface GuestUpgradeDeps {
 export interface UpgradedGuest {
   readonly userId: UserId;
   readonly password: string;
+  /** Whether the user's events are accepted and not sent from then on. */
+  readonly isShadowBanned: boolean;
   /** The device to log in with; without it, no session is opened. */
   readonly login: LoginDevice | undefined;
   /** Runs in the transaction that upgrades the account. */
@@ -51,11 +53,12 @@ export class GuestUpgrade {
   }
 
   /** @throws MatrixError M_USER_IN_USE when the account is no longer a guest account */
-  async upgrade({ userId, password, login, onUpgrade }: UpgradedGuest): Promise<RegistrationResult> {
+  async upgrade(guest: UpgradedGuest): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions } = this.#deps;
+    const { userId, password, isShadowBanned, login, onUpgrade } = guest;
     const passwordHash = await hasher.hash(password);
     const upgraded = await sessions.change<RegistrationResult>(userId, async (writer, publish) => {
-      await accounts.upgradeGuestIn(writer, publish, userId, passwordHash);
+      await accounts.upgradeGuestIn(writer, publish, { userId, passwordHash, isShadowBanned });
       await onUpgrade(writer);
       if (!login) return { userId, session: undefined };
       const device = { userId, deviceId: login.deviceId, displayName: login.displayName };

@@ -68,6 +68,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.accounts.call('GET', '/account/whoami', { token })).body['is_guest'], true);
     });
 
+    it('shadow-bans a guest as registrations are checked, together with the upgrade or not at all', async () => {
+      const registration = async ({ isGuest }: CompletedRegistration) =>
+        isGuest ? undefined : ('shadow-ban' as const);
+      let isFailing = true;
+      const upgraded = async () => {
+        if (isFailing) throw new MatrixError(500, 'M_UNKNOWN', 'The upgrade fails');
+      };
+      await server.start({
+        extensions: () => ({ checks: { registration }, lifecycleHooks: [{ upgraded }] }),
+      });
+      const { user_id, access_token } = (await server.register({}, '?kind=guest')).body;
+      const username = String(user_id).slice(1, -':test'.length);
+      const upgrade = { username, password: 'password', guest_access_token: access_token, auth: dummy };
+      await server.refuses(500, 'M_UNKNOWN', upgrade);
+      const { accounts } = server.accounts.slice;
+      const flags = async () => {
+        const user = await accounts.getUser(String(user_id));
+        return [user?.isGuest, user?.isShadowBanned];
+      };
+      assert.deepEqual(await flags(), [true, false]);
+      isFailing = false;
+      assert.equal((await server.register(upgrade)).status, 200);
+      assert.deepEqual(await flags(), [false, true]);
+    });
+
     it('refuses to register guests with 403 M_FORBIDDEN when guest access is off', async () => {
       await server.start({ options: { allow_guest_access: false } });
       await server.refuses(403, 'M_FORBIDDEN', {}, '?kind=guest');

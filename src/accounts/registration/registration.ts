@@ -158,7 +158,7 @@ export class Registration {
     authenticated: InteractiveAuthResult,
     ip: string,
   ): Promise<RegistrationResult> {
-    const { accounts, names = {}, thirdPartyIds } = this.#deps;
+    const { names = {}, thirdPartyIds } = this.#deps;
     const sent = readParameters(authenticated.body);
     const pending = { username: sent.username, stages: Object.fromEntries(authenticated.completed) };
     const parameters = { ...sent, username: (await names.username?.(pending)) ?? sent.username };
@@ -176,8 +176,7 @@ export class Registration {
       const displayName = await names.displayName?.(pending);
       return this.create({ userId, password, displayName, isShadowBanned, login, onCreate });
     }
-    if (isShadowBanned) await accounts.setShadowBanned(userId, true);
-    return this.#guestUpgrade.upgrade({ userId, password, login, onUpgrade: onCreate });
+    return this.#guestUpgrade.upgrade({ userId, password, isShadowBanned, login, onUpgrade: onCreate });
   }
 
   /** Returns the id of the guest to upgrade, or of the new user. */

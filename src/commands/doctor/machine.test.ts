@@ -139,6 +139,18 @@ for (const database of selectedDatabases(import.meta.url)) {
         };
       };
 
+      it('accepts certificates of the addresses of a server that clients reach by IP address', async () => {
+        for (const [address, url] of [
+          ['192.0.2.1', 'https://192.0.2.1'],
+          ['2001:db8::1', 'https://[2001:db8::1]'],
+        ] as const) {
+          const { cert, key } = authority.issue(address);
+          const { options } = withTls(cert, key);
+          const found = await findings({ options: { ...options, public_baseurl: url } });
+          assertFound(found, 'certificate', 'ok', /cert\.pem/);
+        }
+      });
+
       it('reports a certificate for a wrong name, a key of another certificate, a certificate that expires soon, has expired or is not valid yet, and a damaged file', async () => {
         const right = authority.issue('matrix.example.org');
         const other = authority.issue('other.example');

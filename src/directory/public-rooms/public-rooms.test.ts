@@ -144,7 +144,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
     });
 
-    it('lists only rooms of the requested room types', async () => {
+    it('lists only rooms of the requested room types, and none for an empty list of types', async () => {
       const ofTypes = (...types: (string | null)[]) => lists.names(bob, { filter: { room_types: types } });
       assert.deepEqual(await ofTypes('m.space'), ['Space']);
       assert.deepEqual((await ofTypes(null)).length, 3);

@@ -10,35 +10,51 @@ import { KeyFetcher } from './key-fetcher.ts';
 
 const key = newSigningKey('a');
 
-/** A fetcher of keys, over a network where only `live.example` responds until `releaseOthers` is called. */
-function open() {
+/**
+ * A fetcher of keys, over a network where only `live.example` responds until `releaseOthers` is called.
+ * @param notaries names of notaries; `live.notary` has the keys of `live.example` only
+ */
+function open(notaries: readonly string[] = []) {
   const clock = manualClock();
   const caches = plainCaches(clock);
-  const { promise: released, resolve: releaseOthers } = Promise.withResolvers<void>();
+  let held = Promise.withResolvers<void>();
   const asked: string[] = [];
   const saved: string[] = [];
   const request = async ({ destination }: { destination: string }): Promise<JsonObject> => {
     asked.push(destination);
-    if (destination !== 'live.example') {
-      await released;
+    if (!destination.startsWith('live.')) {
+      await held.promise;
       throw new Error('no response');
     }
-    const keys = { server_name: destination, valid_until_ts: clock.now() + 1_000, old_verify_keys: {} };
-    return signJson(
+    const keys = { server_name: 'live.example', valid_until_ts: clock.now() + 1_000, old_verify_keys: {} };
+    const response = signJson(
       { ...keys, verify_keys: { [key.keyId]: { key: key.publicKey.base64 } } },
-      destination,
+      'live.example',
       key,
     );
+    return destination === 'live.notary' ? { server_keys: [response] } : response;
   };
   const fetcher = new KeyFetcher({
     caches,
     clock,
     log: silentLogger,
-    notaries: [],
+    notaries: notaries.map((server_name) => ({
+      server_name,
+      verify_keys: null,
+      accept_keys_insecurely: false,
+    })),
     requests: { request } as unknown as FederationClient,
     save: async ({ serverName }) => void saved.push(serverName),
   });
-  return { caches, fetcher, releaseOthers, asked, saved };
+  const releaseOthers = () => held.resolve();
+  const holdOthers = () => {
+    held = Promise.withResolvers<void>();
+  };
+  return { clock, caches, fetcher, releaseOthers, holdOthers, asked, saved };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(setImmediate);
 }
 
 const wanted = (serverName: string) => ({ serverName, keyId: key.keyId, validUntil: 0 });
@@ -71,6 +87,52 @@ it('KeyFetcher shares a running request to a server among callers of different p
     );
     assert.deepEqual([asked, saved], [['live.example'], ['live.example']]);
   } finally {
+    caches.close();
+  }
+});
+
+it('KeyFetcher does not wait for a slot to ask notaries when the owner has sent all keys for a request', async () => {
+  const { caches, fetcher, releaseOthers } = open(['live.notary']);
+  try {
+    const ofDead = Array.from({ length: 64 }, (_, index) =>
+      fetcher.fetch([wanted(`${index}.example`)], 'request'),
+    );
+    await new Promise(setImmediate);
+    const forEvents = fetcher.fetch([wanted('live.example')], 'notary');
+    await fetcher.fetch([wanted('live.example')], 'request');
+    await forEvents;
+    releaseOthers();
+    await Promise.all(ofDead);
+  } finally {
+    releaseOthers();
+    caches.close();
+  }
+});
+
+it('KeyFetcher does not wait for the other notaries when one has all keys but those that no notary had recently', async () => {
+  const network = open(['live.notary', 'slow.notary']);
+  const { clock, caches, fetcher, releaseOthers, holdOthers, asked } = network;
+  try {
+    const first = fetcher.fetch([wanted('gone.example')], 'events');
+    await new Promise(setImmediate);
+    releaseOthers();
+    await first;
+    clock.advance(200_000);
+    holdOthers();
+    asked.length = 0;
+    // The owner of the key that the notaries lack is asked again, and responds with an error.
+    const second = fetcher.fetch([wanted('gone.example'), wanted('live.example')], 'events');
+    await until(() => asked.includes('gone.example'));
+    releaseOthers();
+    await second;
+    assert.deepEqual(asked, ['live.notary', 'slow.notary', 'gone.example']);
+    // Five minutes after the first request, the notaries are asked for that key again.
+    clock.advance(100_000);
+    asked.length = 0;
+    await fetcher.fetch([wanted('gone.example')], 'events');
+    assert.deepEqual(asked.slice(0, 2), ['live.notary', 'slow.notary']);
+  } finally {
+    releaseOthers();
     caches.close();
   }
 });

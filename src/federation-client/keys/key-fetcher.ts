@@ -85,12 +85,17 @@ export class KeyFetcher {
   /** Fetches as many of the wanted keys as possible and passes them to `save`. Never rejects. */
   async fetch(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
     if (purpose === 'events') {
-      await this.#askOwners(await this.#askNotaries(wantedKeys), purpose);
+      const ofNotaries = await this.#askNotaries(this.#notMissing(wantedKeys));
+      await this.#askOwners(
+        wantedKeys.filter((wanted) => !ofNotaries.has(wanted)),
+        purpose,
+      );
       return;
     }
     const due = wantedKeys.filter(({ serverName }) => !this.#isPaused(serverName));
-    const left = await this.#askOwners(due, purpose);
-    if (purpose === 'request') await this.#gates.request.pass(() => this.#askNotaries(left));
+    const left = this.#notMissing(await this.#askOwners(due, purpose));
+    if (purpose === 'request' && left.length > 0)
+      await this.#gates.request.pass(() => this.#askNotaries(left));
   }
 
   /** Asks the owners of the keys. @returns keys that are still missing */
@@ -161,29 +166,35 @@ export class KeyFetcher {
     this.#pauses.set(serverName, { until, length: minPause, since, helpful });
   }
 
+  /** Returns the keys without those that the notaries did not have recently. */
+  #notMissing(wantedKeys: readonly WantedKey[]): readonly WantedKey[] {
+    const now = this.#deps.clock.now();
+    return wantedKeys.filter((wanted) => (this.#missing.get(nameOf(wanted)) ?? 0) <= now);
+  }
+
   /**
-   * Asks all notaries at once until every key is found; does not ask again for keys that they did not have
-   * recently.
-   * @returns keys that are still missing
+   * Asks all notaries at once until every key is found.
+   * @returns the keys that they have
    */
-  async #askNotaries(wantedKeys: readonly WantedKey[]): Promise<readonly WantedKey[]> {
+  async #askNotaries(wantedKeys: readonly WantedKey[]): Promise<ReadonlySet<WantedKey>> {
     const { notaries, clock } = this.#deps;
-    const asked = wantedKeys.filter((wanted) => (this.#missing.get(nameOf(wanted)) ?? 0) <= clock.now());
-    if (asked.length === 0 || notaries.length === 0) return wantedKeys;
-    const left = new Set(wantedKeys);
+    const found = new Set<WantedKey>();
+    if (wantedKeys.length === 0 || notaries.length === 0) return found;
     const { promise: met, resolve } = Promise.withResolvers<void>();
     const asking = notaries.map(async (notary) => {
-      for (const { serverName, keys } of await this.#askNotary(notary, asked)) {
-        for (const wanted of left) {
+      for (const { serverName, keys } of await this.#askNotary(notary, wantedKeys)) {
+        for (const wanted of wantedKeys) {
           if (wanted.serverName === serverName && satisfies(keys.get(wanted.keyId), wanted))
-            left.delete(wanted);
+            found.add(wanted);
         }
       }
-      if (left.size === 0) resolve();
+      if (found.size === wantedKeys.length) resolve();
     });
     await Promise.race([met, Promise.all(asking)]);
-    for (const wanted of left) this.#missing.set(nameOf(wanted), clock.now() + missingPause);
-    return [...left];
+    for (const wanted of wantedKeys) {
+      if (!found.has(wanted)) this.#missing.set(nameOf(wanted), clock.now() + missingPause);
+    }
+    return found;
   }
 
   async #askNotary(notary: KeyServer, wantedKeys: readonly WantedKey[]): Promise<readonly KeyResponse[]> {

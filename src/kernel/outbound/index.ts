@@ -11,6 +11,7 @@ export {
 export { type HostAddress, type Resolver, type SrvRecord, systemResolver } from './resolver.ts';
 export {
   type CertificateAnswer,
+  isCertificateFor,
   type ServedCertificate,
   servedCertificates,
   type TlsEndpoint,

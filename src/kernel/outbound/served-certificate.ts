@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Clock, sleep } from '../clock.ts';
@@ -124,12 +125,18 @@ function certificateOf(socket: TLSSocket, name: string): ServedCertificate {
   if (certificate === undefined) throw new OutboundError('tls', 'the server presents no certificate');
   const code = socket.authorizationError as unknown;
   const problem = typeof code === 'string' ? code : (code as NodeJS.ErrnoException | null)?.code;
-  const matches = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
   return {
     names: certificate.subjectAltName?.split(', ') ?? [],
-    isForName: matches !== undefined,
+    isForName: isCertificateFor(certificate, name),
     validFrom: certificate.validFromDate.getTime(),
     validTo: certificate.validToDate.getTime(),
     chainProblem: problem === undefined || timeCodes.has(problem) ? undefined : problem,
   };
+}
+
+/** Returns whether a certificate names a host. @param name a DNS name or an IP address, also an IPv6 address in brackets */
+export function isCertificateFor(certificate: X509Certificate, name: string): boolean {
+  const address = name.replace(/^\[(.*)\]$/, '$1');
+  const match = isIP(address) === 0 ? certificate.checkHost(name) : certificate.checkIP(address);
+  return match !== undefined;
 }

@@ -45,7 +45,7 @@ function msc4108Routes({ msc4108, endpoints, limiter }: RendezvousDeps): Route[]
       async (request) => {
         const text = await textOf(request);
         limiter.take(request.ip);
-        const { id, ...session } = msc4108.create(text);
+        const { id, ...session } = msc4108.create(text, request.ip);
         return new Reply(201, { url: endpoints.url(`${sessionPath}/${id}`) }, headersOf(session));
       },
     ),
@@ -89,7 +89,7 @@ function msc4388Routes({ msc4388, limiter, clock }: RendezvousDeps): Route[] {
       ({ body, ip }) => {
         checkBytes(body.data);
         limiter.take(ip);
-        const { id, token, expiresAt, changedAt } = msc4388.create(body.data);
+        const { id, token, expiresAt, changedAt } = msc4388.create(body.data, ip);
         return { id, sequence_token: token, expires_in_ms: expiresAt - changedAt };
       },
     ),

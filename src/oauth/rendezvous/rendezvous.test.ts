@@ -7,10 +7,21 @@ import { Rendezvous } from './rendezvous.ts';
 describe('Rendezvous', () => {
   it('deletes the oldest session for one above the maximum number', () => {
     const sessions = new Rendezvous({ clock: manualClock(), randomness: systemRandomness }, 1_000, 2);
-    const ids = ['a', 'b', 'c'].map((data) => sessions.create(data).id);
+    const ids = ['a', 'b', 'c'].map((data) => sessions.create(data, '192.0.2.1').id);
     assert.deepEqual(
       ids.map((id) => sessions.read(id)?.data),
       [undefined, 'b', 'c'],
+    );
+  });
+
+  it('deletes sessions of the address with the most sessions, and keeps those of other addresses', () => {
+    const sessions = new Rendezvous({ clock: manualClock(), randomness: systemRandomness }, 1_000, 3);
+    const own = sessions.create('own', '192.0.2.1').id;
+    const ids = ['2001:db8::1', '2001:db8::2', '2001:db8::3'].map((ip) => sessions.create(ip, ip).id);
+    assert.equal(sessions.read(own)?.data, 'own');
+    assert.deepEqual(
+      ids.map((id) => sessions.read(id)?.data),
+      [undefined, '2001:db8::2', '2001:db8::3'],
     );
   });
 });

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { addressKey } from '../../kernel/rate-limits/index.ts';
 
 /** Data that two devices exchange while one of them is logged in by a QR code. Immutable. */
 export interface RendezvousData {
@@ -13,6 +14,8 @@ export interface RendezvousData {
 }
 
 interface Session extends RendezvousData {
+  /** The `addressKey` of the client that created the session. */
+  readonly address: string;
   /** The token before the last write, so that a repeated write is recognized. */
   readonly previousToken: string | undefined;
 }
@@ -39,7 +42,7 @@ export class Rendezvous {
 
   /**
    * @param lifetime milliseconds
-   * @param limit maximum number of sessions; the oldest is deleted for a new one
+   * @param limit maximum number of sessions; for a new one, the oldest of the address with the most is deleted
    */
   constructor(deps: RendezvousDeps, lifetime: number, limit = maxSessions) {
     this.#deps = deps;
@@ -47,22 +50,19 @@ export class Rendezvous {
     this.#maxSessions = limit;
   }
 
-  /** Creates a session. @returns its id and its data */
-  create(data: string): { readonly id: string } & RendezvousData {
+  /** Creates a session. @param ip address of the client @returns its id and its data */
+  create(data: string, ip: string): { readonly id: string } & RendezvousData {
     const now = this.#deps.clock.now();
-    for (const [id, { expiresAt }] of this.#sessions) {
-      if (expiresAt > now && this.#sessions.size < this.#maxSessions) break;
-      this.#sessions.delete(id);
-    }
+    this.#deleteExpired(now);
+    if (this.#sessions.size >= this.#maxSessions) this.#deleteOldestOfBusiest();
     const id = randomString(this.#deps.randomness, 26);
     const session = {
       data,
       token: this.#newToken(data),
-      previousToken: undefined,
       changedAt: now,
       expiresAt: now + this.#lifetime,
     };
-    this.#sessions.set(id, session);
+    this.#sessions.set(id, { ...session, previousToken: undefined, address: addressKey(ip) });
     return { id, ...session };
   }
 
@@ -95,6 +95,23 @@ export class Rendezvous {
   /** @returns whether the session existed */
   delete(id: string): boolean {
     return this.#sessions.delete(id);
+  }
+
+  #deleteExpired(now: number): void {
+    for (const [id, { expiresAt }] of this.#sessions) {
+      if (expiresAt > now) return;
+      this.#sessions.delete(id);
+    }
+  }
+
+  /**
+   * Deletes the oldest session of the address with the most sessions, so that an address that fills the table ends its own
+   * sessions and not the logins of others.
+   */
+  #deleteOldestOfBusiest(): void {
+    const byAddress = Map.groupBy(this.#sessions, ([, { address }]) => address);
+    const busiest = [...byAddress.values()].reduce((one, other) => (other.length > one.length ? other : one));
+    this.#sessions.delete(busiest[0]![0]);
   }
 
   #newToken(data: string): string {

@@ -19,8 +19,8 @@ interface RecordedVisits {
 }
 
 /**
- * Number of pending visits at which they are written without delay. While writes fail, it is the maximum, and further visits
- * are not recorded.
+ * Number of pending visits at which they are written without delay. While writes fail, or one takes long, it is the maximum,
+ * and further visits are not recorded.
  */
 const maxPending = 10_000;
 
@@ -45,6 +45,7 @@ export class UserVisits {
   #forgotten = new Set<string>();
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
+  #isWriting = false;
   /** Whether the last write has failed. */
   #isFailing = false;
 
@@ -63,11 +64,12 @@ export class UserVisits {
     if (recorded?.day === today && recorded.clients.has(client)) return;
     this.#flushLater();
     // Not recorded, so that a later request of the user on this day records the visit.
-    if (this.#isFailing && this.#pending.length >= maxPending) return;
+    if (this.#pending.length >= maxPending) return;
     if (recorded?.day === today) recorded.clients.add(client);
     else this.#recorded.set(userId, { day: today, clients: new Set([client]) });
     this.#pending.push([today, userId, client]);
-    if (!this.#isFailing && this.#pending.length >= maxPending) void this.flush();
+    const mayWrite = !this.#isFailing && !this.#isWriting;
+    if (mayWrite && this.#pending.length >= maxPending) void this.flush();
   }
 
   /**
@@ -105,6 +107,7 @@ export class UserVisits {
     if (statements.length === 0) return;
     this.#pending = [];
     this.#forgotten.clear();
+    this.#isWriting = true;
     try {
       await this.#database.batch(statements);
       this.#isFailing = false;
@@ -113,6 +116,8 @@ export class UserVisits {
       this.#isFailing = true;
       this.#pending = [...rows, ...this.#pending].slice(-maxPending);
       for (const userId of forgotten) this.#forgotten.add(userId);
+    } finally {
+      this.#isWriting = false;
     }
   }
 }

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { listenersOf } from '../../../kernel/http/index.ts';
+import { isCertificateFor } from '../../../kernel/outbound/index.ts';
 import { parseServerName } from '../../../protocol/index.ts';
 import type { Examination } from '../examination.ts';
 import { error, type Finding, warning } from '../finding.ts';
@@ -39,7 +40,7 @@ export function checkCertificateFiles(examination: Examination): readonly Findin
     hostname,
     {
       names: leaf!.subjectAltName?.split(', ') ?? [],
-      isForName: [hostname, host].some((name) => leaf!.checkHost(name) !== undefined),
+      isForName: [hostname, host].some((name) => isCertificateFor(leaf!, name)),
       validFrom: leaf!.validFromDate.getTime(),
       validTo: leaf!.validToDate.getTime(),
       // The chain is checked where the server presents it.

@@ -1,0 +1,46 @@
+import type { RoomReader } from '../../room-engine/index.ts';
+import type { StateCompletion } from './state-reader.ts';
+
+type FollowedRooms = Pick<RoomReader, 'stream' | 'removals'> & {
+  readonly heads: Pick<RoomReader['heads'], 'get'>;
+};
+
+/** Waits for the states of rooms that another process completes. */
+export class FollowedCompletion implements StateCompletion {
+  readonly #engine: FollowedRooms;
+  readonly #waitingByRoom = new Map<string, Set<() => void>>();
+
+  constructor(engine: FollowedRooms) {
+    this.#engine = engine;
+    engine.stream.subscribe(({ roomId, end }) => {
+      // The fact of a completed state has no `end`.
+      if (!end) this.#resume(roomId);
+    });
+    engine.removals.subscribe((removal) => {
+      if (removal.kind === 'purged') this.#resume(removal.roomId);
+    });
+  }
+
+  async whenComplete(roomId: string): Promise<void> {
+    for (;;) {
+      // The wait begins before the head is read, so that no fact is missed.
+      const { promise: changed, resolve: resume } = Promise.withResolvers<void>();
+      const waiting = this.#waitingByRoom.get(roomId) ?? new Set();
+      this.#waitingByRoom.set(roomId, waiting.add(resume));
+      try {
+        if (!(await this.#engine.heads.get(roomId))?.isPartial) return;
+        await changed;
+      } finally {
+        waiting.delete(resume);
+        if (waiting.size === 0 && this.#waitingByRoom.get(roomId) === waiting)
+          this.#waitingByRoom.delete(roomId);
+      }
+    }
+  }
+
+  #resume(roomId: string): void {
+    const waiting = this.#waitingByRoom.get(roomId);
+    this.#waitingByRoom.delete(roomId);
+    for (const resume of waiting ?? []) resume();
+  }
+}
