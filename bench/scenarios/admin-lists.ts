@@ -26,6 +26,8 @@ const fill = [
    ${numbers} SELECT '@user' || i || ':hearth.test', (i * 83) % 100003 FROM n`,
   `INSERT INTO local_media (media_id, user_id, created_at, uploaded_at, file_id, content_type, size, sha256, authenticated)
    ${numbers} SELECT 'media' || i, '@user' || i || ':hearth.test', i, i, 'file' || i, 'image/png', (i * 79) % 100003, '', 1 FROM n`,
+  `INSERT INTO media_usage (user_id, files, bytes)
+   ${numbers} SELECT '@user' || i || ':hearth.test', 1, (i * 79) % 100003 FROM n`,
   `INSERT INTO room_stats (room_nid, room_id, name, join_rule, history_visibility, guest_can_join, version, creator,
      federatable, joined_members, joined_local_members, invited_members, state_events, search_text)
    ${numbers} SELECT 1000000 + i, '!room' || i || ':hearth.test', 'Room ' || ((i * 79) % 100003), 'public', 'shared', 0,
@@ -49,10 +51,17 @@ const lists: Readonly<Record<string, string>> = {
   'rooms whose names contain a text': 'v1/rooms?limit=100&search_term=99',
   'media of users': 'v1/statistics/users/media?limit=100',
   'media of users by display name': 'v1/statistics/users/media?limit=100&order_by=displayname',
+  'media of users by size, backwards': 'v1/statistics/users/media?limit=100&order_by=media_length&dir=b',
+  'media of users by number': 'v1/statistics/users/media?limit=100&order_by=media_count',
+  'media of users whose names contain a text': 'v1/statistics/users/media?limit=100&search_term=99',
+  'media of users of a period with 10,000 uploads':
+    'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=50000&until_ts=60000',
+  'media of users of a period with all uploads':
+    'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=1',
 };
 
 /** Lists without an index in their order, and searches: only pages that are read one after the other are measured. */
-const unindexed = /type|rights|version|alias|publication|text|media/;
+const unindexed = /type|rights|version|alias|publication|text|period/;
 
 /** Parameter `from` of the first page that is read; `undefined`: the pages after the first page are read, one after another. */
 const starts: Readonly<Record<string, number | undefined>> = {

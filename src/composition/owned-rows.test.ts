@@ -21,6 +21,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
     'unannounced_devices',
     'announced_device_lists',
     'local_media',
+    'media_usage',
     'memberships',
     'stripped_state',
     'outside_events',

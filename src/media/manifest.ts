@@ -1,9 +1,11 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { mediaSection } from './config.ts';
 import { mediaMigrations } from './migrations.ts';
+import { mediaUsageCheck } from './usage/migration.ts';
 
 export const mediaManifest = {
   name: 'media',
   options: { media: mediaSection },
   migrations: mediaMigrations,
+  checks: [mediaUsageCheck],
 } satisfies SliceManifest;

@@ -1,5 +1,6 @@
 import type { Migration } from '../kernel/database/index.ts';
 import { mediaModerationMigration } from './moderation/migration.ts';
+import { mediaUsageMigration } from './usage/migration.ts';
 
 export const mediaMigrations: readonly Migration[] = [
   {
@@ -91,4 +92,5 @@ export const mediaMigrations: readonly Migration[] = [
         );
     },
   },
+  mediaUsageMigration,
 ];

@@ -3,6 +3,7 @@ import type { StoredFile } from './disk/media-store.ts';
 import type { MediaAddress } from './media-address.ts';
 import type { MediaArea, MediaDescription, MediaFile } from './media-file.ts';
 import type { MediaTables as Tables } from './tables.ts';
+import { addToUsage } from './usage/usage.ts';
 
 /** A media id that a local user has made, with its file once it is uploaded. */
 export interface LocalMedia {
@@ -120,6 +121,7 @@ export async function insertUploaded(
       ...fileValues(file),
     })
     .execute();
+  await addToUsage(writer, userId, file.size);
 }
 
 /** Stores an image of a URL preview, which belongs to no user. */
@@ -202,13 +204,16 @@ export async function completePending(
   { mediaId, at }: { mediaId: string; at: number },
   file: UploadedFile,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await writer
+  const completed = await writer
     .updateTable('local_media')
     .set({ uploaded_at: at, expires_at: null, ...fileValues(file) })
     .where('media_id', '=', mediaId)
     .where('file_id', 'is', null)
+    .returning('user_id')
     .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  if (completed === undefined) return false;
+  await addToUsage(writer, completed.user_id, file.size);
+  return true;
 }
 
 export async function insertPending(

@@ -42,6 +42,12 @@ export interface MediaTables {
     last_access_at: Generated<number | null>;
     quarantined_by: Generated<string | null>;
   };
+  /** The uploads of each local user that has any; without images of URL previews. Written with `local_media`. */
+  media_usage: {
+    user_id: string;
+    files: number;
+    bytes: number;
+  };
   /** The last change of each file that administrators have quarantined or released, in the order of the changes. */
   quarantine_changes: {
     id: Generated<number>;

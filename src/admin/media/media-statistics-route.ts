@@ -4,7 +4,7 @@ import { invalidParam } from '../../protocol/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
 import { direction, pageParameters, pageWithTotal } from '../paging/page-query.ts';
 import { integer, nullableText, text } from '../response-fields.ts';
-import { type MediaUsage, usageOrders } from './media-usage.ts';
+import { type MediaUsage, type UsageMatches, usageOrders } from './media-usage.ts';
 
 const time = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
@@ -50,9 +50,20 @@ export function mediaStatisticsRoute(usage: MediaUsage, cursors: PageCursors): R
         administrator: requester.userId,
         list: JSON.stringify(['media usage', filter, order]),
       };
+      let matches: UsageMatches | undefined;
       const { rows, next, total } = await pageWithTotal(cursors, listed, query, {
-        read: (start, limit) => usage.page(filter, order, start, limit),
-        count: () => usage.count(filter),
+        read: (start, limit, total) =>
+          usage.page(filter, order, {
+            start,
+            limit,
+            matches: matches ?? (total === undefined ? undefined : { total }),
+          }),
+        async count() {
+          if (filter.searchTerm === undefined) return usage.count(filter);
+          matches = await usage.search(filter, filter.searchTerm);
+          return matches.total;
+        },
+        countsFirst: filter.searchTerm !== undefined,
       });
       const users = rows.map((row) => ({
         user_id: row.user_id,

@@ -1,10 +1,10 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '../../kernel/database/index.ts';
 import type { MediaTables } from '../../media/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
-import { containsFolded, isLike } from '../paging/contains.ts';
+import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type OrderedRow, type RowsOfPage, readByKeys, readPageByKeys } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPageByKeys } from '../paging/read-page.ts';
 
 export const usageOrders = ['user_id', 'displayname', 'media_length', 'media_count'] as const;
 
@@ -22,121 +22,179 @@ export interface MediaUsageOfUser {
   readonly user_id: string;
   /** JSON string. */
   readonly displayname: string | null;
-  readonly media_count: number | string;
+  readonly media_count: number;
   /** Bytes. */
-  readonly media_length: number | string;
+  readonly media_length: number;
 }
 
-/** The display name of the user of the uploads `m`. */
-const displayName = sql<string | null>`(
-  select n.value from profile_fields n where n.user_id = m.user_id and n.field = 'displayname'
-)`;
+/** The users with uploads whose names contain a text. */
+export interface UsageMatches {
+  readonly total: number;
+  /** Their ids; absent if they are many. */
+  readonly userIds?: readonly string[];
+}
 
-/** The figures of the uploads `m` of one user. */
-const [count, length] = [
-  sql<number | string>`count(*)`,
-  sql<number | string>`cast(sum(m.size) as bigint)`,
-] as const;
+/** What decides how a page is read. */
+interface Bounds {
+  /** Maximum number of users whose ids a search collects. A text that more names contain is common. */
+  readonly maxIds: number;
+  /** Maximum number of uploads of a period that are added up before their users are sorted by id or name. */
+  readonly maxUploads: number;
+}
 
-/** The values of orders that no index has, for the uploads `m` of one user. */
-const computedOrders: Readonly<Record<'media_length' | 'media_count', RawBuilder<unknown>>> = {
-  media_length: length,
-  media_count: count,
+const defaultBounds: Bounds = { maxIds: 2_000, maxUploads: 20_000 };
+
+type Tables = MediaTables & ProfileTables;
+
+const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
+  user_id: sql`s.user_id`,
+  displayname: sql`p.displayname`,
+  media_length: sql`s.bytes`,
+  media_count: sql`s.files`,
 };
 
-/** Counts the files and bytes that each user has uploaded. */
+/**
+ * Reads the files and bytes that each user has uploaded. Sums of all times are stored. Sums of a period are added up for
+ * each page, which costs time in proportion to the uploads of the period.
+ */
 export class MediaUsage {
   readonly #database: Database;
+  readonly #bounds: Bounds;
 
-  constructor({ database }: { readonly database: Database }) {
+  constructor({ database }: { readonly database: Database }, bounds = defaultBounds) {
     this.#database = database;
+    this.#bounds = bounds;
   }
 
-  page(
+  /** @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
+  async page(
     filter: UsageFilter,
     { by, descending }: { readonly by: UsageOrder; readonly descending: boolean },
-    start: PageStart,
-    limit: number,
+    page: { readonly start: PageStart; readonly limit: number; readonly matches?: UsageMatches | undefined },
   ): Promise<RowsOfPage<MediaUsageOfUser>> {
-    const read = (userIds: readonly string[]) => this.#read(filter, userIds);
-    if (by === 'user_id') return this.#pageByUserId(filter, descending, start, limit);
-    if (by === 'displayname') {
-      const hasUploads = sql<boolean>`exists ${this.#uploads(filter)
-        .select('m.media_id')
-        .where('m.user_id', '=', sql<string>`p.user_id`)}`;
-      const users = this.#database
-        .scanner<ProfileTables>()
-        .selectFrom('listed_profiles as p')
-        .where(hasUploads);
-      const order = { by: sql`p.displayname`, key: sql`p.user_id`, descending };
-      return readPageByKeys(users, order, { start, limit }, read);
-    }
-    const values = this.#uploads(filter)
-      .select(['m.user_id', sql<string | number>`${computedOrders[by]}`.as('value')])
-      .groupBy('m.user_id');
-    const sorted = this.#database.scanner<unknown>().selectFrom(values.as('t'));
-    const order = { by: sql`t.value`, key: sql`t.user_id`, descending };
-    return readPageByKeys(sorted, order, { start, limit }, read);
-  }
-
-  /** Reads users in the order of an index, which databases do not use if the key is compared twice. */
-  async #pageByUserId(
-    filter: UsageFilter,
-    descending: boolean,
-    start: PageStart,
-    limit: number,
-  ): Promise<RowsOfPage<MediaUsageOfUser>> {
-    let users = this.#uploads(filter)
-      .select(['m.user_id as cursor_value', 'm.user_id as cursor_key'])
-      .groupBy('m.user_id')
-      .orderBy('m.user_id', descending ? 'desc' : 'asc')
-      .limit(limit + 1);
-    if ('offset' in start) users = users.offset(start.offset);
-    else users = users.where('m.user_id', descending ? '<' : '>', String(start.after.key));
-    const found: OrderedRow<object>[] = await users.execute();
-    return readByKeys(found, limit, (userIds) => this.#read(filter, userIds));
+    const { userIds } = (await this.#collected(filter, page.matches)) ?? {};
+    const isByName = by === 'displayname';
+    const isSearch = userIds === undefined && filter.searchTerm !== undefined;
+    const addsUpFirst = by === 'media_length' || by === 'media_count' || (await this.#isShort(filter));
+    let users = addsUpFirst ? this.#sums(filter) : this.#uploaders(filter);
+    if (isByName || isSearch) users = withProfiles(users);
+    if (isSearch) users = users.where(isNamed(filter.searchTerm ?? ''));
+    if (userIds) users = users.where(isAmong(userIds));
+    // The keys of equal rows have the direction of the order, so that an index has both.
+    const key = isByName ? sql`p.user_id` : orders.user_id;
+    const order = { by: orders[by], key, descending, keyDescends: descending };
+    return readPageByKeys(users, order, page, (ids) => this.#read(filter, ids));
   }
 
   /** Counts the users who have uploaded media. */
-  async count(filter: UsageFilter): Promise<number> {
-    const { total } = await this.#uploads(filter)
-      .select(sql<number | string>`count(distinct m.user_id)`.as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(filter: UsageFilter): Promise<number> {
+    return countRows(this.#sums(filter));
+  }
+
+  /** Searches the users who have uploaded media by name: collects their ids, or only counts them if they are many. */
+  async search(filter: UsageFilter, term: string): Promise<UsageMatches> {
+    const { maxIds } = this.#bounds;
+    const named = withProfiles(this.#sums(filter)).where(isNamed(term));
+    const found = await named
+      .select('s.user_id')
+      .limit(maxIds + 1)
+      .execute();
+    if (found.length > maxIds) return { total: await countRows(named) };
+    return { total: found.length, userIds: found.map((row) => row.user_id) };
+  }
+
+  /** Returns the result of a search, with the ids if the matches are few; `undefined` without a search term. */
+  async #collected(filter: UsageFilter, known: UsageMatches | undefined): Promise<UsageMatches | undefined> {
+    if (filter.searchTerm === undefined) return undefined;
+    const isComplete = known && (known.userIds !== undefined || known.total > this.#bounds.maxIds);
+    return isComplete ? known : this.search(filter, filter.searchTerm);
+  }
+
+  /** Whether the sums of the filter are stored, or those of few uploads. */
+  async #isShort(filter: UsageFilter): Promise<boolean> {
+    if (!hasPeriod(filter)) return true;
+    const some = this.#uploads(filter)
+      .select('m.user_id')
+      .limit(this.#bounds.maxUploads + 1);
+    const found = await countRows(this.#database.scanner<Tables>().selectFrom(some.as('some')));
+    return found <= this.#bounds.maxUploads;
+  }
+
+  /** The sums `s` of the users with uploads. */
+  #sums(filter: UsageFilter): Users {
+    const tables = this.#database.scanner<Tables>();
+    if (!hasPeriod(filter)) return tables.selectFrom('media_usage as s');
+    const sums = this.#uploads(filter)
+      .select(['m.user_id', ...sumsOfUploads])
+      .groupBy('m.user_id');
+    return tables.selectFrom(sums.as('s')) as unknown as Users;
+  }
+
+  /** The users `s` with uploads of the period, in the order of an index. */
+  #uploaders(filter: UsageFilter): Users {
+    // The sum keeps databases from reading all uploads of the period for each user.
+    const uploads = this.#uploads(filter, sql`m.created_at + 0`)
+      .select('m.media_id')
+      .where('m.user_id', '=', sql<string>`s.user_id`);
+    return this.#database
+      .scanner<Tables>()
+      .selectFrom('media_usage as s')
+      .where(sql<boolean>`exists ${uploads}`);
+  }
+
+  /** The uploads `m` of the period. */
+  #uploads({ from, until }: UsageFilter, time = sql`m.created_at`) {
+    let uploads = this.#database
+      .scanner<Tables>()
+      .selectFrom('local_media as m')
+      .where('m.file_id', 'is not', null)
+      .where('m.preview_until', 'is', null);
+    if (from !== undefined) uploads = uploads.where(sql<boolean>`${time} >= ${from}`);
+    if (until !== undefined) uploads = uploads.where(sql<boolean>`${time} <= ${until}`);
+    return uploads;
   }
 
   async #read(
     filter: UsageFilter,
     userIds: readonly string[],
   ): Promise<ReadonlyMap<string, MediaUsageOfUser>> {
-    const rows = await this.#uploads(filter)
-      .select([
-        'm.user_id',
-        displayName.as('displayname'),
-        count.as('media_count'),
-        length.as('media_length'),
-      ])
-      .where('m.user_id', 'in', userIds)
-      .groupBy('m.user_id')
+    const tables = this.#database.scanner<Tables>();
+    const sums = hasPeriod(filter)
+      ? this.#uploads(filter, sql`m.created_at + 0`)
+          .select(['m.user_id', ...sumsOfUploads])
+          .where('m.user_id', 'in', userIds)
+          .groupBy('m.user_id')
+      : tables
+          .selectFrom('media_usage as m')
+          .select(['m.user_id', 'm.files', 'm.bytes'])
+          .where('m.user_id', 'in', userIds);
+    const rows = await tables
+      .selectFrom(sums.as('s'))
+      .leftJoin('profile_fields as n', (join) =>
+        join.onRef('n.user_id', '=', 's.user_id').on('n.field', '=', 'displayname'),
+      )
+      .select(['s.user_id', 'n.value as displayname', 's.files as media_count', 's.bytes as media_length'])
       .execute();
     return new Map(rows.map((row) => [row.user_id, row]));
   }
-
-  #uploads({ from, until, searchTerm }: UsageFilter) {
-    let media = this.#database
-      .scanner<MediaTables & ProfileTables>()
-      .selectFrom('local_media as m')
-      .where('m.file_id', 'is not', null)
-      .where('m.preview_until', 'is', null);
-    if (from !== undefined) media = media.where('m.created_at', '>=', from);
-    if (until !== undefined) media = media.where('m.created_at', '<=', until);
-    if (searchTerm !== undefined) {
-      const name = JSON.stringify(searchTerm).slice(1, -1);
-      media = media.where(
-        sql<boolean>`(${isLike(sql`lower(m.user_id)`, ['@%', searchTerm.toLowerCase(), '%:%'])}
-          or ${containsFolded(sql`coalesce(${displayName}, '')`, name)})`,
-      );
-    }
-    return media;
-  }
 }
+
+/** The figures of the uploads `m` of one user. */
+const sumsOfUploads = [
+  sql<number>`count(*)`.as('files'),
+  sql<number>`cast(coalesce(sum(m.size), 0) as bigint)`.as('bytes'),
+] as const;
+
+const hasPeriod = ({ from, until }: UsageFilter) => from !== undefined || until !== undefined;
+
+/** A list of users with their sums `s`, without selected columns. */
+type Users = SelectQueryBuilder<Tables & { s: Tables['media_usage'] }, 's', object>;
+
+/** Adds the profiles `p` of the users. */
+const withProfiles = (users: Users): Users =>
+  users.innerJoin('listed_profiles as p', 'p.user_id', 's.user_id') as unknown as Users;
+
+const isNamed = (term: string) => contains(sql`p.search_text`, term.toLowerCase());
+
+const isAmong = (userIds: readonly string[]) =>
+  userIds.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`s.user_id in (${sql.join(userIds)})`;

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { forbidden, limitExceeded, MatrixError } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
@@ -51,6 +52,8 @@ export class LocalMedia {
   readonly #deps: LocalMediaDeps;
   readonly #quota: UploadQuota;
   readonly #pendingUploads: PendingUploads;
+  /** Stores one upload of a user at a time: the transactions change the same sums, and PostgreSQL would repeat them. */
+  readonly #storing = new KeyedMutex();
 
   constructor(deps: LocalMediaDeps) {
     this.#deps = deps;
@@ -176,14 +179,16 @@ export class LocalMedia {
       });
       try {
         await elsewhere.storeNow(stored);
-        return await database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
-          await this.#quota.check(writer, limits, userId, stored.size);
-          const quarantinedBy = await quarantinedHash(writer, stored.sha256);
-          const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
-          await record(writer, described);
-          await elsewhere.schedule(writer, 'local', stored);
-          return described;
-        });
+        const insert = () =>
+          database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
+            await this.#quota.check(writer, limits, userId, stored.size);
+            const quarantinedBy = await quarantinedHash(writer, stored.sha256);
+            const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
+            await record(writer, described);
+            await elsewhere.schedule(writer, 'local', stored);
+            return described;
+          });
+        return await this.#storing.run(userId, insert);
       } catch (error) {
         // The row may exist although its transaction has failed.
         if (!(await disk.mayHaveRow('local', stored.fileId))) await elsewhere.discard(stored);

@@ -4,6 +4,7 @@ import type { MediaStore } from '../disk/media-store.ts';
 import type { MediaAddress } from '../media-address.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import type { MediaTables } from '../tables.ts';
+import { subtractFromUsage } from '../usage/usage.ts';
 import type { MediaAccess } from './media-access.ts';
 import { localDetails, type MediaDetails, remoteDetails } from './media-details.ts';
 import {
@@ -274,8 +275,9 @@ export class MediaModeration {
     await disk.deleteWithRows('local', fileIds, () =>
       database.transaction<MediaTables, string[]>(async (writer) => {
         const rows = await only(writer.deleteFrom('local_media').where('media_id', 'in', mediaIds))
-          .returning(['media_id', 'file_id'])
+          .returning(['media_id', 'file_id', 'user_id', 'size', 'preview_until'])
           .execute();
+        await subtractFromUsage(writer, rows);
         deleted = rows.map((row) => row.media_id);
         const gone = rows.flatMap(({ file_id }) => file_id ?? []);
         await elsewhere.scheduleDeletion(writer, 'local', gone);

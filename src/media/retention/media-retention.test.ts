@@ -106,6 +106,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await read(unread), 404);
       await eventually('the markers of the deletions to be removed', () => files('incoming') === 0);
       assert.deepEqual([await read(readLater), await read(safe)], [200, 200]);
+      const usage = await admin.ask('GET', '/_synapse/admin/v1/statistics/users/media', undefined);
+      const [{ media_count, media_length } = {}] = usage.body['users'] as Record<string, unknown>[];
+      assert.deepEqual([media_count, media_length], [3, 'read latersafeevil'.length]);
     });
 
     it('deletes copies of remote media that were not read during their lifetime, with their thumbnails, except quarantined ones [option: media_retention.remote_media_lifetime]', async () => {

@@ -1,0 +1,91 @@
+import { type Kysely, sql } from 'kysely';
+import type { Writer } from '../../kernel/database/index.ts';
+import type { MediaTables } from '../tables.ts';
+
+/** A deleted row of `local_media`. */
+export interface DeletedMedia {
+  readonly user_id: string;
+  /** Null for media ids without an upload. */
+  readonly file_id: string | null;
+  /** Bytes. */
+  readonly size: number | null;
+  /** Null for uploads; images of URL previews belong to no user. */
+  readonly preview_until: number | null;
+}
+
+/** Adds an upload to the sums of its user, in the transaction that stores it. @param size bytes */
+export async function addToUsage(writer: Writer<MediaTables>, userId: string, size: number): Promise<void> {
+  await writer
+    .insertInto('media_usage')
+    .values({ user_id: userId, files: 1, bytes: size })
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet({
+        files: sql<number>`media_usage.files + excluded.files`,
+        bytes: sql<number>`media_usage.bytes + excluded.bytes`,
+      }),
+    )
+    .execute();
+}
+
+/** Subtracts uploads from the sums of their users, in the transaction that deletes them. */
+export async function subtractFromUsage(
+  writer: Writer<MediaTables>,
+  deleted: readonly DeletedMedia[],
+): Promise<void> {
+  const uploads = deleted.filter((row) => row.file_id !== null && row.preview_until === null);
+  const byUser = Map.groupBy(uploads, (row) => row.user_id);
+  // In one order in all transactions, so that none waits for another one that waits for it.
+  for (const [userId, files] of [...byUser].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const bytes = files.reduce((sum, { size }) => sum + Number(size ?? 0), 0);
+    await writer
+      .updateTable('media_usage')
+      .set({ files: sql<number>`files - ${files.length}`, bytes: sql<number>`bytes - ${bytes}` })
+      .where('user_id', '=', userId)
+      .execute();
+  }
+  if (byUser.size === 0) return;
+  await writer
+    .deleteFrom('media_usage')
+    .where('user_id', 'in', [...byUser.keys()])
+    .where('files', '<=', 0)
+    .execute();
+}
+
+/** Number of users whose uploads are counted at once. */
+const usersAtOnce = 500;
+
+/** Counts the uploads of all users again. */
+export async function countUsage(db: Kysely<MediaTables>): Promise<void> {
+  await db.deleteFrom('media_usage').execute();
+  for (let after = ''; ; ) {
+    const users = db
+      .selectFrom('local_media')
+      .select('user_id')
+      .distinct()
+      .where('user_id', '>', after)
+      .orderBy('user_id')
+      .limit(usersAtOnce);
+    const found = await users.execute();
+    const last = found.at(-1)?.user_id;
+    if (last === undefined) return;
+    await db
+      .insertInto('media_usage')
+      .columns(['user_id', 'files', 'bytes'])
+      .expression(
+        db
+          .selectFrom('local_media')
+          .select([
+            'user_id',
+            sql<number>`count(*)`.as('files'),
+            sql<number>`cast(coalesce(sum(size), 0) as bigint)`.as('bytes'),
+          ])
+          .where('user_id', '>', after)
+          .where('user_id', '<=', last)
+          .where('file_id', 'is not', null)
+          .where('preview_until', 'is', null)
+          .groupBy('user_id'),
+      )
+      .execute();
+    after = last;
+  }
+}
