@@ -42,7 +42,7 @@ import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import { startUrlPreviews } from './composition/url-previews.ts';
 import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
-import type { Origins } from './kernel/config/index.ts';
+import type { OptionPlaces } from './kernel/config/index.ts';
 import {
   createHttpServer,
   type HttpServer,
@@ -72,13 +72,13 @@ export interface Homeserver {
    * Applies options that may change at run time, and reads certificates, templates and registration files again.
    * @param origins where the options of the reloaded files are, for administrators
    */
-  reload(configuration: HearthConfiguration, origins?: Origins): Promise<void>;
+  reload(configuration: HearthConfiguration, origins?: OptionPlaces): Promise<void>;
   /** The routes of the running server. */
   readonly routes: readonly Route[];
 }
 
 /** Assembles a homeserver. @param origins where the given options are, for administrators */
-export function createHomeserver(environment: Environment, origins: Origins = new Map()): Homeserver {
+export function createHomeserver(environment: Environment, origins: OptionPlaces = new Map()): Homeserver {
   const shutdown = new Shutdown(environment.log);
   const readiness = new Readiness();
   let running:

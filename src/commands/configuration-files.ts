@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoadConfigurationOptions, loadConfigurationFiles } from '../configuration/load.ts';
 import type { HearthConfiguration } from '../configuration.ts';
-import { formatProblem, type Origins, type Problem } from '../kernel/config/index.ts';
+import { formatProblem, type OptionPlaces, type Problem } from '../kernel/config/index.ts';
 import { CommandFailure } from './failure.ts';
 
 /** The options `-c` and `--config-path`, which mean the same. */
@@ -26,7 +26,7 @@ export function configPaths({ config = [], configPath = [] }: ConfigFlags): read
 export interface ReadConfiguration {
   readonly values: HearthConfiguration;
   /** Files and lines of the given options. */
-  readonly origins: Origins;
+  readonly origins: OptionPlaces;
   /** Problems that the operator should know, but that do not prevent the start of the server. */
   readonly warnings: readonly Problem[];
   readonly notices: readonly Problem[];

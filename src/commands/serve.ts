@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { type HearthConfiguration, sections } from '../configuration.ts';
 import { createHomeserver, type Homeserver } from '../homeserver.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { diffReload, formatProblem, type Origins, reloadedOrigins } from '../kernel/config/index.ts';
+import { diffReload, formatProblem, type OptionPlaces, reloadedOrigins } from '../kernel/config/index.ts';
 import { LoggedErrors, type Logger, type Logs, UncaughtErrors } from '../kernel/observability/index.ts';
 import { ownSoftware } from '../kernel/outbound/index.ts';
 import {
@@ -125,7 +125,7 @@ function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
 interface ReadConfiguration {
   readonly values: HearthConfiguration;
   /** Files and lines of the given options. */
-  readonly origins: Origins;
+  readonly origins: OptionPlaces;
 }
 
 /**

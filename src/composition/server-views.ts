@@ -2,7 +2,7 @@ import { openServerViews } from '../admin/index.ts';
 import { effectiveOptions } from '../configuration/effective-options.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import type { FederationSender } from '../federation/index.ts';
-import type { Origins } from '../kernel/config/index.ts';
+import type { OptionPlaces } from '../kernel/config/index.ts';
 import { RequestCounts } from '../kernel/http/index.ts';
 import { ProcessReading } from '../kernel/observability/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -15,14 +15,14 @@ interface Deps {
   readonly sender: FederationSender;
   readonly dailyFigures: DailyFigures;
   /** Files and lines of the given options. */
-  readonly origins: Origins;
+  readonly origins: OptionPlaces;
 }
 
 export interface ServerViews {
   /** Counts the requests that the server answers. */
   readonly requests: RequestCounts;
   /** Replaces the options that are shown, and their places, after a reload. */
-  show(configuration: HearthConfiguration, origins: Origins): void;
+  show(configuration: HearthConfiguration, origins: OptionPlaces): void;
 }
 
 /** Opens the parts of the admin API that show the state of the whole server: its load, its growth and its options. */

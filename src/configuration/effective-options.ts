@@ -1,6 +1,6 @@
 import type { EffectiveOption } from '../admin/index.ts';
 import { type HearthConfiguration, sections } from '../configuration.ts';
-import { effectiveDocument, type Origins } from '../kernel/config/index.ts';
+import { effectiveDocument, type OptionPlaces } from '../kernel/config/index.ts';
 import type { OptionSchema } from '../kernel/config/option.ts';
 import { sectionOptions } from '../kernel/config/section.ts';
 import type { JsonValue } from '../protocol/index.ts';
@@ -9,7 +9,7 @@ import type { JsonValue } from '../protocol/index.ts';
  * Returns all options with their values as a file would contain them, and where these come from. Mappings with fixed
  * names are taken apart, other mappings and lists are whole. Secrets are masked.
  */
-export function effectiveOptions(values: HearthConfiguration, origins: Origins): EffectiveOption[] {
+export function effectiveOptions(values: HearthConfiguration, origins: OptionPlaces): EffectiveOption[] {
   const document = effectiveDocument(values, sections) as Readonly<Record<string, JsonValue>>;
   return Object.values(sections).flatMap((section) =>
     Object.entries(sectionOptions(section)).flatMap(([name, schema]) =>
@@ -22,7 +22,7 @@ function optionsIn(
   name: string,
   schema: OptionSchema,
   value: JsonValue,
-  origins: Origins,
+  origins: OptionPlaces,
 ): EffectiveOption[] {
   const members = Object.entries(schema.properties ?? {});
   if (members.length > 0 && typeof value === 'object' && value !== null && !Array.isArray(value)) {
@@ -33,7 +33,7 @@ function optionsIn(
   return [{ name, value, ...sourceOf(name, origins) }];
 }
 
-function sourceOf(name: string, origins: Origins): Pick<EffectiveOption, 'source' | 'file' | 'line'> {
+function sourceOf(name: string, origins: OptionPlaces): Pick<EffectiveOption, 'source' | 'file' | 'line'> {
   if (!origins.has(name)) return { source: 'default' };
   const place = origins.get(name);
   return place === undefined ? { source: 'derived' } : { source: 'file', file: place.file, line: place.line };

@@ -12,8 +12,8 @@ import type {
   WebHandler,
 } from './api/index.ts';
 
-/** A set of callbacks with the name of its module. */
-export interface Registered<T> {
+/** Callbacks, with the module that has registered them. */
+export interface ModuleCallbacks<T> {
   /** As the configuration names it. */
   readonly module: string;
   readonly callbacks: T;
@@ -34,10 +34,10 @@ export interface CallbackFamilies {
 
 /** The callbacks of all modules, in the order in which they were registered. */
 export class RegisteredCallbacks {
-  readonly passwordProviders: Registered<PasswordProvider>[] = [];
-  readonly webResources: Registered<{ readonly path: string; readonly handler: WebHandler }>[] = [];
-  readonly stops: Registered<() => void | Promise<void>>[] = [];
-  readonly #families: { readonly [F in keyof CallbackFamilies]: Registered<CallbackFamilies[F]>[] } = {
+  readonly passwordProviders: ModuleCallbacks<PasswordProvider>[] = [];
+  readonly webResources: ModuleCallbacks<{ readonly path: string; readonly handler: WebHandler }>[] = [];
+  readonly stops: ModuleCallbacks<() => void | Promise<void>>[] = [];
+  readonly #families: { readonly [F in keyof CallbackFamilies]: ModuleCallbacks<CallbackFamilies[F]>[] } = {
     spamChecker: [],
     eventRules: [],
     accountRules: [],
@@ -58,8 +58,8 @@ export class RegisteredCallbacks {
   with<F extends keyof CallbackFamilies, N extends keyof CallbackFamilies[F]>(
     family: F,
     name: N,
-  ): Registered<NonNullable<CallbackFamilies[F][N]>>[] {
-    const sets: readonly Registered<CallbackFamilies[F]>[] = this.#families[family];
+  ): ModuleCallbacks<NonNullable<CallbackFamilies[F][N]>>[] {
+    const sets: readonly ModuleCallbacks<CallbackFamilies[F]>[] = this.#families[family];
     return sets.flatMap(({ module, callbacks }) => {
       const callback = callbacks[name];
       return typeof callback === 'function' ? [{ module, callbacks: callback.bind(callbacks) }] : [];

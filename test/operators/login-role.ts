@@ -34,7 +34,7 @@ export class LoginRole {
     return role;
   }
 
-  /** Returns an entry of the configuration for a server that connects as this role. */
+  /** Returns the value of the option `database` for a server that connects as this role. @param more further members of `args` */
   entry(more: object, limit: number) {
     const { host, port, database } = this.#options;
     const args = { host, port, user: this.#name, password: this.password, dbname: database, ...more };
@@ -50,7 +50,7 @@ export class LoginRole {
     return rows.map(({ pid }) => Number(pid));
   }
 
-  /** Returns how many connections its database has had, without those of other databases. */
+  /** Returns how many connections the database of this role has had so far. */
   async sessions(): Promise<number> {
     const { rows } = await this.#client.query('select sessions from pg_stat_database where datname = $1', [
       this.#options.database,

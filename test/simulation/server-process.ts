@@ -113,10 +113,12 @@ export class ServerProcess implements Disk, Client, Host {
     return this.#isAlive;
   }
 
+  /** Returns the simulated milliseconds until an operation on the disk runs. */
   delay(): number {
     return this.#dice.skewed(this.#traits.maxDiskDelay);
   }
 
+  /** Counts a step (a write or a request); ends the process at the step that `crashAfter` has chosen. @returns whether the process still runs */
   step(): boolean {
     if (!this.#isAlive) return false;
     if (this.#stepsLeft-- > 0) return true;
@@ -125,6 +127,7 @@ export class ServerProcess implements Disk, Client, Host {
     return false;
   }
 
+  /** Lets the process crash after a number of further steps. */
   crashAfter(steps: number): void {
     this.#stepsLeft = steps;
     if (steps === 0) this.step();

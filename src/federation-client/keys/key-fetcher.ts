@@ -3,8 +3,8 @@ import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { fetchFromNotary, fetchFromOwner, type KeyServer } from './fetch-keys.ts';
-import { Gate } from './gate.ts';
 import type { KeyResponse } from './key-response.ts';
 import { anyKey, satisfies, type WantedKey } from './wanted-key.ts';
 
@@ -65,10 +65,10 @@ export class KeyFetcher {
   readonly #pauses: Cache<string, Pause>;
   /** When notaries may be asked again for a key, in milliseconds since the epoch. */
   readonly #missing: Cache<string, number>;
-  readonly #gates: Readonly<Record<KeyPurpose, Gate>> = {
-    request: new Gate(64, 512),
-    events: new Gate(32, 20_000),
-    notary: new Gate(16, 1_000),
+  readonly #limits: Readonly<Record<KeyPurpose, ConcurrencyLimit>> = {
+    request: new ConcurrencyLimit(64, 512),
+    events: new ConcurrencyLimit(32, 20_000),
+    notary: new ConcurrencyLimit(16, 1_000),
   };
 
   constructor(deps: KeyFetcherDeps) {
@@ -95,7 +95,7 @@ export class KeyFetcher {
     const due = wantedKeys.filter(({ serverName }) => !this.#isPaused(serverName));
     const left = this.#notMissing(await this.#askOwners(due, purpose));
     if (purpose === 'request' && left.length > 0)
-      await this.#gates.request.pass(() => this.#askNotaries(left));
+      await this.#limits.request.run(() => this.#askNotaries(left));
   }
 
   /** Asks the owners of the keys. @returns keys that are still missing */
@@ -110,7 +110,7 @@ export class KeyFetcher {
     return left.flat();
   }
 
-  /** Concurrent callers share one request. Each purpose waits for a slot of its own gate. */
+  /** Concurrent callers share one request. Each purpose waits for a slot of its own limit. */
   #askOwner(
     serverName: string,
     wantedKeys: readonly WantedKey[],
@@ -124,7 +124,7 @@ export class KeyFetcher {
         ? undefined
         : this.#asking.run(serverName, () => this.#fetchFromOwner(serverName, wantedKeys));
     if (this.#isPaused(serverName)) return Promise.resolve(undefined);
-    return this.#waiting.run(key, () => this.#gates[purpose].pass(ask));
+    return this.#waiting.run(key, () => this.#limits[purpose].run(ask));
   }
 
   async #fetchFromOwner(

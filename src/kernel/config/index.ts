@@ -9,7 +9,7 @@ export {
   type Loaded,
   type LoadOptions,
   loadConfiguration,
-  type Origins,
+  type OptionPlaces,
   type Sections,
 } from './reading/load.ts';
 export { isPythonClass } from './reading/python-class.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type OptionSchema, schemaOf } from './option.ts';
 import { childPath } from './problems.ts';
-import type { ConfigurationValues, Origins, Sections } from './reading/load.ts';
+import type { ConfigurationValues, OptionPlaces, Sections } from './reading/load.ts';
 import { sectionOptions } from './section.ts';
 
 /** The effect of a reload with a changed configuration. */
@@ -59,7 +59,11 @@ export function diffReload<S extends Sections>(
  * Returns the places of the options after a reload: options that need a restart have the places of their running values.
  * @param needRestart paths of options, as `diffReload` returns them
  */
-export function reloadedOrigins(running: Origins, loaded: Origins, needRestart: readonly string[]): Origins {
+export function reloadedOrigins(
+  running: OptionPlaces,
+  loaded: OptionPlaces,
+  needRestart: readonly string[],
+): OptionPlaces {
   const keepsValue = (name: string) =>
     needRestart.some((path) => name === path || name.startsWith(`${path}.`));
   const applied = [...loaded].filter(([name]) => !keepsValue(name));

@@ -60,9 +60,9 @@ export {
   readMark,
   removeMark,
   requireUnmarked,
-  type Side,
   splitDatabase,
   type TextIndex,
+  type TransferDatabase,
   writeMark,
 } from './transfer/index.ts';
 export { WriteCheck } from './write-check.ts';

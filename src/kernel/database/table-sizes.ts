@@ -1,5 +1,5 @@
 import type { DatabaseKind } from './database.ts';
-import { query, type Side } from './transfer/side.ts';
+import { query, type TransferDatabase } from './transfer/transfer-database.ts';
 
 /** The space that a table takes, with its indexes. */
 export interface TableSize {
@@ -15,7 +15,7 @@ const statements: Readonly<Record<DatabaseKind, string>> = {
 };
 
 /** Measures all tables, largest first. Reads the whole file of a SQLite database. */
-export async function tableSizes(side: Side): Promise<TableSize[]> {
+export async function tableSizes(side: TransferDatabase): Promise<TableSize[]> {
   const rows = await query(side, statements[side.kind]);
   return rows.map(({ name, bytes }) => ({ table: String(name), bytes: Number(bytes) }));
 }

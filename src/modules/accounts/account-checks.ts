@@ -3,7 +3,7 @@ import type { MatrixError } from '../../protocol/index.ts';
 import type { Decision } from '../api/index.ts';
 import { firstDenial } from '../calls/ask.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
-import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
+import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
 /** Returns the checks of accounts; a member is absent where no module has such a check. */
 export function moduleAccountChecks(callbacks: RegisteredCallbacks, calls: ModuleCalls): AccountChecks {
@@ -34,7 +34,7 @@ export function moduleAccountChecks(callbacks: RegisteredCallbacks, calls: Modul
 }
 
 /** Returns a check; `undefined` where no module has it, so that nothing is awaited. */
-export const unlessNone = <C>(found: readonly Registered<unknown>[], check: C): C | undefined =>
+export const unlessNone = <C>(found: readonly ModuleCallbacks<unknown>[], check: C): C | undefined =>
   found.length === 0 ? undefined : check;
 
 /** @throws MatrixError the denial, if there is one */

@@ -3,7 +3,7 @@ import { unknown } from '../../protocol/index.ts';
 import type { AccountRules } from '../api/index.ts';
 import { firstAnswer } from '../calls/ask.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
-import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
+import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 import { unlessNone } from './account-checks.ts';
 
 const isText = (value: unknown) => typeof value === 'string';
@@ -23,7 +23,7 @@ export function moduleAccountNames(callbacks: RegisteredCallbacks, calls: Module
 /** @throws MatrixError with status 500 when a module fails: the account would get another name for good */
 async function chosenUsername(
   calls: ModuleCalls,
-  found: readonly Registered<NonNullable<AccountRules['usernameFor']>>[],
+  found: readonly ModuleCallbacks<NonNullable<AccountRules['usernameFor']>>[],
   registration: PendingRegistration,
 ): Promise<string | undefined> {
   for (const { module, callbacks: choose } of found) {

@@ -1,6 +1,6 @@
 import type { MatrixError } from '../../protocol/index.ts';
 import type { Decision } from '../api/index.ts';
-import type { Registered } from '../registered-callbacks.ts';
+import type { ModuleCallbacks } from '../registered-callbacks.ts';
 import { decide } from './decide.ts';
 import { CallbackFailure, type ModuleCalls } from './module-calls.ts';
 
@@ -14,7 +14,7 @@ import { CallbackFailure, type ModuleCalls } from './module-calls.ts';
 export async function firstDenial<T>(
   calls: ModuleCalls,
   name: string,
-  found: readonly Registered<T>[],
+  found: readonly ModuleCallbacks<T>[],
   ask: (callback: T) => Decision | Promise<Decision>,
   timeout?: number,
 ): Promise<MatrixError | undefined> {
@@ -29,7 +29,7 @@ export async function firstDenial<T>(
 export async function firstAnswer<T, A>(
   calls: ModuleCalls,
   name: string,
-  found: readonly Registered<T>[],
+  found: readonly ModuleCallbacks<T>[],
   ask: (callback: T) => A | undefined | Promise<A | undefined>,
   isValid: (answer: A) => boolean,
 ): Promise<A | undefined> {
@@ -50,7 +50,7 @@ export async function firstAnswer<T, A>(
 export function notify<T>(
   calls: ModuleCalls,
   name: string,
-  found: readonly Registered<T>[],
+  found: readonly ModuleCallbacks<T>[],
   call: (callback: T) => void | Promise<void>,
 ): void {
   for (const { module, callbacks } of found) calls.run(module, name, () => call(callbacks)).catch(() => {});

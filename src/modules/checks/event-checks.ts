@@ -10,7 +10,7 @@ import {
 import type { Decision, EventDraft, EventRules } from '../api/index.ts';
 import { decide } from '../calls/decide.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
-import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
+import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 import { roomStateOf } from '../rooms/room-state.ts';
 
 /** An event of a local user to check, with its context. */
@@ -73,7 +73,7 @@ async function check(
 
 /** Calls `checkEventAllowed` of one module, which may change the content of the event. */
 async function checkAllowed(
-  { module, callbacks: rule }: Registered<NonNullable<EventRules['checkEventAllowed']>>,
+  { module, callbacks: rule }: ModuleCallbacks<NonNullable<EventRules['checkEventAllowed']>>,
   calls: ModuleCalls,
   engine: RoomReader,
   draft: EventToSend,
@@ -98,7 +98,7 @@ async function checkAllowed(
 function questionsOf(callbacks: RegisteredCallbacks): Question[] {
   const question = <T>(
     name: string,
-    found: Registered<T>[],
+    found: ModuleCallbacks<T>[],
     callFor: (callback: T, asked: CheckedEvent) => (() => Decision | Promise<Decision>) | undefined,
   ) =>
     found.map(({ module, callbacks: callback }) => ({

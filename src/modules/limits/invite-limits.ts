@@ -4,7 +4,7 @@ import type { ActionLimit, InviteLimits, RoomLimits } from '../../rooms/index.ts
 import type { ModuleRateLimit, RateLimitRules } from '../api/index.ts';
 import { firstAnswer } from '../calls/ask.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
-import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
+import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
 /** Different limits that have counters at the same time; beyond that, all counters begin again. */
 const maxLimits = 1_000;
@@ -18,7 +18,7 @@ const unlimited: ActionLimit = { take() {}, check() {} };
 export class ModuleInviteLimits {
   readonly #calls: ModuleCalls;
   readonly #clock: Clock;
-  readonly #registered: readonly Registered<NonNullable<RateLimitRules['limitOf']>>[];
+  readonly #registered: readonly ModuleCallbacks<NonNullable<RateLimitRules['limitOf']>>[];
   readonly #limiters = new Map<string, RateLimiter>();
 
   constructor(callbacks: RegisteredCallbacks, calls: ModuleCalls, clock: Clock) {

@@ -4,7 +4,7 @@ import { throwDenial, unlessNone } from '../accounts/account-checks.ts';
 import type { MediaRules, UploadLimit } from '../api/index.ts';
 import { firstAnswer, firstDenial, notify } from '../calls/ask.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
-import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
+import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
 /** Milliseconds in which a check of a file has to answer. */
 const fileTimeout = 60_000;
@@ -43,7 +43,7 @@ export function moduleMediaRules(callbacks: RegisteredCallbacks, calls: ModuleCa
 /** @throws MatrixError M_TOO_LARGE when a module denies the size; M_UNKNOWN with status 500 when one fails */
 async function checkSize(
   calls: ModuleCalls,
-  found: readonly Registered<NonNullable<MediaRules['mayUpload']>>[],
+  found: readonly ModuleCallbacks<NonNullable<MediaRules['mayUpload']>>[],
   userId: string,
   size: number,
 ): Promise<void> {

@@ -10,7 +10,7 @@ import { unlessNone } from '../accounts/account-checks.ts';
 import type { LoginAttempt, PasswordProvider } from '../api/index.ts';
 import { firstAnswer } from '../calls/ask.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
-import type { Registered, RegisteredCallbacks } from '../registered-callbacks.ts';
+import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
 export interface ProvidersDeps {
   readonly callbacks: RegisteredCallbacks;
@@ -76,7 +76,7 @@ const providersOf = (callbacks: RegisteredCallbacks, type: string) =>
 
 /** Asks providers one after the other. @returns the user of the first one that accepts the login */
 async function firstUser(
-  providers: readonly Registered<PasswordProvider>[],
+  providers: readonly ModuleCallbacks<PasswordProvider>[],
   calls: ModuleCalls,
   attempt: LoginAttempt,
 ): Promise<string | undefined> {

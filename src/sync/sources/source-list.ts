@@ -13,7 +13,7 @@ import type {
 export const timelineBit = 1;
 
 /** A section with the bit of its source. */
-export interface Listed<S> {
+export interface SourceSection<S> {
   readonly bit: number;
   readonly section: S;
 }
@@ -27,12 +27,12 @@ const maxSources = 30;
  */
 export class SourceList {
   readonly all: readonly { readonly bit: number; readonly source: SyncSource }[];
-  readonly ephemeral: readonly Listed<EphemeralSection>[];
-  readonly accountData: readonly Listed<AccountDataSection>[];
-  readonly presence: readonly Listed<PresenceSection>[];
-  readonly device: readonly Listed<DeviceSection>[];
-  readonly roomCounts: readonly Listed<RoomCounts>[];
-  readonly extensions: readonly Listed<Extension>[];
+  readonly ephemeral: readonly SourceSection<EphemeralSection>[];
+  readonly accountData: readonly SourceSection<AccountDataSection>[];
+  readonly presence: readonly SourceSection<PresenceSection>[];
+  readonly device: readonly SourceSection<DeviceSection>[];
+  readonly roomCounts: readonly SourceSection<RoomCounts>[];
+  readonly extensions: readonly SourceSection<Extension>[];
   readonly deviceQueue: DeviceQueue | undefined;
   /** Bits of everything that may change in a room. */
   readonly everyBit: number;
@@ -71,7 +71,7 @@ export class SourceList {
     ]);
   }
 
-  #listed<S>(sectionOf: (source: SyncSource) => S | undefined): Listed<S>[] {
+  #listed<S>(sectionOf: (source: SyncSource) => S | undefined): SourceSection<S>[] {
     return this.all.flatMap(({ bit, source }) => {
       const section = sectionOf(source);
       return section === undefined ? [] : [{ bit, section }];

@@ -46,13 +46,13 @@ export interface LoadOptions<S extends Sections> {
  * for options that no file contains: those of environment variables, and values that follow from other
  * options.
  */
-export type Origins = ReadonlyMap<string, Position | undefined>;
+export type OptionPlaces = ReadonlyMap<string, Position | undefined>;
 
 export interface Loaded<S extends Sections> {
   /** Complete only when there are no errors; otherwise, accessing a value that could not be read throws. */
   readonly values: ConfigurationValues<S>;
   /** The places of the options in the files that give them. */
-  readonly origins: Origins;
+  readonly origins: OptionPlaces;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
   readonly notices: readonly Problem[];
@@ -89,7 +89,7 @@ export function loadConfiguration<S extends Sections>(
 }
 
 /** Returns the places of the members of a mapping and of the mappings in it. */
-function originsIn({ entries }: SourceMap): Origins {
+function originsIn({ entries }: SourceMap): OptionPlaces {
   const origins = new Map<string, Position | undefined>();
   const add = (name: string, node: SourceNode, at: Position | undefined) => {
     origins.set(name, at ?? node.at);

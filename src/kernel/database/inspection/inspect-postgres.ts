@@ -1,7 +1,7 @@
 import type { Logger } from '../../observability/logger.ts';
 import { ConnectionPool } from '../postgres/connection-pool.ts';
 import type { PostgresOptions } from '../postgres/options.ts';
-import { Undone } from '../postgres/retry.ts';
+import { FailedWithoutEffect } from '../postgres/retry.ts';
 import type { Session } from '../postgres/session.ts';
 import type { DatabaseFacts } from './database-facts.ts';
 
@@ -14,7 +14,7 @@ export async function inspectPostgres(options: PostgresOptions, log: Logger): Pr
   try {
     return await pool.use(read);
   } catch (error) {
-    throw error instanceof Undone ? error.error : error;
+    throw error instanceof FailedWithoutEffect ? error.error : error;
   } finally {
     await pool.close();
   }

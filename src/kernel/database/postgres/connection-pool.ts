@@ -3,7 +3,7 @@ import type { Logger } from '../../observability/logger.ts';
 import { type DatabaseTimings, type PoolUse, timed } from '../statistics.ts';
 import { Disconnected, typedError } from './errors.ts';
 import type { PostgresOptions } from './options.ts';
-import { Undone } from './retry.ts';
+import { FailedWithoutEffect } from './retry.ts';
 import { Session } from './session.ts';
 import { StatementNames } from './statement-names.ts';
 import { portableTypes } from './values.ts';
@@ -45,16 +45,16 @@ export class ConnectionPool {
     });
   }
 
-  /** Runs `task` with its own connection. Rejects with `Undone` when no connection is available. */
+  /** Runs `task` with its own connection. Rejects with `FailedWithoutEffect` when no connection is available. */
   async use<T>(task: (session: Session) => Promise<T>): Promise<T> {
     const client = await timed(this.#timings, 'wait', () => this.#pool.connect()).catch((error) => {
-      throw new Undone(typedError(error), typedError(error));
+      throw new FailedWithoutEffect(typedError(error), typedError(error));
     });
     let broken = false;
     try {
       return await task(new Session(client, this.#names));
     } catch (error) {
-      broken = (error instanceof Undone ? error.reason : error) instanceof Disconnected;
+      broken = (error instanceof FailedWithoutEffect ? error.reason : error) instanceof Disconnected;
       throw error;
     } finally {
       client.release(broken || midTransaction(client));

@@ -18,7 +18,7 @@ import { Conflict } from './errors.ts';
 import { PostgresFullText, postgresFullTextTable } from './full-text.ts';
 import { postgresGrammar } from './grammar.ts';
 import type { PostgresOptions } from './options.ts';
-import { retrying, Undone } from './retry.ts';
+import { FailedWithoutEffect, retrying } from './retry.ts';
 import type { Session } from './session.ts';
 import { WriterLease } from './writer-lease.ts';
 
@@ -102,7 +102,7 @@ export class PostgresDatabase implements Database {
       return database;
     } catch (error) {
       await database.close();
-      throw error instanceof Undone ? error.error : error;
+      throw error instanceof FailedWithoutEffect ? error.error : error;
     }
   }
 
@@ -201,7 +201,7 @@ export class PostgresDatabase implements Database {
     return result;
   }
 
-  /** Runs a transaction once. Rejects with `Undone` when it certainly had no effect. */
+  /** Runs a transaction once. Rejects with `FailedWithoutEffect` when it certainly had no effect. */
   async #attempt<S, T>(
     session: Session,
     work: (writer: Writer<S>) => Promise<T>,
@@ -222,7 +222,7 @@ export class PostgresDatabase implements Database {
       await begun;
     } catch (error) {
       await session.control('rollback').catch(() => {});
-      throw new Undone(scope.failure ?? (error as Error), error);
+      throw new FailedWithoutEffect(scope.failure ?? (error as Error), error);
     }
     await this.#commit(session);
     runAfterCommit(writer, this.#log);
@@ -250,7 +250,7 @@ export class PostgresDatabase implements Database {
           await Promise.all(sent);
         } catch (error) {
           await session.control('rollback').catch(() => {});
-          throw new Undone(error as Error, error);
+          throw new FailedWithoutEffect(error as Error, error);
         }
         await this.#commit(session);
       }),
@@ -264,7 +264,7 @@ export class PostgresDatabase implements Database {
     await this.#upkeep
       .use((session) => session.control(statement))
       .catch((error: unknown) => {
-        throw error instanceof Undone ? error.error : error;
+        throw error instanceof FailedWithoutEffect ? error.error : error;
       });
   }
 
@@ -274,7 +274,7 @@ export class PostgresDatabase implements Database {
       const did = await timed(this.statistics.timings, 'commit', () => session.control('commit'));
       if (did !== 'COMMIT') throw new Error(`the server answered ${did} to COMMIT`);
     } catch (error) {
-      throw error instanceof Conflict ? new Undone(error, error) : error;
+      throw error instanceof Conflict ? new FailedWithoutEffect(error, error) : error;
     }
   }
 
@@ -299,7 +299,7 @@ export class PostgresDatabase implements Database {
         try {
           return await timed(this.statistics.timings, part, () => session.run(statement, parameters));
         } catch (error) {
-          throw new Undone(error as Error, error);
+          throw new FailedWithoutEffect(error as Error, error);
         }
       }),
     );

@@ -13,7 +13,7 @@ const policies = {
 };
 
 /** A failed attempt that certainly had no effect. */
-export class Undone extends Error {
+export class FailedWithoutEffect extends Error {
   readonly error: unknown;
   readonly reason: Error;
 
@@ -29,7 +29,7 @@ export class Undone extends Error {
 }
 
 /**
- * Repeats `attempt` while it rejects with `Undone` because of a conflict or a lost connection. The delays use
+ * Repeats `attempt` while it rejects with `FailedWithoutEffect` because of a conflict or a lost connection. The delays use
  * the system clock, because they wait for other users of the database, whatever clock the server has.
  */
 export async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
@@ -37,7 +37,7 @@ export async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt();
     } catch (failure) {
-      if (!(failure instanceof Undone)) throw failure;
+      if (!(failure instanceof FailedWithoutEffect)) throw failure;
       const policy = policyFor(failure.reason);
       if (!policy || failures >= policy.attempts) throw failure.error;
       await sleep(systemClock, policy.wait(failures));

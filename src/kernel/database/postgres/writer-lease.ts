@@ -12,7 +12,7 @@ import {
   renewLease,
   takeLease,
 } from './lease-row.ts';
-import { Undone } from './retry.ts';
+import { FailedWithoutEffect } from './retry.ts';
 import type { Session } from './session.ts';
 
 /** Milliseconds after which a lease expires that is not renewed; a server that starts after a crash waits as long. */
@@ -166,4 +166,4 @@ function inUse(database: string, { host, pid, takenTs }: LeaseHolder): DatabaseI
   );
 }
 
-const reasonOf = (error: unknown) => (error instanceof Undone ? error.reason : error);
+const reasonOf = (error: unknown) => (error instanceof FailedWithoutEffect ? error.reason : error);

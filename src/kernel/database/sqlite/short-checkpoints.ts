@@ -28,7 +28,10 @@ export class ShortCheckpoints {
     }
   }
 
-  /** Never rejects: work does without it where the database is overloaded, and the database may be closed after the work. */
+  /**
+   * Sets after how many pages a checkpoint runs. Never rejects: when the database is overloaded, the work continues
+   * with long checkpoints, and after the work the database may be closed.
+   */
   async #set(pages: number): Promise<void> {
     const sql = `pragma wal_autocheckpoint = ${pages}`;
     await this.#database.batch([{ sql, rows: [[]] }]).catch(() => undefined);

@@ -3,7 +3,7 @@ import { StartFailure } from '../../start-failure.ts';
 import type { Database, Migration, SchemaBuilder } from '../database.ts';
 import { appliedMigrations } from '../migrate.ts';
 import { hasTable } from '../transfer/move-marks.ts';
-import type { Side } from '../transfer/side.ts';
+import type { TransferDatabase } from '../transfer/transfer-database.ts';
 
 /** The mark of each database of a server with two of them (option `databases`). */
 export interface StoreMark {
@@ -27,7 +27,7 @@ async function createTable({ db }: SchemaBuilder): Promise<void> {
 }
 
 /** Reads the mark of a database; `undefined` for a database with all data of a server, and for an empty one. */
-export async function readStoreMark({ database, kind }: Side): Promise<StoreMark | undefined> {
+export async function readStoreMark({ database, kind }: TransferDatabase): Promise<StoreMark | undefined> {
   if (!(await hasTable(database, kind, 'data_stores'))) return undefined;
   const row = await database.reader<MarkTables>().selectFrom('data_stores').selectAll().executeTakeFirst();
   return row && { store: row.store as StoreMark['store'], setId: row.set_id };
@@ -59,8 +59,8 @@ export async function removeStoreMark(database: Database): Promise<void> {
  * @throws StartFailure when they do not belong together
  */
 export async function requireStores(
-  main: Side,
-  state: Side | undefined,
+  main: TransferDatabase,
+  state: TransferDatabase | undefined,
   randomness: Randomness,
 ): Promise<void> {
   const ofMain = await readStoreMark(main);
@@ -89,7 +89,10 @@ export async function requireStores(
  * @param state the database of state groups; absent when `main` has everything
  * @throws StartFailure when they do not belong together
  */
-export async function requireMatchingStores(main: Side, state: Side | undefined): Promise<void> {
+export async function requireMatchingStores(
+  main: TransferDatabase,
+  state: TransferDatabase | undefined,
+): Promise<void> {
   const ofMain = await readStoreMark(main);
   if (!state) {
     if (ofMain) throw new StartFailure(incomplete(ofMain));
@@ -109,7 +112,7 @@ const incomplete = ({ store }: StoreMark) =>
 
 type Groups = { state_groups: { id: number } };
 
-async function hasGroups({ database, kind }: Side): Promise<boolean> {
+async function hasGroups({ database, kind }: TransferDatabase): Promise<boolean> {
   if (!(await hasTable(database, kind, 'state_groups'))) return false;
   const row = await database
     .reader<Groups>()

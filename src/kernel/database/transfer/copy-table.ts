@@ -3,8 +3,8 @@ import type { Row } from '../queries.ts';
 import type { SqlValue, Statement } from '../statement.ts';
 import { conditionOf, digestOfRange, type KeyRange, keyOf, readRows } from './key-range.ts';
 import { areEqual, type Digest, digestOf, emptyDigest, sumOf } from './row-digest.ts';
-import { quoted, type Side } from './side.ts';
 import type { TableShape } from './table-shape.ts';
+import { quoted, type TransferDatabase } from './transfer-database.ts';
 
 /** Rows of the target differ from those of the source right after they were copied. */
 export class CopyDiffers extends Error {
@@ -12,8 +12,8 @@ export class CopyDiffers extends Error {
 }
 
 export interface CopyTable {
-  readonly source: Side;
-  readonly target: Side;
+  readonly source: TransferDatabase;
+  readonly target: TransferDatabase;
   readonly table: TableShape;
   /** Whether no other process writes to the source: each range is then compared again after it was written. */
   readonly isExclusive: boolean;
@@ -69,7 +69,7 @@ function nextLimit(rows: readonly Row[]): number {
 }
 
 async function replaceRange(
-  { database }: Side,
+  { database }: TransferDatabase,
   table: TableShape,
   range: KeyRange,
   rows: readonly Row[],

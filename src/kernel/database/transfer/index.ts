@@ -7,6 +7,6 @@ export {
   moveDatabase,
 } from './move-database.ts';
 export { type MoveMark, readMark, removeMark, requireUnmarked, writeMark } from './move-marks.ts';
-export type { Side } from './side.ts';
 export { type SplitDeps, splitDatabase } from './split-database.ts';
 export type { TextIndex } from './text-index.ts';
+export type { TransferDatabase } from './transfer-database.ts';

@@ -4,19 +4,19 @@ import { openMarkedDatabaseExclusively } from '../open.ts';
 import { readStoreMark, removeStoreMark } from '../stores/store-marks.ts';
 import { describeDatabase, type MovedTable, requireMigrated } from './move-database.ts';
 import { readMark, requireUnmarked, writeMark } from './move-marks.ts';
-import type { Side } from './side.ts';
 import { copyBound, copyTables, isPair, type SplitDeps } from './split-database.ts';
+import type { TransferDatabase } from './transfer-database.ts';
 
 /**
  * Copies the state groups of a server with two databases, `source`, back to its database `main`, `target`. No server may
  * run. The call may be interrupted at any point and repeated.
  *
- * Servers start with both databases until the source is marked as moved. They start with the target alone after its mark as
- * the store `main` is removed, which happens later: so at no time are both possible.
+ * A server starts with both databases only before the source is marked as moved, and with the target alone only after the
+ * mark `main` of the target was removed. The source is marked first, so that at no time both configurations start.
  * @throws StartFailure when a server uses the databases, or they are not those of one server; nothing is changed then
  */
 export async function joinDatabases(deps: Omit<SplitDeps, 'randomness'>): Promise<readonly MovedTable[]> {
-  const open = async (options: SplitDeps['source']): Promise<Side> => ({
+  const open = async (options: SplitDeps['source']): Promise<TransferDatabase> => ({
     kind: options.kind,
     database: await openMarkedDatabaseExclusively(options, deps, () => {}),
   });
@@ -35,8 +35,8 @@ export async function joinDatabases(deps: Omit<SplitDeps, 'randomness'>): Promis
 
 async function join(
   deps: Omit<SplitDeps, 'randomness'>,
-  main: Side,
-  state: Side,
+  main: TransferDatabase,
+  state: TransferDatabase,
 ): Promise<readonly MovedTable[]> {
   const clock = deps.clock ?? systemClock;
   await requireUnmarked(main.database, main.kind);

@@ -1,8 +1,8 @@
 import type { Row } from '../queries.ts';
 import type { SqlValue } from '../statement.ts';
 import { type Digest, digestFrom, digestOf, digestSql, emptyDigest, sumOf } from './row-digest.ts';
-import { query, quoted, type Side } from './side.ts';
 import type { TableShape } from './table-shape.ts';
+import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 /** Rows of a table by their primary key: after `after`, up to and including `upTo`; absent bounds are open. */
 export interface KeyRange {
@@ -27,7 +27,12 @@ export function conditionOf(
 }
 
 /** Reads the first `limit` rows of a range, in the order of the key. */
-export function readRows(side: Side, table: TableShape, range: KeyRange, limit: number): Promise<Row[]> {
+export function readRows(
+  side: TransferDatabase,
+  table: TableShape,
+  range: KeyRange,
+  limit: number,
+): Promise<Row[]> {
   const { text, parameters } = conditionOf(table, range);
   const columns = table.columns.map(({ name }) => quoted(name)).join(', ');
   const order = table.key.map(quoted).join(', ');
@@ -39,7 +44,11 @@ export function readRows(side: Side, table: TableShape, range: KeyRange, limit: 
 const rowsAtOnce = 500;
 
 /** Computes the digest of a range: PostgreSQL does so itself, and rows of SQLite are read in pieces. */
-export async function digestOfRange(side: Side, table: TableShape, range: KeyRange): Promise<Digest> {
+export async function digestOfRange(
+  side: TransferDatabase,
+  table: TableShape,
+  range: KeyRange,
+): Promise<Digest> {
   if (side.kind === 'postgres') {
     const { text, parameters } = conditionOf(table, range);
     const [row] = await query(

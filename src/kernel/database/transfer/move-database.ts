@@ -19,9 +19,9 @@ import { copyTable } from './copy-table.ts';
 import { type MoveMark, readMark, removeMark, writeMark } from './move-marks.ts';
 import { hashOf } from './row-digest.ts';
 import { raiseIdentities } from './sequences.ts';
-import { query, quoted, type Side } from './side.ts';
 import { readTables, type TableShape } from './table-shape.ts';
 import { copyTextIndex, type TextIndex } from './text-index.ts';
+import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 export interface MoveDeps extends DatabaseEnvironment {
   readonly source: DatabaseOptions;
@@ -71,7 +71,7 @@ export async function moveDatabase(deps: MoveDeps): Promise<MoveResult> {
   if (isSame(from, to)) throw new StartFailure('both configurations name the same database');
   if (from.kind === 'sqlite' && !existsSync(from.path))
     throw new StartFailure(`there is no database ${from.path}`);
-  const target: Side = {
+  const target: TransferDatabase = {
     kind: to.kind,
     database: await openMarkedDatabaseExclusively(to, deps, () => {}),
   };
@@ -93,7 +93,7 @@ const claimTimeout = 500;
 /** Opens the source, exclusively unless a server uses it. */
 export async function openSource(
   deps: MoveSource,
-): Promise<{ readonly source: Side; readonly isExclusive: boolean }> {
+): Promise<{ readonly source: TransferDatabase; readonly isExclusive: boolean }> {
   const { kind } = deps.source;
   try {
     const database = await openMarkedDatabaseExclusively({ ...deps.source, claimTimeout }, deps, () => {});
@@ -104,7 +104,12 @@ export async function openSource(
   }
 }
 
-async function move(deps: MoveDeps, source: Side, target: Side, isExclusive: boolean): Promise<MoveResult> {
+async function move(
+  deps: MoveDeps,
+  source: TransferDatabase,
+  target: TransferDatabase,
+  isExclusive: boolean,
+): Promise<MoveResult> {
   const { clock = systemClock } = deps;
   await requireMigrated(source, deps.migrations);
   const mark = await markFor(deps, source, target);
@@ -123,7 +128,11 @@ async function move(deps: MoveDeps, source: Side, target: Side, isExclusive: boo
  * @returns the mark that the target has until the move is complete
  * @throws StartFailure when the marks of the databases do not allow this move
  */
-async function markFor(deps: MoveDeps, source: Side, target: Side): Promise<MoveMark> {
+async function markFor(
+  deps: MoveDeps,
+  source: TransferDatabase,
+  target: TransferDatabase,
+): Promise<MoveMark> {
   const sourceMark = await readMark(source.database, source.kind);
   const targetMark = await readMark(target.database, target.kind);
   const other = describeDatabase(deps.source);
@@ -159,8 +168,8 @@ async function markFor(deps: MoveDeps, source: Side, target: Side): Promise<Move
 
 async function copyAll(
   deps: MoveDeps,
-  source: Side,
-  target: Side,
+  source: TransferDatabase,
+  target: TransferDatabase,
   isExclusive: boolean,
 ): Promise<MovedTable[]> {
   const names = deps.textIndexes.map(({ name }) => name);
@@ -196,8 +205,8 @@ async function copyAll(
  */
 async function finish(
   deps: MoveDeps,
-  source: Side,
-  target: Side,
+  source: TransferDatabase,
+  target: TransferDatabase,
   moveId: string,
   clock: Clock,
 ): Promise<void> {
@@ -207,7 +216,10 @@ async function finish(
 }
 
 /** @throws StartFailure when the schema is not exactly that of this version */
-export async function requireMigrated(source: Side, migrations: readonly Migration[]): Promise<void> {
+export async function requireMigrated(
+  source: TransferDatabase,
+  migrations: readonly Migration[],
+): Promise<void> {
   const applied = new Set(await appliedMigrations(source.database, source.kind));
   const wanted = migrations.map(({ name }) => name);
   if (applied.size === wanted.length && wanted.every((name) => applied.has(name))) return;
@@ -225,13 +237,13 @@ function requireSameColumns(source: readonly TableShape[], target: readonly Tabl
     throw new Error('the tables of both databases differ although their migrations are the same');
 }
 
-async function countOf(side: Side, name: string): Promise<number> {
+async function countOf(side: TransferDatabase, name: string): Promise<number> {
   const [row] = await query(side, `select count(*) as rows from ${quoted(name)}`);
   return Number(row?.['rows']);
 }
 
 /** Gives PostgreSQL the statistics by which it plans queries. */
-async function analyze({ kind, database }: Side): Promise<void> {
+async function analyze({ kind, database }: TransferDatabase): Promise<void> {
   if (kind === 'sqlite') return;
   await database.transaction((writer) => writer.executeQuery(CompiledQuery.raw('analyze', [])));
 }

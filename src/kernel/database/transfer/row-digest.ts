@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Row } from '../queries.ts';
 import type { SqlValue } from '../statement.ts';
-import { quoted } from './side.ts';
 import type { TableShape } from './table-shape.ts';
+import { quoted } from './transfer-database.ts';
 
 /** Hexadecimal digits of each half of a row's hash that are added up: 60 bits, which fit into a bigint of PostgreSQL. */
 const digits = 15;

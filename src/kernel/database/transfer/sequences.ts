@@ -1,11 +1,11 @@
 import { CompiledQuery } from 'kysely';
-import { query, quoted, type Side } from './side.ts';
+import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 /**
  * Makes identity columns continue after the highest copied number. SQLite needs no change: it assigns the number after the
  * highest one in the table.
  */
-export async function raiseIdentities(side: Side): Promise<void> {
+export async function raiseIdentities(side: TransferDatabase): Promise<void> {
   if (side.kind === 'sqlite') return;
   const columns = await query(
     side,

@@ -17,8 +17,8 @@ import {
 } from './move-database.ts';
 import { readMark, removeMark, writeMark } from './move-marks.ts';
 import { hashOf } from './row-digest.ts';
-import { query, quoted, type Side } from './side.ts';
 import { readTables } from './table-shape.ts';
+import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> {
   /** The migrations of a database that contains only the state groups. */
@@ -33,14 +33,17 @@ export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> 
  * Moves the state groups of `source` to the empty database `target`. Like `moveDatabase`, it only copies while a server
  * runs, and may be killed at any point and called again.
  *
- * Servers start with the old configuration until the source is marked as the store `main`, and with the new one after the
- * mark `incomplete` of the target is removed, which happens later: never with both. The rows of the source are deleted
- * last.
+ * A server starts with the old configuration only before the source is marked as the store `main`, and with the new
+ * configuration only after the mark `incomplete` of the target was removed. The source is marked first, so that at no
+ * time both configurations start. The rows of the source are deleted last.
  * @throws StartFailure when one of the databases is not as it must be; nothing is changed then
  */
 export async function splitDatabase(deps: SplitDeps): Promise<MoveResult> {
   const { kind } = deps.target;
-  const state: Side = { kind, database: await openMarkedDatabaseExclusively(deps.target, deps, () => {}) };
+  const state: TransferDatabase = {
+    kind,
+    database: await openMarkedDatabaseExclusively(deps.target, deps, () => {}),
+  };
   try {
     const { source: main, isExclusive } = await openSource(deps);
     try {
@@ -53,7 +56,12 @@ export async function splitDatabase(deps: SplitDeps): Promise<MoveResult> {
   }
 }
 
-async function split(deps: SplitDeps, main: Side, state: Side, isExclusive: boolean): Promise<MoveResult> {
+async function split(
+  deps: SplitDeps,
+  main: TransferDatabase,
+  state: TransferDatabase,
+  isExclusive: boolean,
+): Promise<MoveResult> {
   const clock = deps.clock ?? systemClock;
   await requireMigrated(main, deps.migrations);
   const { setId, isCopied } = await examine(deps, main, state);
@@ -83,7 +91,11 @@ interface SplitProgress {
   readonly isCopied: boolean;
 }
 
-async function examine(deps: SplitDeps, main: Side, state: Side): Promise<SplitProgress> {
+async function examine(
+  deps: SplitDeps,
+  main: TransferDatabase,
+  state: TransferDatabase,
+): Promise<SplitProgress> {
   const ofMove = await readMark(main.database, main.kind);
   if (ofMove)
     throw new StartFailure(
@@ -113,8 +125,8 @@ export const isPair = (main: StoreMark, state: StoreMark | undefined): boolean =
 /** Copies the tables of state groups from one database to the other, and compares all rows. */
 export async function copyTables(
   deps: Pick<SplitDeps, 'stateTables' | 'onProgress'>,
-  source: Side,
-  target: Side,
+  source: TransferDatabase,
+  target: TransferDatabase,
   isExclusive: boolean,
 ): Promise<MovedTable[]> {
   const shapes = await readTables(source, (name) => deps.stateTables.includes(name));
@@ -138,7 +150,11 @@ export async function copyTables(
 }
 
 /** Copies the bound of assigned ids, unless the target has a higher one. */
-export async function copyBound(source: Side, target: Side, name: string): Promise<void> {
+export async function copyBound(
+  source: TransferDatabase,
+  target: TransferDatabase,
+  name: string,
+): Promise<void> {
   const [row] = await query(source, 'select bound from number_bounds where name = ?', [name]);
   await target.database.batch([
     {
@@ -149,7 +165,7 @@ export async function copyBound(source: Side, target: Side, name: string): Promi
   ]);
 }
 
-async function emptyTables({ database, kind }: Side, names: readonly string[]): Promise<void> {
+async function emptyTables({ database, kind }: TransferDatabase, names: readonly string[]): Promise<void> {
   const list = names.map(quoted);
   const statements =
     kind === 'postgres' ? [`truncate ${list.join(', ')}`] : list.map((name) => `delete from ${name}`);

@@ -1,4 +1,4 @@
-import { query, type Side } from './side.ts';
+import { query, type TransferDatabase } from './transfer-database.ts';
 
 /** The parts of a table's schema that copying needs. All names are unquoted. */
 export interface TableShape {
@@ -25,7 +25,10 @@ const ownTables = new Set(['schema_migrations', 'writer_lease', 'database_moves'
  * Reads the tables that are to be copied, by name; never those that describe the database itself.
  * @throws Error when a table has no primary key
  */
-export async function readTables(side: Side, isCopied: (table: string) => boolean): Promise<TableShape[]> {
+export async function readTables(
+  side: TransferDatabase,
+  isCopied: (table: string) => boolean,
+): Promise<TableShape[]> {
   const { columns, unique } = await (side.kind === 'sqlite' ? sqliteColumns(side) : postgresColumns(side));
   const tables = tablesOf(
     columns.filter(({ table }) => !ownTables.has(table) && isCopied(table)),
@@ -80,7 +83,7 @@ function isBytes(table: string, column: string, type: string): boolean {
   throw new Error(`the column ${table}.${column} has the type ${type}, which cannot be copied`);
 }
 
-async function sqliteColumns(side: Side): Promise<SchemaRows> {
+async function sqliteColumns(side: TransferDatabase): Promise<SchemaRows> {
   const columns = await query(
     side,
     `select m.name as "table", c.name as "column", c.type as type, c.pk as "keyPlace"
@@ -100,7 +103,7 @@ async function sqliteColumns(side: Side): Promise<SchemaRows> {
   return { columns, unique } as unknown as SchemaRows;
 }
 
-async function postgresColumns(side: Side): Promise<SchemaRows> {
+async function postgresColumns(side: TransferDatabase): Promise<SchemaRows> {
   const columns = await query(
     side,
     `select t.relname as "table", a.attname as "column", format_type(a.atttypid, null) as type,

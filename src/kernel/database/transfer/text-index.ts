@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts';
 import type { TextDocument } from '../full-text/full-text.ts';
 import { CopyDiffers } from './copy-table.ts';
-import { query, quoted, type Side } from './side.ts';
+import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 /**
  * A full-text index. It is stored in another form on each kind of database and contains no texts, so it is copied by making
@@ -17,8 +17,8 @@ export interface TextIndex {
 }
 
 export interface CopyTextIndex {
-  readonly source: Side;
-  readonly target: Side;
+  readonly source: TransferDatabase;
+  readonly target: TransferDatabase;
   readonly index: TextIndex;
   /** Whether no other process writes to the source: each piece is then compared again after it was written. */
   readonly isExclusive: boolean;
@@ -72,7 +72,7 @@ async function writeDocuments(
 }
 
 async function idsIn(
-  side: Side,
+  side: TransferDatabase,
   name: string,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<number[]> {
@@ -85,7 +85,12 @@ async function idsIn(
   return rows.map((row) => Number(row['id']));
 }
 
-async function allIdsIn(side: Side, name: string, after: number, upTo: number): Promise<number[]> {
+async function allIdsIn(
+  side: TransferDatabase,
+  name: string,
+  after: number,
+  upTo: number,
+): Promise<number[]> {
   const found: number[] = [];
   for (let from = after; ; ) {
     const ids = await idsIn(side, name, { after: from, limit: documentsAtOnce });

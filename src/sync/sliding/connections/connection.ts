@@ -14,7 +14,7 @@ export type SentChanges = ReadonlyMap<number, SentRoom | undefined>;
 type SentRooms = Map<number, SentRoom | undefined>;
 
 /** Rows on disk that can be deleted: the rows of these rooms below a generation. */
-export interface Outdated {
+export interface OutdatedRows {
   readonly below: number;
   readonly roomNids: readonly number[];
 }
@@ -35,7 +35,7 @@ export class Connection {
   #unconfirmed: SentChanges | undefined;
   /** Rooms whose newest row on disk is of an answer that the client has not received. */
   #unreceived: Set<number>;
-  #outdated: Outdated[] = [];
+  #outdated: OutdatedRows[] = [];
   /**
    * Digest of the last request and the lists of its answer: the same request without changes gets the same
    * lists.
@@ -103,7 +103,7 @@ export class Connection {
   }
 
   /** Returns the rows that may be deleted from the disk, once. */
-  takeOutdated(): Outdated[] {
+  takeOutdated(): OutdatedRows[] {
     const outdated = this.#outdated;
     this.#outdated = [];
     return outdated;

@@ -1,5 +1,5 @@
 import type { Reader, Writer } from '../../../kernel/database/index.ts';
-import type { ConnectionAddress, Outdated, SentChanges } from './connection.ts';
+import type { ConnectionAddress, OutdatedRows, SentChanges } from './connection.ts';
 import { nothingSent, type SentPart, type SentRoom } from './sent-room.ts';
 import type { SlidingSyncTables } from './tables.ts';
 
@@ -107,7 +107,7 @@ export async function writeGeneration(
 export interface Generation {
   readonly generation: number;
   readonly changes: SentChanges;
-  readonly outdated: readonly Outdated[];
+  readonly outdated: readonly OutdatedRows[];
   readonly now: number;
 }
 

@@ -1,6 +1,6 @@
 import { decodePosition, encodePosition } from '../../../kernel/streams/index.ts';
 import type { DeviceQueue, DeviceSection } from '../../../sync-contract/index.ts';
-import type { Listed } from '../../sources/source-list.ts';
+import type { SourceSection } from '../../sources/source-list.ts';
 import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
@@ -34,7 +34,7 @@ export async function toDeviceExtension(
 /** Returns an extension with the members of all its sections. */
 export async function deviceExtension(
   name: string,
-  sections: readonly Listed<DeviceSection>[],
+  sections: readonly SourceSection<DeviceSection>[],
   { userId, deviceId, since, upTo, changes }: DeviceContext,
 ): Promise<ExtensionAnswer> {
   const changedBits = changes?.user ?? 0;

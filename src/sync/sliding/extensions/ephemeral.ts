@@ -1,5 +1,5 @@
 import type { EphemeralSection, ExtensionRoom } from '../../../sync-contract/index.ts';
-import type { Listed } from '../../sources/source-list.ts';
+import type { SourceSection } from '../../sources/source-list.ts';
 import { isRemembered, type SentPart, sentUpTo } from '../connections/sent-room.ts';
 import type { InRooms } from '../request.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';
@@ -10,7 +10,7 @@ import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from
  * "Extensions".
  */
 export async function ephemeralExtension(
-  { bit, section: { extension } }: Listed<EphemeralSection>,
+  { bit, section: { extension } }: SourceSection<EphemeralSection>,
   context: ExtensionContext,
   request: InRooms,
 ): Promise<ExtensionAnswer> {

@@ -1,5 +1,5 @@
 import type { DeviceSection } from '../../../sync-contract/index.ts';
-import type { Listed, SourceList } from '../../sources/source-list.ts';
+import type { SourceList, SourceSection } from '../../sources/source-list.ts';
 import { type ExtensionRequests, enabledIn, type InRooms, type ToDeviceRequest } from '../request.ts';
 import { accountDataExtension } from './account-data.ts';
 import { type DeviceContext, deviceExtension, toDeviceExtension } from './devices.ts';
@@ -9,7 +9,7 @@ import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 /** Answers extensions. Source: MSC4186, "Extensions". */
 export class Extensions {
   readonly #sources: SourceList;
-  readonly #device: ReadonlyMap<string, readonly Listed<DeviceSection>[]>;
+  readonly #device: ReadonlyMap<string, readonly SourceSection<DeviceSection>[]>;
 
   constructor(sources: SourceList) {
     this.#sources = sources;

@@ -3,15 +3,18 @@ import type { Database, DatabaseKind } from '../database.ts';
 import type { Row } from '../queries.ts';
 import type { SqlValue } from '../statement.ts';
 
-/** An open database with its kind, because schemas are read and digests are computed differently on each kind. */
-export interface Side {
+/**
+ * The source or the target of a transfer: an open database with its kind. Schemas are read and digests are computed
+ * differently on each kind.
+ */
+export interface TransferDatabase {
   readonly kind: DatabaseKind;
   readonly database: Database;
 }
 
 /** Runs a statement that only reads, with `?` placeholders, without blocking this thread. */
 export async function query(
-  { database }: Side,
+  { database }: TransferDatabase,
   text: string,
   parameters: readonly SqlValue[] = [],
 ): Promise<Row[]> {

@@ -1,5 +1,5 @@
-/** Limits the number of tasks that run at the same time, and of those that wait. */
-export class Gate {
+/** Limits the number of tasks that run at the same time, and the number of waiting tasks. */
+export class ConcurrencyLimit {
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
   readonly #waiting: (() => void)[] = [];
@@ -12,9 +12,9 @@ export class Gate {
 
   /**
    * Runs `work` when a slot is free, in the order of the calls.
-   * @returns its result; `undefined` at once when the maximum number of tasks wait already
+   * @returns the result of `work`; `undefined` at once when too many tasks wait already
    */
-  async pass<T>(work: () => Promise<T>): Promise<T | undefined> {
+  async run<T>(work: () => Promise<T>): Promise<T | undefined> {
     if (this.#running < this.#maxRunning) this.#running++;
     else if (this.#waiting.length >= this.#maxWaiting) return undefined;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

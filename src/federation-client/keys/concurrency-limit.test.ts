@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Gate } from './gate.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 
-it('Gate runs and queues a bounded number of tasks in order, and rejects further ones', async () => {
-  const gate = new Gate(2, 3);
+it('ConcurrencyLimit runs and queues a bounded number of tasks in order, and rejects further ones', async () => {
+  const limit = new ConcurrencyLimit(2, 3);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const outcomes = Array.from({ length: 7 }, (_, index) =>
-    gate.pass(async () => {
+    limit.run(async () => {
       begun.push(index);
       await new Promise<void>((resolve) => ends.push(resolve));
       return index;
@@ -22,11 +22,11 @@ it('Gate runs and queues a bounded number of tasks in order, and rejects further
   assert.deepEqual(begun, [0, 1, 2, 3, 4]);
 });
 
-it('Gate frees the slot of a failed task', async () => {
-  const gate = new Gate(1, 1);
+it('ConcurrencyLimit frees the slot of a failed task', async () => {
+  const limit = new ConcurrencyLimit(1, 1);
   await assert.rejects(
-    gate.pass(() => Promise.reject(new Error('no'))),
+    limit.run(() => Promise.reject(new Error('no'))),
     /no/,
   );
-  assert.equal(await gate.pass(async () => 'yes'), 'yes');
+  assert.equal(await limit.run(async () => 'yes'), 'yes');
 });
