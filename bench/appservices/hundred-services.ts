@@ -58,8 +58,8 @@ const services = Array.from(
 );
 
 async function measure(directory: string): Promise<Figures> {
-  const under = await RoomsUnderTest.open(openerIn(directory), [...appserviceMigrations]);
-  const { database, streams, clock, engine, rooms } = under;
+  const fixture = await RoomsUnderTest.open(openerIn(directory), [...appserviceMigrations]);
+  const { database, streams, clock, engine, rooms } = fixture;
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
   const users = new UserInterest(services, 'test', caches);
   const interest: RoomInterest = new RoomInterest({
@@ -76,11 +76,11 @@ async function measure(directory: string): Promise<Figures> {
     devices: { deviceListStream: new Stream<DeviceListChange>('device_lists', jsonFacts()) },
     keyChanges: new DeviceKeyChanges(),
   };
-  const roomId = await under.room(alice);
+  const roomId = await fixture.room(alice);
   const joinAll = async (members: readonly string[]) => {
     for (let start = 0; start < members.length; start += joinsAtOnce) {
       await Promise.all(
-        members.slice(start, start + joinsAtOnce).map((userId) => under.join(userId, roomId)),
+        members.slice(start, start + joinsAtOnce).map((userId) => fixture.join(userId, roomId)),
       );
     }
   };
@@ -101,7 +101,7 @@ async function measure(directory: string): Promise<Figures> {
   });
   let followed = streams.current;
   const cpuOf = async (count: number) => {
-    for (let number = 0; number < count; number++) await under.say(alice, roomId, `Message ${number}`);
+    for (let number = 0; number < count; number++) await fixture.say(alice, roomId, `Message ${number}`);
     const before = process.cpuUsage();
     await fanOut.follow(followed, streams.current);
     const { user, system } = process.cpuUsage(before);

@@ -29,20 +29,20 @@ const signal = new AbortController().signal;
 async function measure(kind: 'sqlite' | 'postgres'): Promise<void> {
   const { options, remove } = await makeTestDatabase(kind, RoomsUnderTest.migrations);
   const open = Object.assign(() => openDatabase(options, { log: silentLogger }), { kind });
-  const under = await RoomsUnderTest.open(open as never);
-  const database = under.database;
-  const roomId = await under.room(alice);
-  const template = await under.say(alice, roomId, 'template');
-  await under.engine.settled();
-  const head = (await under.engine.heads.get(roomId))!;
+  const fixture = await RoomsUnderTest.open(open as never);
+  const database = fixture.database;
+  const roomId = await fixture.room(alice);
+  const template = await fixture.say(alice, roomId, 'template');
+  await fixture.engine.settled();
+  const head = (await fixture.engine.heads.get(roomId))!;
   const newestDepth = await addMessages(database, head.roomNid, template);
   let longest = 0;
   let isDone = false;
   const sending = (async () => {
-    const other = await under.room(alice);
+    const other = await fixture.room(alice);
     for (let count = 0; !isDone; count++) {
       const sent = performance.now();
-      await under.say(alice, other, `${count}`);
+      await fixture.say(alice, other, `${count}`);
       longest = Math.max(longest, performance.now() - sent);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -50,7 +50,7 @@ async function measure(kind: 'sqlite' | 'postgres'): Promise<void> {
   const before = await database.size();
   const began = performance.now();
   const deletion = new HistoryDeletion({
-    ...under,
+    ...fixture,
     serverName: 'test',
     rows: [roomEngineManifest.roomRows],
     metrics: openPurgeMetrics(undefined),

@@ -29,16 +29,16 @@ interface Figures {
 }
 
 async function measure(directory: string): Promise<Figures> {
-  const under = await RoomsUnderTest.open(
+  const fixture = await RoomsUnderTest.open(
     openerIn(directory),
     [...receiptMigrations, ...pushMigrations, ...accountDataMigrations, ...threadSubscriptionMigrations],
     { profiles: { profile: async (userId: string) => ({ displayname: `Member ${userId.slice(1, -5)}` }) } },
   );
-  const { database, streams, clock, engine } = under;
+  const { database, streams, clock, engine } = fixture;
   const members = Array.from({ length: memberCount }, (_, index) => `@member${index}:test`);
-  const roomId = await under.room(alice);
+  const roomId = await fixture.room(alice);
   for (let start = 0; start < memberCount; start += atOnce) {
-    await Promise.all(members.slice(start, start + atOnce).map((userId) => under.join(userId, roomId)));
+    await Promise.all(members.slice(start, start + atOnce).map((userId) => fixture.join(userId, roomId)));
   }
   const kernel = {
     database,
@@ -60,7 +60,7 @@ async function measure(directory: string): Promise<Figures> {
     invitePolicy: invitePermissions,
     options: { enabled: true, group_unread_count_by_room: true },
   });
-  const eventId = await under.say(alice, roomId, 'Message that all have read');
+  const eventId = await fixture.say(alice, roomId, 'Message that all have read');
   for (let start = 0; start < memberCount; start += atOnce) {
     const some = members.slice(start, start + atOnce);
     await Promise.all(
@@ -71,7 +71,7 @@ async function measure(directory: string): Promise<Figures> {
   const counts: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const stored = await engine.events.getById(
-      await under.say(alice, roomId, `Message ${round} to all of you`),
+      await fixture.say(alice, roomId, `Message ${round} to all of you`),
     );
     if (!stored) throw new Error('The message was not stored');
     decisions.push(

@@ -36,8 +36,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   const setUp = async () => {
     server = await MailServer.start();
-    const at = { database: await open(jobMigrations), clock: manualClock(), port: server.port };
-    return { ...at, ...(await startMails(at)) };
+    const fixture = { database: await open(jobMigrations), clock: manualClock(), port: server.port };
+    return { ...fixture, ...(await startMails(fixture)) };
   };
   /** Starts the jobs of a server on the database. */
   const startMails = async ({ database, clock, port }: Fixture) => {
@@ -115,18 +115,18 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('sends a mail after a crash that interrupted it, and not again after the next one', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     server!.afterData = 'never answer';
-    await at.schedule();
+    await fixture.schedule();
     await server!.attempted(1);
     // The first server is abandoned with its connection open, like one that was killed.
     server!.afterData = 'accept';
-    const second = await startMails(at);
+    const second = await startMails(fixture);
     await second.jobs.settled();
-    at.clock.advance(1_000);
+    fixture.clock.advance(1_000);
     await second.jobs.settled();
     assert.equal(server!.received.length, 1);
-    const third = await startMails(at);
+    const third = await startMails(fixture);
     await third.jobs.settled();
     assert.deepEqual([server!.attempts, server!.received.length], [2, 1]);
   });

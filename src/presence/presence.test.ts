@@ -83,76 +83,76 @@ const minute = 60 * second;
 forSelectedDatabases(import.meta.url, (open) => {
   describe('Presence and PresenceEvents', () => {
     it('sends the presence of a user to the user and to users who share a room', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob);
-      await under.rooms.room(carol);
-      const before = under.now;
-      under.sync(alice);
-      await under.pass(second);
-      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'online' });
-      assert.deepEqual(await under.presenceEvents(alice, before), { [alice]: 'online' });
-      assert.deepEqual(await under.presenceEvents(carol, before), {});
-      assert.deepEqual(await under.presenceEvents(bob, under.now), {});
-      assert.deepEqual(await under.presenceEvents(bob, undefined), { [alice]: 'online' });
-      assert.deepEqual(await under.presenceEvents(carol, undefined), {});
-      await assert.rejects(under.presence.get(carol, alice), { errcode: 'M_FORBIDDEN' });
-      const status = await under.presence.get(bob, alice);
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob);
+      await fixture.rooms.room(carol);
+      const before = fixture.now;
+      fixture.sync(alice);
+      await fixture.pass(second);
+      assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'online' });
+      assert.deepEqual(await fixture.presenceEvents(alice, before), { [alice]: 'online' });
+      assert.deepEqual(await fixture.presenceEvents(carol, before), {});
+      assert.deepEqual(await fixture.presenceEvents(bob, fixture.now), {});
+      assert.deepEqual(await fixture.presenceEvents(bob, undefined), { [alice]: 'online' });
+      assert.deepEqual(await fixture.presenceEvents(carol, undefined), {});
+      await assert.rejects(fixture.presence.get(carol, alice), { errcode: 'M_FORBIDDEN' });
+      const status = await fixture.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
     });
 
     it('sends the presence of offline members once to a user who joins their room, and the presence of that user to them', async () => {
-      const under = await PresenceUnderTest.open(open);
-      const room = await under.rooms.room(alice, bob);
-      const before = under.now;
-      await under.rooms.join(carol, room);
+      const fixture = await PresenceUnderTest.open(open);
+      const room = await fixture.rooms.room(alice, bob);
+      const before = fixture.now;
+      await fixture.rooms.join(carol, room);
       for (const viewer of [alice, bob]) {
-        assert.deepEqual(await under.presenceEvents(viewer, before), { [carol]: 'offline' });
-        assert.deepEqual(await under.presenceEvents(viewer, under.now), {});
+        assert.deepEqual(await fixture.presenceEvents(viewer, before), { [carol]: 'offline' });
+        assert.deepEqual(await fixture.presenceEvents(viewer, fixture.now), {});
       }
-      assert.deepEqual(await under.presenceEvents(carol, before), { [alice]: 'offline', [bob]: 'offline' });
-      assert.deepEqual(await under.presenceEvents(carol, under.now), {});
+      assert.deepEqual(await fixture.presenceEvents(carol, before), { [alice]: 'offline', [bob]: 'offline' });
+      assert.deepEqual(await fixture.presenceEvents(carol, fixture.now), {});
     });
 
     it('makes a user offline 30 seconds after the last sync', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob);
-      const end = under.sync(alice);
-      await under.pass(40 * second);
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob);
+      const end = fixture.sync(alice);
+      await fixture.pass(40 * second);
       end();
-      const before = under.now;
-      await under.pass(29 * second);
-      assert.equal((await under.presence.get(bob, alice)).presence, 'online');
-      await under.pass(second);
-      await under.pass(30 * second);
-      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'offline' });
-      assert.equal(under.presence.presentUsers.size, 0);
-      await under.presence.stop();
-      const status = await under.presence.get(bob, alice);
+      const before = fixture.now;
+      await fixture.pass(29 * second);
+      assert.equal((await fixture.presence.get(bob, alice)).presence, 'online');
+      await fixture.pass(second);
+      await fixture.pass(30 * second);
+      assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'offline' });
+      assert.equal(fixture.presence.presentUsers.size, 0);
+      await fixture.presence.stop();
+      const status = await fixture.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.lastActive > 0], ['offline', true]);
     });
 
     it('makes a syncing user unavailable without activity, and online again with a message', async () => {
-      const under = await PresenceUnderTest.open(open);
-      const roomId = await under.rooms.room(alice, bob);
-      under.sync(alice);
-      await under.pass(2 * minute);
-      const before = under.now;
-      await under.pass(4 * minute);
-      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'unavailable' });
-      const idle = under.now;
-      await under.rooms.say(alice, roomId, 'I am back');
-      await under.pass(minute / 2);
-      assert.deepEqual(await under.presenceEvents(bob, idle), { [alice]: 'online' });
+      const fixture = await PresenceUnderTest.open(open);
+      const roomId = await fixture.rooms.room(alice, bob);
+      fixture.sync(alice);
+      await fixture.pass(2 * minute);
+      const before = fixture.now;
+      await fixture.pass(4 * minute);
+      assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'unavailable' });
+      const idle = fixture.now;
+      await fixture.rooms.say(alice, roomId, 'I am back');
+      await fixture.pass(minute / 2);
+      assert.deepEqual(await fixture.presenceEvents(bob, idle), { [alice]: 'online' });
     });
 
     it('stores a presence that the user sets, with a status message that survives restarts', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob);
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob);
       const device = { userId: alice, deviceId: 'D' };
-      under.presence.set(device, 'unavailable', 'Out for lunch');
-      const status = await under.presence.get(bob, alice);
+      fixture.presence.set(device, 'unavailable', 'Out for lunch');
+      const status = await fixture.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.statusMsg], ['unavailable', 'Out for lunch']);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       assert.deepEqual(await again.presenceEvents(bob, undefined), { [alice]: 'unavailable' });
       await again.pass(31 * second);
       assert.equal((await again.presence.get(bob, alice)).presence, 'offline');
@@ -171,69 +171,69 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('exchanges the presence of a joining user and of the members of the room', async () => {
-      const under = await PresenceUnderTest.open(open);
-      const roomId = await under.rooms.room(alice);
-      under.sync(alice);
-      under.sync(carol);
-      await under.pass(second);
-      const before = under.now;
-      await under.rooms.join(carol, roomId);
-      assert.deepEqual(await under.presenceEvents(carol, before), { [alice]: 'online', [carol]: 'online' });
-      await under.pass(minute / 2);
-      assert.deepEqual(await under.presenceEvents(alice, before), { [carol]: 'online' });
-      const left = under.now;
-      await under.rooms.leave(carol, roomId);
-      under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'secret');
-      await under.pass(minute / 2);
-      assert.deepEqual(await under.presenceEvents(carol, left), {});
+      const fixture = await PresenceUnderTest.open(open);
+      const roomId = await fixture.rooms.room(alice);
+      fixture.sync(alice);
+      fixture.sync(carol);
+      await fixture.pass(second);
+      const before = fixture.now;
+      await fixture.rooms.join(carol, roomId);
+      assert.deepEqual(await fixture.presenceEvents(carol, before), { [alice]: 'online', [carol]: 'online' });
+      await fixture.pass(minute / 2);
+      assert.deepEqual(await fixture.presenceEvents(alice, before), { [carol]: 'online' });
+      const left = fixture.now;
+      await fixture.rooms.leave(carol, roomId);
+      fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'secret');
+      await fixture.pass(minute / 2);
+      assert.deepEqual(await fixture.presenceEvents(carol, left), {});
     });
 
     it('makes neither queries nor writes while users sync', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob);
-      const { reads } = under.rooms.database.statistics;
-      under.sync(alice)();
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob);
+      const { reads } = fixture.rooms.database.statistics;
+      fixture.sync(alice)();
       // The first sync reads the stored presence of Alice.
       await eventually(
         'the query for the stored presence',
-        () => under.rooms.database.statistics.reads > reads,
+        () => fixture.rooms.database.statistics.reads > reads,
       );
-      await under.pass(second);
-      await under.presenceEvents(bob, under.now);
-      const before = JSON.stringify(under.rooms.database.statistics);
+      await fixture.pass(second);
+      await fixture.presenceEvents(bob, fixture.now);
+      const before = JSON.stringify(fixture.rooms.database.statistics);
       for (let count = 0; count < 100; count++) {
-        under.sync(alice)();
-        under.rooms.clock.advance(100);
+        fixture.sync(alice)();
+        fixture.rooms.clock.advance(100);
       }
-      await under.presenceEvents(bob, under.now);
-      assert.equal(JSON.stringify(under.rooms.database.statistics), before);
+      await fixture.presenceEvents(bob, fixture.now);
+      assert.equal(JSON.stringify(fixture.rooms.database.statistics), before);
     });
 
     it('announces changes together, and less often the more users receive them', async () => {
-      const under = await PresenceUnderTest.open(open);
+      const fixture = await PresenceUnderTest.open(open);
       const users = Array.from({ length: 50 }, (_, index) => `@user${index}:test`);
-      await under.rooms.room(alice, ...users);
+      await fixture.rooms.room(alice, ...users);
       let announced = 0;
-      under.presence.presenceStream.subscribe(() => announced++);
-      for (const userId of users) under.sync(userId);
-      await under.pass(second);
+      fixture.presence.presenceStream.subscribe(() => announced++);
+      for (const userId of users) fixture.sync(userId);
+      await fixture.pass(second);
       assert.equal(announced, 1);
-      under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
-      await under.pass(second / 2);
+      fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
+      await fixture.pass(second / 2);
       assert.equal(announced, 1, '50 changes for 51 members are enough for more than a second');
-      await under.pass(second);
+      await fixture.pass(second);
       assert.equal(announced, 2);
     });
 
     it('keeps the presence of remote users for 30 minutes, and ignores it when untracked', async () => {
       const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
       const dora = '@dora:far';
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, dora);
-      under.presence.report(dora, status);
-      assert.deepEqual(await under.presenceEvents(alice, undefined), { [dora]: 'online' });
-      await under.pass(30 * minute);
-      assert.equal((await under.presence.get(alice, dora)).presence, 'offline');
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, dora);
+      fixture.presence.report(dora, status);
+      assert.deepEqual(await fixture.presenceEvents(alice, undefined), { [dora]: 'online' });
+      await fixture.pass(30 * minute);
+      assert.equal((await fixture.presence.get(alice, dora)).presence, 'offline');
       const untracked = await PresenceUnderTest.open(open, { enabled: 'untracked' });
       await untracked.rooms.room(alice, dora);
       untracked.presence.report(dora, status);
@@ -243,17 +243,17 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('stores the presence of remote users only once they share a room with a local user', async () => {
       const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
       const [dora, eve] = ['@dora:far', '@eve:far'];
-      const under = await PresenceUnderTest.open(open);
-      under.presence.report(dora, status, false);
-      under.presence.report(eve, status, false);
+      const fixture = await PresenceUnderTest.open(open);
+      fixture.presence.report(dora, status, false);
+      fixture.presence.report(eve, status, false);
       assert.deepEqual(
-        [dora, eve].map((userId) => under.presence.peek(userId)?.presence),
+        [dora, eve].map((userId) => fixture.presence.peek(userId)?.presence),
         ['online', 'online'],
       );
-      under.presence.report(eve, { ...status, statusMsg: 'near' }, true);
-      await under.pass(minute);
-      await under.presence.stop();
-      assert.deepEqual([...(await under.presence.lastKnown([dora, eve])).keys()], [eve]);
+      fixture.presence.report(eve, { ...status, statusMsg: 'near' }, true);
+      await fixture.pass(minute);
+      await fixture.presence.stop();
+      assert.deepEqual([...(await fixture.presence.lastKnown([dora, eve])).keys()], [eve]);
     });
 
     it('keeps the presence of at most 10,000 remote users of a server who share no room', async () => {
@@ -263,42 +263,42 @@ forSelectedDatabases(import.meta.url, (open) => {
         lastActive: 5,
         currentlyActive: true,
       } as const;
-      const under = await PresenceUnderTest.open(open);
-      for (let n = 0; n < 10_010; n++) under.presence.report(`@u${n}:evil`, status, false);
-      assert.equal(under.presence.presentUsers.size, 10_000);
-      under.presence.report('@shared:evil', status, true);
-      assert.equal(under.presence.presentUsers.size, 10_001);
-      await under.pass(30 * minute);
-      assert.equal(under.presence.presentUsers.size, 0);
-      under.presence.report('@u0:evil', status, false);
-      assert.equal(under.presence.presentUsers.size, 1);
-      await under.presence.stop();
+      const fixture = await PresenceUnderTest.open(open);
+      for (let n = 0; n < 10_010; n++) fixture.presence.report(`@u${n}:evil`, status, false);
+      assert.equal(fixture.presence.presentUsers.size, 10_000);
+      fixture.presence.report('@shared:evil', status, true);
+      assert.equal(fixture.presence.presentUsers.size, 10_001);
+      await fixture.pass(30 * minute);
+      assert.equal(fixture.presence.presentUsers.size, 0);
+      fixture.presence.report('@u0:evil', status, false);
+      assert.equal(fixture.presence.presentUsers.size, 1);
+      await fixture.presence.stop();
     });
 
     it('does not send the presence of ignored users', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob, carol);
-      const before = under.now;
-      under.sync(alice);
-      under.sync(carol);
-      under.ignored.add(alice);
-      await under.pass(second);
-      assert.deepEqual(await under.presenceEvents(bob, before), { [carol]: 'online' });
-      assert.deepEqual(await under.presenceEvents(bob, undefined), { [carol]: 'online' });
-      await under.presence.stop();
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob, carol);
+      const before = fixture.now;
+      fixture.sync(alice);
+      fixture.sync(carol);
+      fixture.ignored.add(alice);
+      await fixture.pass(second);
+      assert.deepEqual(await fixture.presenceEvents(bob, before), { [carol]: 'online' });
+      assert.deepEqual(await fixture.presenceEvents(bob, undefined), { [carol]: 'online' });
+      await fixture.presence.stop();
     });
 
     it('removes presence and status message of a closed account', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob);
-      under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'My secret');
-      await under.pass(second);
-      const before = under.now;
-      under.presence.forget(alice);
-      await under.pass(minute);
-      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'offline' });
-      await under.presence.stop();
-      assert.deepEqual(await under.presence.get(bob, alice), {
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob);
+      fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'My secret');
+      await fixture.pass(second);
+      const before = fixture.now;
+      fixture.presence.forget(alice);
+      await fixture.pass(minute);
+      assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'offline' });
+      await fixture.presence.stop();
+      assert.deepEqual(await fixture.presence.get(bob, alice), {
         presence: 'offline',
         statusMsg: undefined,
         lastActive: 0,
@@ -307,97 +307,97 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('does not send presence in rooms with more than 1,000 joined members', async () => {
-      const under = await PresenceUnderTest.open(open);
-      const roomId = await under.rooms.room(alice, bob);
-      const join = (index: number) => under.rooms.join(`@user${index}:test`, roomId);
+      const fixture = await PresenceUnderTest.open(open);
+      const roomId = await fixture.rooms.room(alice, bob);
+      const join = (index: number) => fixture.rooms.join(`@user${index}:test`, roomId);
       await Promise.all(Array.from({ length: 998 }, (_, index) => join(index)));
-      const before = under.now;
-      under.sync(alice);
-      await under.pass(second);
-      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'online' });
+      const before = fixture.now;
+      fixture.sync(alice);
+      await fixture.pass(second);
+      assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'online' });
       await join(998);
-      assert.deepEqual(await under.presenceEvents(bob, undefined), {});
-      const full = under.now;
-      under.presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', undefined);
-      await under.pass(minute);
-      assert.deepEqual(await under.presenceEvents(bob, full), {});
-      assert.equal((await under.presence.get(bob, alice)).presence, 'unavailable');
-      await under.presence.stop();
+      assert.deepEqual(await fixture.presenceEvents(bob, undefined), {});
+      const full = fixture.now;
+      fixture.presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', undefined);
+      await fixture.pass(minute);
+      assert.deepEqual(await fixture.presenceEvents(bob, full), {});
+      assert.equal((await fixture.presence.get(bob, alice)).presence, 'unavailable');
+      await fixture.presence.stop();
     });
 
     it('sends the presence stored before a restart to older tokens', async () => {
-      const under = await PresenceUnderTest.open(open);
-      await under.rooms.room(alice, bob);
-      const before = under.now;
-      under.sync(alice);
-      await under.pass(second);
-      const again = await under.restart(open);
+      const fixture = await PresenceUnderTest.open(open);
+      await fixture.rooms.room(alice, bob);
+      const before = fixture.now;
+      fixture.sync(alice);
+      await fixture.pass(second);
+      const again = await fixture.restart(open);
       assert.deepEqual(await again.presenceEvents(bob, before), { [alice]: 'online' });
       await again.presence.stop();
     });
 
     it('[option: presence.enabled] ignores presence of clients when off or untracked; untracked accepts it from modules', async () => {
       for (const enabled of [true, false, 'untracked'] as const) {
-        const under = await PresenceUnderTest.open(open, { enabled });
-        await under.rooms.room(alice, bob, carol);
-        under.sync(alice);
-        under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
+        const fixture = await PresenceUnderTest.open(open, { enabled });
+        await fixture.rooms.room(alice, bob, carol);
+        fixture.sync(alice);
+        fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
         const status = {
           presence: 'online',
           statusMsg: undefined,
           lastActive: 5,
           currentlyActive: true,
         } as const;
-        under.presence.reportByModule(carol, status);
+        fixture.presence.reportByModule(carol, status);
         const expected = {
           true: { [alice]: 'online', [carol]: 'online' },
           false: {},
           untracked: { [carol]: 'online' },
         };
-        assert.deepEqual(await under.presenceEvents(bob, undefined), expected[`${enabled}`]);
-        const seen = await under.presence.get(bob, alice);
+        assert.deepEqual(await fixture.presenceEvents(bob, undefined), expected[`${enabled}`]);
+        const seen = await fixture.presence.get(bob, alice);
         assert.equal(seen.presence, enabled === true ? 'online' : 'offline');
-        await under.presence.stop();
+        await fixture.presence.stop();
       }
     });
 
     it('[option: presence.include_offline_users_on_sync] includes offline users in an initial sync', async () => {
       for (const includeOffline of [false, true]) {
-        const under = await PresenceUnderTest.open(open, { includeOffline });
-        await under.rooms.room(alice, bob);
-        under.sync(alice)();
-        await under.pass(minute);
-        const before = under.now;
-        await under.presence.stop();
+        const fixture = await PresenceUnderTest.open(open, { includeOffline });
+        await fixture.rooms.room(alice, bob);
+        fixture.sync(alice)();
+        await fixture.pass(minute);
+        const before = fixture.now;
+        await fixture.presence.stop();
         assert.deepEqual(
-          await under.presenceEvents(bob, undefined),
+          await fixture.presenceEvents(bob, undefined),
           includeOffline ? { [alice]: 'offline' } : {},
         );
-        assert.deepEqual(await under.presenceEvents(bob, before), {});
+        assert.deepEqual(await fixture.presenceEvents(bob, before), {});
       }
     });
 
     it('[option: rc_presence.per_user] limits how often a user changes presence', async () => {
-      const under = await PresenceUnderTest.open(open, { limit: { per_second: 0.1, burst_count: 1 } });
-      await under.rooms.room(alice, bob);
-      const presenceOf = async () => (await under.presence.get(bob, alice)).presence;
-      under.sync(alice);
-      under.sync(alice, 'unavailable');
+      const fixture = await PresenceUnderTest.open(open, { limit: { per_second: 0.1, burst_count: 1 } });
+      await fixture.rooms.room(alice, bob);
+      const presenceOf = async () => (await fixture.presence.get(bob, alice)).presence;
+      fixture.sync(alice);
+      fixture.sync(alice, 'unavailable');
       assert.equal(await presenceOf(), 'online', 'a sync over the limit changes nothing and does not fail');
-      under.sync(alice);
+      fixture.sync(alice);
       const device = { userId: alice, deviceId: 'D' };
-      assert.throws(() => under.presence.set(device, 'unavailable', undefined), {
+      assert.throws(() => fixture.presence.set(device, 'unavailable', undefined), {
         errcode: 'M_LIMIT_EXCEEDED',
       });
       const bridged = { ...device, isUnlimited: true };
-      under.presence.beginSync(bridged, 'unavailable')();
+      fixture.presence.beginSync(bridged, 'unavailable')();
       assert.equal(await presenceOf(), 'unavailable', 'users of application services are not limited');
-      under.presence.set(bridged, 'online', undefined);
+      fixture.presence.set(bridged, 'online', undefined);
       assert.equal(await presenceOf(), 'online');
-      under.rooms.clock.advance(10 * second);
-      under.sync(alice, 'unavailable');
+      fixture.rooms.clock.advance(10 * second);
+      fixture.sync(alice, 'unavailable');
       assert.equal(await presenceOf(), 'unavailable');
-      await under.presence.stop();
+      await fixture.presence.stop();
     });
   });
 });

@@ -11,20 +11,20 @@ import { openUnread } from './test/unread-under-test.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('pushManifest.accountRows', () => {
     it('deletes the tallies of deactivated accounts, and the push rules of erased ones', async () => {
-      const { under, roomId, unread, counts, rules } = await openUnread(open);
+      const { fixture, roomId, unread, counts, rules } = await openUnread(open);
       for (const userId of [alice, bob]) {
         await rules.change(userId, (stored) => setRuleEnabled(stored, 'override', '.m.rule.master', false));
       }
-      await Promise.all(Array.from({ length: 200 }, () => under.say(alice, roomId, 'x')));
+      await Promise.all(Array.from({ length: 200 }, () => fixture.say(alice, roomId, 'x')));
       for (const userId of [alice, bob]) await counts(userId, roomId);
       await unread.stop();
       const owners = async (table: keyof PushTables) => {
-        const rows = await under.database.reader<PushTables>().selectFrom(table).select('user_id').execute();
+        const rows = await fixture.database.reader<PushTables>().selectFrom(table).select('user_id').execute();
         return rows.map((row) => row.user_id).sort();
       };
       assert.deepEqual(await owners('unread_tallies'), [alice, bob]);
       const end = (userId: string, erase: boolean) =>
-        under.streams.write((writer, publish) =>
+        fixture.streams.write((writer, publish) =>
           new OwnedRows([pushManifest]).deactivated(writer, publish, { userId, erase }),
         );
       await end(alice, false);

@@ -15,29 +15,29 @@ import { ServerWithPushers } from './test/server-with-pushers.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`POST /pushers/set and GET /pushers (${database})`, () => {
-    let under: ServerWithPushers;
+    let fixture: ServerWithPushers;
     let anna: TestUser;
     let admin: TestClient;
     before(async () => {
-      under = await ServerWithPushers.start(database);
-      admin = await registerAdmin(under.server);
-      anna = await under.server.register('anna');
+      fixture = await ServerWithPushers.start(database);
+      admin = await registerAdmin(fixture.server);
+      anna = await fixture.server.register('anna');
     });
-    after(() => under.stop());
+    after(() => fixture.stop());
 
-    const set = (user: TestUser, body: object) => under.post('/pushers/set', user, body);
+    const set = (user: TestUser, body: object) => fixture.post('/pushers/set', user, body);
     const refusal = async (user: TestUser, body: object) => {
       const answer = await set(user, body);
       return [answer.status, answer.body['errcode']];
     };
     const remaining = async (userId: string) => {
       const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/pushers`;
-      return (await under.server.api('GET', path, { token: admin.token })).body['pushers'];
+      return (await fixture.server.api('GET', path, { token: admin.token })).body['pushers'];
     };
     const login = async (user: string, password = 'correct horse'): Promise<TestUser> => {
       const identifier = { type: 'm.id.user', user };
       const body = { type: 'm.login.password', identifier, password };
-      const { body: session } = await under.server.api('POST', clientPath('/login'), { body });
+      const { body: session } = await fixture.server.api('POST', clientPath('/login'), { body });
       return {
         userId: String(session['user_id']),
         deviceId: String(session['device_id']),
@@ -46,9 +46,9 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
 
     it('lists the pushers that a client has set, and replaces and deletes them by app_id and pushkey', async () => {
-      const pusher = under.pusher('key', { profile_tag: 'tag' });
+      const pusher = fixture.pusher('key', { profile_tag: 'tag' });
       assert.equal((await set(anna, pusher)).status, 200);
-      const { body } = await under.get('/pushers', anna);
+      const { body } = await fixture.get('/pushers', anna);
       const { 'org.matrix.msc3881.device_id': deviceId, ...listed } = (
         body['pushers'] as Record<string, unknown>[]
       )[0]!;
@@ -56,20 +56,20 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(deviceId, anna.deviceId);
       const changed = { ...pusher, device_display_name: 'Tablet', 'org.matrix.msc3881.enabled': false };
       await set(anna, changed);
-      const [again, ...others] = (await under.get('/pushers', anna)).body['pushers'] as Record<
+      const [again, ...others] = (await fixture.get('/pushers', anna)).body['pushers'] as Record<
         string,
         unknown
       >[];
       assert.deepEqual([again!['device_display_name'], others], ['Tablet', []]);
       assert.equal(again!['org.matrix.msc3881.enabled'], false);
       assert.equal((await set(anna, { ...pusher, kind: null })).status, 200);
-      assert.deepEqual(await under.pushkeysOf(anna), []);
+      assert.deepEqual(await fixture.pushkeysOf(anna), []);
       const unknown = { kind: null, app_id: 'org.example.app', pushkey: 'unknown' };
       assert.equal((await set(anna, unknown)).status, 200);
     });
 
     it('rejects missing members and invalid URLs of gateways with 400 M_MISSING_PARAM or M_INVALID_PARAM', async () => {
-      const pusher = under.pusher('refused');
+      const pusher = fixture.pusher('refused');
       const withUrl = (url: unknown) => ({ ...pusher, data: { url } });
       for (const member of ['lang', 'data', 'app_display_name', 'device_display_name']) {
         assert.deepEqual(await refusal(anna, { ...pusher, [member]: undefined }), [400, 'M_MISSING_PARAM']);
@@ -87,12 +87,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await refusal(anna, unknownAddress), [400, 'M_THREEPID_NOT_FOUND']);
       const ownApp = { ...unknownAddress, app_id: 'org.example.app' };
       assert.deepEqual(await refusal(anna, ownApp), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await under.pushkeysOf(anna), []);
+      assert.deepEqual(await fixture.pushkeysOf(anna), []);
     });
 
     it('rejects http URLs of gateways, except at addresses that ip_range_whitelist contains, with 400 M_INVALID_PARAM', async () => {
       const at = (origin: string) => ({
-        ...under.pusher('plain'),
+        ...fixture.pusher('plain'),
         data: { url: `${origin}/_matrix/push/v1/notify` },
       });
       assert.deepEqual(await refusal(anna, at('http://push.example')), [400, 'M_INVALID_PARAM']);
@@ -103,16 +103,16 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('removes pushers of other users with the same app_id and pushkey unless append is true', async () => {
-      const ben = await under.server.register('ben');
-      await under.addPusher(anna, 'shared');
-      await under.addPusher(ben, 'shared', { append: true });
-      assert.deepEqual([await under.pushkeysOf(anna), await under.pushkeysOf(ben)], [['shared'], ['shared']]);
-      await under.addPusher(ben, 'shared');
-      assert.deepEqual([await under.pushkeysOf(anna), await under.pushkeysOf(ben)], [[], ['shared']]);
+      const ben = await fixture.server.register('ben');
+      await fixture.addPusher(anna, 'shared');
+      await fixture.addPusher(ben, 'shared', { append: true });
+      assert.deepEqual([await fixture.pushkeysOf(anna), await fixture.pushkeysOf(ben)], [['shared'], ['shared']]);
+      await fixture.addPusher(ben, 'shared');
+      assert.deepEqual([await fixture.pushkeysOf(anna), await fixture.pushkeysOf(ben)], [[], ['shared']]);
     });
 
     it('rejects the 101st request of a user in quick succession with 429 M_LIMIT_EXCEEDED', async () => {
-      const eve = await under.server.register('eve');
+      const eve = await fixture.server.register('eve');
       const removal = { kind: null, app_id: 'org.example.app', pushkey: 'none' };
       for (let count = 0; count < 100; count++) assert.equal((await set(eve, removal)).status, 200);
       assert.deepEqual(await refusal(eve, removal), [429, 'M_LIMIT_EXCEEDED']);
@@ -120,44 +120,44 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('deletes pushers with their session, which ends with a logout or with its device, and at a password change those of the other sessions', async () => {
-      const cora = await under.server.register('cora');
+      const cora = await fixture.server.register('cora');
       const [second, third] = [await login('cora'), await login('cora')];
-      await under.addPusher(cora, 'first');
-      await under.addPusher(second, 'second');
-      await under.addPusher(third, 'third');
-      assert.deepEqual(await under.pushkeysOf(cora), ['first', 'second', 'third']);
-      await under.post('/logout', second, {});
-      assert.deepEqual(await under.pushkeysOf(cora), ['first', 'third']);
+      await fixture.addPusher(cora, 'first');
+      await fixture.addPusher(second, 'second');
+      await fixture.addPusher(third, 'third');
+      assert.deepEqual(await fixture.pushkeysOf(cora), ['first', 'second', 'third']);
+      await fixture.post('/logout', second, {});
+      assert.deepEqual(await fixture.pushkeysOf(cora), ['first', 'third']);
       const auth = {
         type: 'm.login.password',
         identifier: { type: 'm.id.user', user: 'cora' },
         password: 'correct horse',
       };
-      const changed = await under.post('/account/password', third, { new_password: 'battery staple', auth });
+      const changed = await fixture.post('/account/password', third, { new_password: 'battery staple', auth });
       assert.equal(changed.status, 200, changed.raw);
-      assert.deepEqual(await under.pushkeysOf(third), ['third']);
+      assert.deepEqual(await fixture.pushkeysOf(third), ['third']);
       const fourth = await login('cora', 'battery staple');
-      await under.addPusher(fourth, 'fourth');
+      await fixture.addPusher(fourth, 'fourth');
       const deletion = { auth: { ...auth, password: 'battery staple' } };
       const path = clientPath(`/devices/${fourth.deviceId}`);
-      const deleted = await under.server.api('DELETE', path, { token: third.token, body: deletion });
+      const deleted = await fixture.server.api('DELETE', path, { token: third.token, body: deletion });
       assert.equal(deleted.status, 200, deleted.raw);
-      assert.deepEqual(await under.pushkeysOf(third), ['third']);
-      await under.post('/logout/all', third, {});
+      assert.deepEqual(await fixture.pushkeysOf(third), ['third']);
+      await fixture.post('/logout/all', third, {});
       assert.deepEqual(await remaining(cora.userId), []);
     });
 
     it('deletes the pushers of deactivated accounts, and lists the pushers of a user for administrators', async () => {
-      const dora = await under.server.register('dora');
-      await under.addPusher(dora, 'key of Dora');
+      const dora = await fixture.server.register('dora');
+      await fixture.addPusher(dora, 'key of Dora');
       const path = `/_synapse/admin/v1/users/${encodeURIComponent(dora.userId)}/pushers`;
-      const shown = await under.server.api('GET', path, { token: admin.token });
+      const shown = await fixture.server.api('GET', path, { token: admin.token });
       assert.deepEqual(
         [shown.body['total'], (shown.body['pushers'] as { pushkey: string }[])[0]?.pushkey],
         [1, 'key of Dora'],
       );
       const deactivation = `/_synapse/admin/v1/deactivate/${encodeURIComponent(dora.userId)}`;
-      await under.server.api('POST', deactivation, { token: admin.token, body: {} });
+      await fixture.server.api('POST', deactivation, { token: admin.token, body: {} });
       assert.deepEqual(await remaining(dora.userId), []);
     });
   });

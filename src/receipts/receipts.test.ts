@@ -11,14 +11,14 @@ function receiptsOver({ database, streams, clock, caches, engine }: RoomsUnderTe
 }
 
 async function openReceipts(open: OpenDatabase) {
-  const under = await RoomsUnderTest.open(open, receiptMigrations);
-  const receipts = receiptsOver(under);
+  const fixture = await RoomsUnderTest.open(open, receiptMigrations);
+  const receipts = receiptsOver(fixture);
   const facts: Receipt[] = [];
   receipts.receiptStream.subscribe((fact) => facts.push(fact));
-  const roomId = await under.room(alice, bob);
+  const roomId = await fixture.room(alice, bob);
   const give = (userId: string, eventId: string, type: ReceiptType = 'm.read', threadId?: string) =>
     receipts.give({ userId, roomId, type, eventId, threadId });
-  return { under, receipts, facts, roomId, give };
+  return { fixture, receipts, facts, roomId, give };
 }
 
 const forbidden = { errcode: 'M_FORBIDDEN' };
@@ -27,15 +27,15 @@ const invalid = { errcode: 'M_INVALID_PARAM' };
 forSelectedDatabases(import.meta.url, (open) => {
   describe('receipts', () => {
     it('announces a receipt as a fact and returns it as m.receipt content', async () => {
-      const { under, receipts, facts, roomId, give } = await openReceipts(open);
-      const eventId = await under.say(alice, roomId, 'hello');
-      const before = under.streams.current;
+      const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
+      const eventId = await fixture.say(alice, roomId, 'hello');
+      const before = fixture.streams.current;
       await give(bob, eventId);
-      const ts = under.clock.now();
-      const stream = await under.positionOf(eventId);
+      const ts = fixture.clock.now();
+      const stream = await fixture.positionOf(eventId);
       const fact = { userId: bob, roomId, type: 'm.read' as const, eventId, threadId: undefined, stream, ts };
       assert.deepEqual(facts, [fact]);
-      const now = under.streams.current;
+      const now = fixture.streams.current;
       const content = { [eventId]: { 'm.read': { [bob]: { ts } } } };
       assert.deepEqual(await receipts.contentsSince(roomId, before, now, alice), [content]);
       assert.deepEqual(await receipts.contentsSince(roomId, now, now, alice), []);
@@ -44,20 +44,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('never moves a receipt backwards', async () => {
-      const { under, receipts, facts, roomId, give } = await openReceipts(open);
-      const first = await under.say(alice, roomId, '1');
-      const second = await under.say(alice, roomId, '2');
+      const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
+      const first = await fixture.say(alice, roomId, '1');
+      const second = await fixture.say(alice, roomId, '2');
       await give(bob, second);
       await give(bob, first);
       await give(bob, second);
       assert.equal(facts.length, 1);
-      assert.equal((await receipts.readUpTo(bob, roomId)).room, await under.positionOf(second));
+      assert.equal((await receipts.readUpTo(bob, roomId)).room, await fixture.positionOf(second));
     });
 
     it('keeps the receipt for the latest of events read at the same time', async () => {
-      const { under, receipts, facts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
       const events: string[] = [];
-      for (let index = 0; index < 5; index++) events.push(await under.say(alice, roomId, 'x'));
+      for (let index = 0; index < 5; index++) events.push(await fixture.say(alice, roomId, 'x'));
       await Promise.all([...events].reverse().map((eventId) => give(bob, eventId)));
       const [content] = await receipts.contentsAll(roomId, alice);
       assert.deepEqual(Object.keys(content ?? {}), [events[4]]);
@@ -65,38 +65,38 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('shows a private receipt to its user only, and counts the receipt that is further ahead', async () => {
-      const { under, receipts, roomId, give } = await openReceipts(open);
-      const first = await under.say(alice, roomId, '1');
-      const second = await under.say(alice, roomId, '2');
-      const before = under.streams.current;
+      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const first = await fixture.say(alice, roomId, '1');
+      const second = await fixture.say(alice, roomId, '2');
+      const before = fixture.streams.current;
       await give(bob, first);
       await give(bob, second, 'm.read.private');
       const seen = async (viewer: string) => {
-        const now = under.streams.current;
+        const now = fixture.streams.current;
         const since = await receipts.contentsSince(roomId, before, now, viewer);
         assert.deepEqual(await receipts.contentsAll(roomId, viewer), since);
         return Object.keys(since[0] ?? {}).sort();
       };
       assert.deepEqual(await seen(alice), [first]);
       assert.deepEqual(await seen(bob), [first, second].sort());
-      assert.equal((await receipts.readUpTo(bob, roomId)).room, await under.positionOf(second));
+      assert.equal((await receipts.readUpTo(bob, roomId)).room, await fixture.positionOf(second));
       assert.equal((await receipts.readUpTo(alice, roomId)).room, 0);
     });
 
     it('accepts a threaded receipt for events of the thread, its root, and events related to them', async () => {
-      const { under, receipts, roomId, give } = await openReceipts(open);
-      const root = await under.say(alice, roomId, 'root');
-      const reply = await under.reply(alice, roomId, root);
-      const reaction = await under.send(alice, roomId, 'm.reaction', {
+      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const root = await fixture.say(alice, roomId, 'root');
+      const reply = await fixture.reply(alice, roomId, root);
+      const reaction = await fixture.send(alice, roomId, 'm.reaction', {
         'm.relates_to': { rel_type: 'm.annotation', event_id: reply, key: '+' },
       });
-      const onRoot = await under.send(alice, roomId, 'm.reaction', {
+      const onRoot = await fixture.send(alice, roomId, 'm.reaction', {
         'm.relates_to': { rel_type: 'm.annotation', event_id: root, key: '+' },
       });
       for (const eventId of [root, reply, reaction, onRoot]) await give(bob, eventId, 'm.read', root);
       for (const eventId of [root, onRoot]) await give(bob, eventId, 'm.read', 'main');
       const read = await receipts.readUpTo(bob, roomId);
-      assert.equal(read.thread(), await under.positionOf(onRoot));
+      assert.equal(read.thread(), await fixture.positionOf(onRoot));
       assert.equal(read.room, 0);
       await assert.rejects(give(bob, reply, 'm.read', 'main'), invalid);
       await assert.rejects(give(bob, reaction, 'm.read', 'main'), invalid);
@@ -105,50 +105,50 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps receipts of different threads apart, and returns all receipts for one event', async () => {
-      const { under, receipts, roomId, give } = await openReceipts(open);
-      const before = under.streams.current;
-      const root = await under.say(alice, roomId, 'root');
+      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const before = fixture.streams.current;
+      const root = await fixture.say(alice, roomId, 'root');
       await give(bob, root);
       await give(bob, root, 'm.read', 'main');
       await give(bob, root, 'm.read', root);
-      const contents = await receipts.contentsSince(roomId, before, under.streams.current, alice);
+      const contents = await receipts.contentsSince(roomId, before, fixture.streams.current, alice);
       const threads = contents.map((content) => content[root]?.['m.read']?.[bob]?.thread_id);
       assert.deepEqual(threads, [root, 'main', undefined]);
-      const later = await under.reply(alice, roomId, root);
+      const later = await fixture.reply(alice, roomId, root);
       await give(bob, later, 'm.read', root);
       const read = await receipts.readUpTo(bob, roomId);
-      assert.equal(read.thread(root), await under.positionOf(later));
-      assert.equal(read.thread(), await under.positionOf(root));
+      assert.equal(read.thread(root), await fixture.positionOf(later));
+      assert.equal(read.thread(), await fixture.positionOf(root));
     });
 
     it('ignores receipts for events outside of the room, and rejects receipts for invisible events with M_FORBIDDEN', async () => {
-      const { under, facts, roomId, give } = await openReceipts(open);
-      const other = await under.room(carol);
-      const elsewhere = await under.say(carol, other, 'hello');
+      const { fixture, facts, roomId, give } = await openReceipts(open);
+      const other = await fixture.room(carol);
+      const elsewhere = await fixture.say(carol, other, 'hello');
       await give(bob, '$unknown');
       await give(bob, elsewhere);
       assert.deepEqual(facts, []);
       await assert.rejects(give(bob, 'hello'), invalid);
-      const eventId = await under.say(alice, roomId, 'hello');
+      const eventId = await fixture.say(alice, roomId, 'hello');
       await assert.rejects(give(carol, eventId), forbidden);
-      await under.rooms.sending.state(
+      await fixture.rooms.sending.state(
         { userId: alice, deviceId: undefined },
         roomId,
         { type: 'm.room.history_visibility', stateKey: '' },
         { history_visibility: 'joined' },
       );
-      const hidden = await under.say(alice, roomId, 'before');
-      await under.join(carol, roomId);
+      const hidden = await fixture.say(alice, roomId, 'before');
+      await fixture.join(carol, roomId);
       await assert.rejects(give(carol, hidden), forbidden);
-      await give(carol, await under.say(alice, roomId, 'after'));
+      await give(carol, await fixture.say(alice, roomId, 'after'));
       assert.equal(facts.length, 1);
     });
 
     it('stores a receipt of a remote user for an unknown event', async () => {
-      const { under, receipts, facts, roomId } = await openReceipts(open);
-      const eventId = await under.say(alice, roomId, 'hello');
+      const { fixture, receipts, facts, roomId } = await openReceipts(open);
+      const eventId = await fixture.say(alice, roomId, 'hello');
       const receipt = { userId: '@dora:far', roomId, type: 'm.read' as const, threadId: undefined, ts: 5 };
-      const stream = await under.positionOf(eventId);
+      const stream = await fixture.positionOf(eventId);
       await receipts.record({ ...receipt, eventId, stream });
       await receipts.record({ ...receipt, eventId: '$later', stream: undefined });
       assert.deepEqual(await receipts.contentsAll(roomId, alice), [
@@ -159,13 +159,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps receipts over a restart, for tokens from before it', async () => {
-      const { under, roomId, give } = await openReceipts(open);
-      const before = under.streams.current;
-      const eventId = await under.say(alice, roomId, 'hello');
+      const { fixture, roomId, give } = await openReceipts(open);
+      const before = fixture.streams.current;
+      const eventId = await fixture.say(alice, roomId, 'hello');
       await give(bob, eventId);
-      const content = { [eventId]: { 'm.read': { [bob]: { ts: under.clock.now() } } } };
-      const position = await under.positionOf(eventId);
-      const again = await under.restart(open);
+      const content = { [eventId]: { 'm.read': { [bob]: { ts: fixture.clock.now() } } } };
+      const position = await fixture.positionOf(eventId);
+      const again = await fixture.restart(open);
       const receipts = receiptsOver(again);
       const now = again.streams.current;
       assert.deepEqual(await receipts.contentsSince(roomId, before, now, alice), [content]);
@@ -174,9 +174,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('reads receipts of many rooms together, and only the newest of a large room', async () => {
-      const { under, receipts } = await openReceipts(open);
+      const { fixture, receipts } = await openReceipts(open);
       const rooms: string[] = [];
-      for (let number = 0; number < 5; number++) rooms.push(await under.room(alice, bob));
+      for (let number = 0; number < 5; number++) rooms.push(await fixture.room(alice, bob));
       const [quiet, large] = [rooms[0]!, rooms[1]!];
       const give = (roomId: string, userId: string, ts: number) =>
         receipts.record({
@@ -187,11 +187,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const [index, roomId] of others.entries()) await give(roomId, bob, index);
       await give(large, alice, 0);
       for (let number = 1; number <= 501; number++) await give(large, `@user${number}:far`, number);
-      const { reads } = under.database.statistics;
+      const { reads } = fixture.database.statistics;
       const found = await receipts.contentsOfRooms(rooms, alice);
       // One query counts, two read the large room, one all others together, and at most one the users whom
       // Alice ignores.
-      assert.ok(under.database.statistics.reads - reads <= 5);
+      assert.ok(fixture.database.statistics.reads - reads <= 5);
       assert.deepEqual([...found.keys()].sort(), [large, ...others].sort());
       assert.equal(found.has(quiet), false);
       for (const [index, roomId] of others.entries()) {
@@ -208,18 +208,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('returns receipts and read positions without a query while nothing changes', async () => {
-      const { under, receipts, roomId, give } = await openReceipts(open);
-      await give(bob, await under.say(alice, roomId, 'hello'));
+      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      await give(bob, await fixture.say(alice, roomId, 'hello'));
       await receipts.readUpTo(bob, roomId);
-      const after = under.streams.current;
-      const last = await under.say(alice, roomId, 'more');
+      const after = fixture.streams.current;
+      const last = await fixture.say(alice, roomId, 'more');
       await give(bob, last);
-      const { reads } = countersOf(under);
-      await receipts.contentsSince(roomId, after, under.streams.current, alice);
+      const { reads } = countersOf(fixture);
+      await receipts.contentsSince(roomId, after, fixture.streams.current, alice);
       const read = receipts.readUpTo(bob, roomId);
       assert.ok(!(read instanceof Promise), 'a cached value is returned synchronously');
-      assert.equal(read.room, await under.positionOf(last));
-      assert.equal(countersOf(under).reads, reads);
+      assert.equal(read.room, await fixture.positionOf(last));
+      assert.equal(countersOf(fixture).reads, reads);
     });
   });
 });

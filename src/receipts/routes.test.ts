@@ -7,14 +7,14 @@ import { receiptRoutes } from './routes.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('receipt and read marker endpoints', () => {
-    let under: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let http: RoutesUnderTest;
     let receipts: Receipts;
     let roomId: string;
     const fullyRead = new Map<string, string>();
     before(async () => {
-      under = await RoomsUnderTest.open(open, receiptMigrations);
-      const { database, streams, clock, caches, engine } = under;
+      fixture = await RoomsUnderTest.open(open, receiptMigrations);
+      const { database, streams, clock, caches, engine } = fixture;
       const markers = {
         find: async (userId: string, room: string) => fullyRead.get(userId + room),
         set: async (userId: string, room: string, eventId: string) => {
@@ -23,7 +23,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       receipts = new Receipts({ caches, database, streams, clock, engine, markers });
       http = await RoutesUnderTest.start(receiptRoutes(receipts), clock);
-      roomId = await under.room(alice, bob);
+      roomId = await fixture.room(alice, bob);
     });
     after(() => http.stop());
 
@@ -34,18 +34,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     const markerOf = (userId: string) => fullyRead.get(userId + roomId);
 
     it('stores public, private and threaded receipts', async () => {
-      const root = await under.say(alice, roomId, 'root');
-      const reply = await under.reply(alice, roomId, root);
+      const root = await fixture.say(alice, roomId, 'root');
+      const reply = await fixture.reply(alice, roomId, root);
       assert.deepEqual(await give('m.read', root), { status: 200, body: {} });
       assert.equal((await give('m.read.private', reply, { thread_id: root })).status, 200);
       const read = await receipts.readUpTo(bob, roomId);
-      assert.equal(read.room, await under.positionOf(root));
-      assert.equal(read.thread(root), await under.positionOf(reply));
+      assert.equal(read.room, await fixture.positionOf(root));
+      assert.equal(read.thread(root), await fixture.positionOf(reply));
     });
 
     it('rejects invalid threads, types and events with M_INVALID_PARAM, and other rooms with M_FORBIDDEN', async () => {
-      const root = await under.say(alice, roomId, 'root');
-      const reply = await under.reply(alice, roomId, root);
+      const root = await fixture.say(alice, roomId, 'root');
+      const reply = await fixture.reply(alice, roomId, root);
       const errors = [
         await give('m.read', reply, { thread_id: '' }),
         await give('m.read', reply, { thread_id: 5 }),
@@ -65,8 +65,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('moves the fully read marker forwards only', async () => {
-      const first = await under.say(alice, roomId, '1');
-      const second = await under.say(alice, roomId, '2');
+      const first = await fixture.say(alice, roomId, '1');
+      const second = await fixture.say(alice, roomId, '2');
       await give('m.fully_read', second);
       assert.equal(markerOf(bob), second);
       await post(bob, 'read_markers', { 'm.fully_read': first });
@@ -76,9 +76,9 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sets the fully read marker and receipts in one request', async () => {
       const [first, second, third] = [
-        await under.say(bob, roomId, '1'),
-        await under.say(bob, roomId, '2'),
-        await under.say(bob, roomId, '3'),
+        await fixture.say(bob, roomId, '1'),
+        await fixture.say(bob, roomId, '2'),
+        await fixture.say(bob, roomId, '3'),
       ];
       const body = { 'm.fully_read': first, 'm.read': second, 'm.read.private': third };
       assert.deepEqual(await post(alice, 'read_markers', body), { status: 200, body: {} });

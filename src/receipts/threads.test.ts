@@ -7,12 +7,12 @@ import { belongsToThread, threadIdOf } from './threads.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('threads of receipts', () => {
     it('finds the thread of an event over at most three relations', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
       const relate = (rel_type: string, event_id: string) =>
-        under.say(alice, roomId, 'x', { 'm.relates_to': { rel_type, event_id } });
-      const root = await under.say(alice, roomId, 'root');
-      const reply = await under.reply(alice, roomId, root);
+        fixture.say(alice, roomId, 'x', { 'm.relates_to': { rel_type, event_id } });
+      const root = await fixture.say(alice, roomId, 'root');
+      const reply = await fixture.reply(alice, roomId, root);
       const first = await relate('m.reference', reply);
       const second = await relate('m.reference', first);
       const third = await relate('m.reference', second);
@@ -28,21 +28,21 @@ forSelectedDatabases(import.meta.url, (open) => {
         [await relate('m.reference', '$unknown'), 'main', false],
       ];
       for (const [eventId, threadId, mayBeReadInThread] of expected) {
-        const stored = (await under.engine.events.getById(eventId))!;
-        assert.equal(await threadIdOf(under.engine, stored), threadId);
-        assert.equal(await belongsToThread(under.engine, stored, root), mayBeReadInThread);
+        const stored = (await fixture.engine.events.getById(eventId))!;
+        assert.equal(await threadIdOf(fixture.engine, stored), threadId);
+        assert.equal(await belongsToThread(fixture.engine, stored, root), mayBeReadInThread);
       }
     });
 
     it('ignores relations to events of other rooms', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const [here, elsewhere] = [await under.room(alice), await under.room(alice)];
-      const reply = await under.reply(alice, elsewhere, await under.say(alice, elsewhere, 'root'));
-      const about = await under.say(alice, here, 'x', {
+      const fixture = await RoomsUnderTest.open(open);
+      const [here, elsewhere] = [await fixture.room(alice), await fixture.room(alice)];
+      const reply = await fixture.reply(alice, elsewhere, await fixture.say(alice, elsewhere, 'root'));
+      const about = await fixture.say(alice, here, 'x', {
         'm.relates_to': { rel_type: 'm.reference', event_id: reply },
       });
-      const stored = (await under.engine.events.getById(about))!;
-      assert.equal(await threadIdOf(under.engine, stored), 'main');
+      const stored = (await fixture.engine.events.getById(about))!;
+      assert.equal(await threadIdOf(fixture.engine, stored), 'main');
     });
   });
 });

@@ -11,23 +11,23 @@ const path = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('reports', () => {
-    let under: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let http: RoutesUnderTest;
     let reports: Reports;
     let roomId: string;
     before(async () => {
-      under = await RoomsUnderTest.open(open, reportMigrations);
+      fixture = await RoomsUnderTest.open(open, reportMigrations);
       reports = new Reports({
-        ...under,
+        ...fixture,
         serverName: 'test',
         userExists: async (userId) => userId === bob,
         limit: { take: () => undefined, check: () => undefined },
-        database: under.database,
-        clock: under.clock,
-        engine: under.engine,
+        database: fixture.database,
+        clock: fixture.clock,
+        engine: fixture.engine,
       });
-      http = await RoutesUnderTest.start(reportRoutes(reports), under.clock);
-      roomId = await under.room(alice, bob);
+      http = await RoutesUnderTest.start(reportRoutes(reports), fixture.clock);
+      roomId = await fixture.room(alice, bob);
     });
     after(() => http.stop());
 
@@ -36,13 +36,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     const latest = async () => (await reports.list({ limit: 1 }))[0];
 
     it('stores a report of an event with the sender of the event', async () => {
-      const eventId = await under.say(bob, roomId, 'spam');
+      const eventId = await fixture.say(bob, roomId, 'spam');
       const body = { reason: 'it is spam', score: -100 };
       assert.equal(await post(alice, path('rooms', roomId, 'report', eventId), body), 200);
       const { id, ...report } = (await latest())!;
       assert.deepEqual(report, {
         kind: 'event',
-        receivedTs: under.clock.now(),
+        receivedTs: fixture.clock.now(),
         reporter: alice,
         roomId,
         eventId,
@@ -56,8 +56,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('refuses reports of events that the reporter cannot see with 404', async () => {
-      const eventId = await under.say(bob, roomId, 'spam');
-      const other = await under.room(carol);
+      const eventId = await fixture.say(bob, roomId, 'spam');
+      const other = await fixture.room(carol);
       assert.equal(await post(carol, path('rooms', roomId, 'report', eventId), {}), 404);
       assert.equal(await post(carol, path('rooms', other, 'report', eventId), {}), 404);
       assert.equal(await post(alice, path('rooms', roomId, 'report', '$nothing'), {}), 404);

@@ -160,21 +160,21 @@ function entryOf<K, V>(map: ReadonlyMap<K, V>, key: K): [K, V][] {
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomFactCodec of real facts', () => {
     it('decodes equal facts in another process over the same database', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const facts: RoomFact[] = [];
       const sent: string[] = [];
-      under.engine.stream.subscribe((one) => {
+      fixture.engine.stream.subscribe((one) => {
         facts.push(one);
-        sent.push(JSON.stringify(under.engine.stream.codec.encode(one)));
+        sent.push(JSON.stringify(fixture.engine.stream.codec.encode(one)));
       });
-      const roomId = await under.room(alice, bob);
-      const messageId = await under.say(alice, roomId, 'hello');
-      await under.redact(alice, roomId, messageId);
-      await under.leave(bob, roomId);
+      const roomId = await fixture.room(alice, bob);
+      const messageId = await fixture.say(alice, roomId, 'hello');
+      await fixture.redact(alice, roomId, messageId);
+      await fixture.leave(bob, roomId);
       const remote = new ReferenceRoom();
       for (let index = 0; index < 80; index++) remote.member(`@user${index}:s.example`, 'join');
-      await under.engine.placement.enter(remote.room, remote.join(alice));
-      const { stream } = (await under.restart(open)).engine;
+      await fixture.engine.placement.enter(remote.room, remote.join(alice));
+      const { stream } = (await fixture.restart(open)).engine;
       const decoded: RoomFact[] = [];
       for (const text of sent) decoded.push(await stream.codec.decode(JSON.parse(text) as JsonValue));
       assert.ok(Math.max(...facts.map(({ stateChanges }) => stateChanges.length)) > 80);

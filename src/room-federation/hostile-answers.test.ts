@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('refuses a state that is mostly forged or of another room', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       room.say(creator, 'lost');
       const power = room.add({
         type: 'm.room.power_levels',
@@ -78,12 +78,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       peers.down.add('b.example');
       await send('a.example', last);
       assert.deepEqual(await fates(last, power, other.newest), ['unknown', 'unknown', 'unknown']);
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.notEqual(head?.entry('m.room.power_levels', '')?.eventId, power);
     });
 
     it('keeps a banned user banned when a server makes up a state without the ban', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       const before = room.newest;
       const ban = room.add({
         type: 'm.room.member',
@@ -111,11 +111,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       await send('b.example', evading);
       assert.deepEqual(await fates(evading), ['unknown'], 'the previous event may be available soon');
       for (let seconds = 0; seconds < 120; seconds += 10) {
-        under.clock.advance(10_000);
-        await under.rooms.incoming.settled();
+        fixture.clock.advance(10_000);
+        await fixture.rooms.incoming.settled();
       }
       assert.deepEqual(await fates(evading), ['soft-failed']);
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.membership(remoteBob), 'ban');
     });
 
@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('retries an event whose auth events are forged, without fetching the forged events again', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       const carol = '@carol:c.example';
       const join = room.join(carol, { key: newSigningKey('k') });
       const bad = room.say(carol, 'hello', {
@@ -150,14 +150,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const asked = peers.count('eventAuth');
       const fetched = peers.count('event');
       assert.ok(asked > 0);
-      under.clock.advance(20_000);
-      await under.rooms.incoming.settled();
+      fixture.clock.advance(20_000);
+      await fixture.rooms.incoming.settled();
       assert.ok(peers.count('eventAuth') > asked);
       assert.equal(peers.count('event'), fetched, 'a forged event is not fetched again');
     });
 
     it('bounds requests for an endless auth chain, and places other events meanwhile', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       const { newest: tip } = room;
       const auth = room.authEventsFor(tip, creator);
       const first = auth.find((id) => room.get(id).event.type === 'm.room.power_levels');
@@ -177,33 +177,33 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fates(last, good, levels), ['unknown', 'placed', 'unknown']);
       assert.ok(peers.count('event') <= 25, `${peers.count('event')} events were fetched`);
       peers.scripts.clear();
-      under.clock.advance(60_000);
-      await under.rooms.incoming.settled();
+      fixture.clock.advance(60_000);
+      await fixture.rooms.incoming.settled();
       assert.deepEqual(await fates(last, levels), ['placed', 'outlier']);
     });
 
     it('delays the events of a slow server, but not those of other servers', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       const tip = room.newest;
       const missing = ['x', 'y'].map((text) => room.say(remoteBob, text, { prev: [tip] }));
       const late = missing.map((id) => room.say(remoteBob, 'late', { prev: [id] }));
       const good = room.say(creator, 'good', { prev: [tip] });
       peers.scripts.set('b.example', {
         async missingEvents(_server, _roomId, { latest }) {
-          under.clock.advance(9_000);
+          fixture.clock.advance(9_000);
           return room.pdus(room.get(latest[0]!).event.prevEventIds);
         },
       });
       await send('b.example', ...late, good);
       assert.deepEqual(await fates(...late, good), ['placed', 'unknown', 'placed']);
-      under.clock.advance(9_001);
-      await under.rooms.incoming.settled();
+      fixture.clock.advance(9_001);
+      await fixture.rooms.incoming.settled();
       assert.deepEqual(await fates(...late), ['placed', 'placed']);
     });
 
     it('refuses events beyond the staging limits with an error', async () => {
-      const { room, under, fates } = await joinedRoom(open);
-      const { incoming } = under.rooms;
+      const { room, fixture, fates } = await joinedRoom(open);
+      const { incoming } = fixture.rooms;
       const ids = Array.from({ length: 2_001 }, () => room.say(creator, 'flood', { prev: ['$nothing'] }));
       const outcomes = Object.values(await incoming.receive('a.example', room.pdus(ids)));
       assert.equal(outcomes.length, ids.length);
@@ -213,8 +213,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('Incoming survives arbitrary events and responses, and still places valid events', async () => {
-    const { room, peers, under, fates } = await joinedRoom(open);
-    const { incoming } = under.rooms;
+    const { room, peers, fixture, fates } = await joinedRoom(open);
+    const { incoming } = fixture.rooms;
     const json = fc.jsonValue() as fc.Arbitrary<never>;
     const sample = room.pdu(room.say(creator, 'sample'));
     const answer = fc.oneof(json, mutated(sample) as fc.Arbitrary<never>);
@@ -236,7 +236,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           const incomplete = room.say(creator, 'incomplete', { prev: ['$nothing'] });
           await incoming.receive('a.example', [...pdus, room.pdu(incomplete)]);
           await incoming.settled();
-          under.clock.advance(1_000_000);
+          fixture.clock.advance(1_000_000);
         },
       ),
       { numRuns: 25 },
@@ -249,7 +249,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await fates(good), ['placed']);
 
     async function extremities() {
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       return head!.extremities.map(({ eventId }) => eventId);
     }
   });

@@ -36,12 +36,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('accepts known and staged events again without writing', async () => {
-      const { room, under, send } = await joinedRoom(open);
+      const { room, fixture, send } = await joinedRoom(open);
       const id = room.say(creator, 'once');
       await send('a.example', id);
-      const { batches } = under.database.statistics;
+      const { batches } = fixture.database.statistics;
       assert.deepEqual(await send('b.example', id, id), { [id]: undefined });
-      assert.equal(under.database.statistics.batches, batches);
+      assert.equal(fixture.database.statistics.batches, batches);
     });
 
     it('fetches the events of a gap with get_missing_events', async () => {
@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('fetches the state before an event behind a gap that is too wide', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       for (let index = 0; index < 10; index++) room.say(creator, 'lost');
       const topic = room.add({
         type: 'm.room.topic',
@@ -73,14 +73,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       await send('c.example', last);
       assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'outlier']);
       assert.equal(peers.count('state'), 0, 'few events are fetched one by one');
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
       assert.equal(head?.membership('@carol:c.example'), 'join');
       assert.equal(head?.membership(alice), 'join');
     });
 
     it('asks for the state at the missing previous event and not at the event itself', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       const topic = room.add({
         type: 'm.room.topic',
         sender: creator,
@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         [carol],
       );
       assert.equal(peers.count('eventAuth'), 0);
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
       assert.equal(head?.membership('@carol:c.example'), 'join');
     });
@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('fetches the whole state when much of it is missing', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       for (let index = 0; index < 600; index++) room.join(`@user${index}:c.example`);
       const last = room.say(creator, 'last');
       peers.scripts.set('a.example', { missingEvents: async () => [] });
@@ -138,12 +138,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fates(last), ['placed']);
       assert.equal(peers.count('state'), 1);
       assert.equal(peers.count('event'), 1, 'the previous event itself');
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.memberCount('join'), 603);
     });
 
     it('places an event after some hours without state events whose keys cannot be fetched', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       const lost = Array.from({ length: 15 }, (_, index) => room.join(`@user${index}:gone.example`));
       const carol = room.join('@carol:c.example');
       const last = room.say('@carol:c.example', 'hello');
@@ -152,21 +152,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       peers.down.add('a.example').add('b.example');
       await send('c.example', last);
       for (let minutes = 0; minutes < 30; minutes++) {
-        under.clock.advance(60_000);
-        await under.rooms.incoming.settled();
+        fixture.clock.advance(60_000);
+        await fixture.rooms.incoming.settled();
       }
       assert.deepEqual(await fates(last), ['unknown'], 'the keys may be there soon');
       for (let minutes = 0; minutes < 240; minutes += 10) {
-        under.clock.advance(10 * 60_000);
-        await under.rooms.incoming.settled();
+        fixture.clock.advance(10 * 60_000);
+        await fixture.rooms.incoming.settled();
       }
       assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'outlier', 'unknown']);
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
     });
 
     it('does not place an accepted join while the state before it lacks a member whose key cannot be fetched, and places it later', async () => {
-      const { room, under, fates } = await joinedRoom(open);
+      const { room, fixture, fates } = await joinedRoom(open);
       // A state of which a tenth is missing is usable when no server provides the rest.
       for (let index = 0; index < 12; index++) room.join(`@user${index}:b.example`);
       const carol = room.join('@carol:gone.example');
@@ -174,16 +174,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       const key = room.key('gone.example');
       room.keys.delete('gone.example');
       const bob = room.join('@bob:test');
-      await assert.rejects(under.rooms.incoming.process(room.roomId, 'a.example', room.get(bob)), {
+      await assert.rejects(fixture.rooms.incoming.process(room.roomId, 'a.example', room.get(bob)), {
         name: 'Unobtainable',
       });
-      await under.rooms.incoming.settled();
+      await fixture.rooms.incoming.settled();
       assert.deepEqual(await fates(bob), ['unknown']);
       room.keys.set('gone.example', key);
-      under.clock.advance(60_000);
-      await under.rooms.incoming.settled();
+      fixture.clock.advance(60_000);
+      await fixture.rooms.incoming.settled();
       assert.deepEqual(await fates(bob, carol), ['placed', 'placed']);
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       const memberships = ['@carol:gone.example', '@dora:gone.example', '@bob:test'].map((user) =>
         head?.membership(user),
       );
@@ -192,7 +192,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('does not place an older event while the state before it lacks an entry whose key cannot be fetched', async () => {
       const carol = '@carol:gone.example';
-      const { room, under, fates } = await joinedRoom(open, {
+      const { room, fixture, fates } = await joinedRoom(open, {
         prepare: (room) => {
           const set = (sender: string, type: string, content: JsonObject) =>
             room.add({ type, sender, stateKey: '', content });
@@ -205,7 +205,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           set(creator, 'm.room.topic', { topic: 'second' });
         },
       });
-      const { incoming } = under.rooms;
+      const { incoming } = fixture.rooms;
       const older = room.get(room.newest).event.prevEventIds;
       const key = room.key('gone.example');
       room.keys.delete('gone.example');
@@ -213,7 +213,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await incoming.settled();
       assert.deepEqual(await fates(...older), ['outlier']);
       room.keys.set('gone.example', key);
-      under.clock.advance(10 * 60_000);
+      fixture.clock.advance(10 * 60_000);
       await incoming.backfill(room.roomId, older, 20);
       assert.deepEqual(await fates(...older), ['older']);
       const [topic] = [...room.events.values()].filter(({ event }) => event.type === 'm.room.topic');
@@ -231,23 +231,23 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('redacts events with a wrong hash', async () => {
-      const { room, under, stored } = await joinedRoom(open);
+      const { room, fixture, stored } = await joinedRoom(open);
       const id = room.say(creator, 'as it was');
       const changed = { ...room.pdu(id), content: { body: 'as it never was', msgtype: 'm.text' } };
-      await under.rooms.incoming.receive('a.example', [changed]);
-      await under.rooms.incoming.settled();
+      await fixture.rooms.incoming.receive('a.example', [changed]);
+      await fixture.rooms.incoming.settled();
       assert.deepEqual((await stored(id))?.event.content, {});
       assert.notEqual((await stored(id))?.stream, undefined);
     });
 
     it('refuses events of rooms without local users', async () => {
-      const { room, under, send, fates } = await joinedRoom(open);
+      const { room, fixture, send, fates } = await joinedRoom(open);
       const strange = { ...room.pdu(room.newest), room_id: '!unknown:a.example', event_id: '$x:a.example' };
-      const { incoming } = under.rooms;
+      const { incoming } = fixture.rooms;
       assert.deepEqual(await incoming.receive('a.example', [strange, null, 5, { room_id: [] }]), {
         '$x:a.example': { error: 'This server is not in the room' },
       });
-      await under.leave(alice, room.roomId);
+      await fixture.leave(alice, room.roomId);
       const id = room.say(creator, 'hello?');
       assert.match((await send('a.example', id))[id] ?? '', /not in the room/);
       assert.deepEqual(await fates(id), ['unknown']);
@@ -268,7 +268,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects or soft-fails unauthorized events without an error for the sending server', async () => {
-      const { room, send, fates, under } = await joinedRoom(open);
+      const { room, send, fates, fixture } = await joinedRoom(open);
       const before = room.newest;
       const content = { topic: 'mine' };
       const topic = room.add({ type: 'm.room.topic', sender: remoteBob, stateKey: '', content });
@@ -284,7 +284,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await send('a.example', ban);
       assert.deepEqual(await send('b.example', evading), { [evading]: undefined });
       assert.deepEqual(await fates(topic, ban, evading), ['rejected', 'placed', 'soft-failed']);
-      const head = await under.engine.heads.get(room.roomId);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.topic', ''), undefined);
       assert.deepEqual(
         head?.extremities.map(({ eventId }) => eventId),
@@ -302,35 +302,35 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fates(last), ['unknown']);
       peers.down.clear();
       const again = await joined.restart();
-      again.under.clock.advance(60_000);
-      again.under.rooms.incoming.start();
-      await again.under.rooms.incoming.settled();
+      again.fixture.clock.advance(60_000);
+      again.fixture.rooms.incoming.start();
+      await again.fixture.rooms.incoming.settled();
       assert.deepEqual(await again.fates(last), ['placed']);
     });
 
     it('places events that arrive during shutdown after the next start', async () => {
       const joined = await joinedRoom(open);
-      const { room, under } = joined;
+      const { room, fixture } = joined;
       const ids = ['a', 'b', 'c'].map((text) => room.say(creator, text));
-      const received = under.rooms.incoming.receive('a.example', room.pdus(ids));
-      const closed = under.rooms.incoming.close();
+      const received = fixture.rooms.incoming.receive('a.example', room.pdus(ids));
+      const closed = fixture.rooms.incoming.close();
       assert.deepEqual(Object.keys(await received), ids);
       await closed;
       const again = await joined.restart();
       assert.ok((await again.fates(...ids)).includes('unknown'), 'some were not placed before the restart');
-      again.under.rooms.incoming.start();
-      await again.under.rooms.incoming.settled();
+      again.fixture.rooms.incoming.start();
+      await again.fixture.rooms.incoming.settled();
       assert.deepEqual(await again.fates(...ids), ['placed', 'placed', 'placed']);
     });
 
     it('places events that arrive together with few flushes', async () => {
-      const { room, under, send, fates } = await joinedRoom(open);
+      const { room, fixture, send, fates } = await joinedRoom(open);
       const ids = Array.from({ length: 50 }, (_, index) => room.say(creator, `${index}`));
-      const { batches } = under.database.statistics;
+      const { batches } = fixture.database.statistics;
       await send('a.example', ...ids);
       assert.deepEqual(new Set(await fates(...ids)), new Set(['placed']));
       assert.ok(
-        under.database.statistics.batches - batches <= 55,
+        fixture.database.statistics.batches - batches <= 55,
         'all are removed from the queue in one batch',
       );
     });
@@ -365,7 +365,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('retries an event while no server is reachable, and drops it after the last attempt', async () => {
-      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { room, peers, send, fates, fixture } = await joinedRoom(open);
       room.say(creator, 'lost');
       const last = room.say(creator, 'last');
       peers.down.add('a.example').add('b.example');
@@ -373,14 +373,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const asked = peers.receivedRequests.length;
       assert.ok(asked > 0);
       for (let minutes = 0; minutes < 24 * 60; minutes += 10) {
-        under.clock.advance(10 * 60_000);
-        await under.rooms.incoming.settled();
+        fixture.clock.advance(10 * 60_000);
+        await fixture.rooms.incoming.settled();
       }
       const all = peers.receivedRequests.length;
       assert.ok(all > asked && all < asked * 12, `${all} requests, ${asked} at first`);
       peers.down.clear();
-      under.clock.advance(24 * 3_600_000);
-      await under.rooms.incoming.settled();
+      fixture.clock.advance(24 * 3_600_000);
+      await fixture.rooms.incoming.settled();
       assert.deepEqual(await fates(last), ['unknown']);
       assert.equal(peers.receivedRequests.length, all);
     });

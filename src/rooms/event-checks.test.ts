@@ -34,8 +34,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   /** Opens rooms with the checks in the returned list, to which tests add theirs after their preparations. */
   async function openWithChecks() {
     const checks: EventCheck[] = [];
-    const under = await RoomsUnderTest.open(open, [], { eventChecks: () => checks });
-    return { under, checks };
+    const fixture = await RoomsUnderTest.open(open, [], { eventChecks: () => checks });
+    return { fixture, checks };
   }
 
   const rejected = (work: Promise<unknown>) => assert.rejects(work, (error) => error === spam);
@@ -44,14 +44,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('EventChecks', () => {
     it('calls a check once for each message, redaction, state event and membership', async () => {
-      const { under, checks } = await openWithChecks();
-      const { engine, rooms } = under;
+      const { fixture, checks } = await openWithChecks();
+      const { engine, rooms } = fixture;
       assert.equal(engine.checks.isEmpty, true);
-      const roomId = await under.room(alice);
+      const roomId = await fixture.room(alice);
       const { asked, check, names } = recording();
       checks.push(check);
       assert.equal(engine.checks.isEmpty, false);
-      await under.redact(alice, roomId, await under.say(alice, roomId, 'hello'));
+      await fixture.redact(alice, roomId, await fixture.say(alice, roomId, 'hello'));
       await rooms.sending.state(
         sender(alice),
         roomId,
@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         { topic: 'x' },
       );
       await rooms.memberships.invite(alice, roomId, bob);
-      await under.join(bob, roomId);
+      await fixture.join(bob, roomId);
       await rooms.memberships.kick(alice, roomId, bob);
       await rooms.memberships.ban(alice, roomId, bob);
       assert.deepEqual(names(), [
@@ -83,27 +83,27 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects an event with the error of the check, and stores nothing of the event', async () => {
-      const { under, checks } = await openWithChecks();
-      const { rooms } = under;
-      const roomId = await under.room(alice, bob);
-      const before = await latest(under, roomId);
+      const { fixture, checks } = await openWithChecks();
+      const { rooms } = fixture;
+      const roomId = await fixture.room(alice, bob);
+      const before = await latest(fixture, roomId);
       checks.push(recording(saysSpam).check);
-      await rejected(under.say(alice, roomId, 'spam'));
+      await rejected(fixture.say(alice, roomId, 'spam'));
       await rejected(rooms.sending.state(sender(alice), roomId, { type: 'x', stateKey: '' }, { spam: 1 }));
       await rejected(rooms.memberships.invite(alice, roomId, carol, { given: { reason: 'spam' } }));
       await rejected(rooms.memberships.join(carol, roomId, { given: { displayname: 'spam' } }));
       await rejected(rooms.memberships.leave(bob, roomId, { given: { reason: 'spam' } }));
-      assert.deepEqual(await latest(under, roomId), before);
-      await under.say(alice, roomId, 'fine');
-      assert.notDeepEqual(await latest(under, roomId), before);
+      assert.deepEqual(await latest(fixture, roomId), before);
+      await fixture.say(alice, roomId, 'fine');
+      assert.notDeepEqual(await latest(fixture, roomId), before);
     });
 
     it('checks all events of a new room before it exists, and rejects the whole room', async () => {
-      const { under, checks } = await openWithChecks();
+      const { fixture, checks } = await openWithChecks();
       for (const room_version of ['10', '12']) {
         const { asked, check } = recording(saysSpam);
         checks.push(check);
-        const roomId = await under.rooms.creation.create(alice, {
+        const roomId = await fixture.rooms.creation.create(alice, {
           room_version,
           name: 'fine',
           invite: [bob],
@@ -116,14 +116,14 @@ forSelectedDatabases(import.meta.url, (open) => {
           assert.ok(context.newRoom?.includes(draft));
           assert.equal(context.newRoom?.length, asked.length);
         }
-        const rooms = await under.engine.userRooms.of(alice);
-        await rejected(under.rooms.creation.create(alice, { room_version, name: 'spam' }));
-        assert.deepEqual([...(await under.engine.userRooms.of(alice)).keys()], [...rooms.keys()]);
+        const rooms = await fixture.engine.userRooms.of(alice);
+        await rejected(fixture.rooms.creation.create(alice, { room_version, name: 'spam' }));
+        assert.deepEqual([...(await fixture.engine.userRooms.of(alice)).keys()], [...rooms.keys()]);
       }
     });
 
     it('reports the error of a check at room creation as it is, and M_FORBIDDEN of the rules as M_INVALID_ROOM_STATE', async () => {
-      const { under, checks } = await openWithChecks();
+      const { fixture, checks } = await openWithChecks();
       const initial_state = [
         {
           type: 'm.room.power_levels',
@@ -131,17 +131,17 @@ forSelectedDatabases(import.meta.url, (open) => {
           content: { users: { [alice]: 0 }, events: { 'm.room.name': 100 } },
         },
       ];
-      await assert.rejects(under.rooms.creation.create(alice, { name: 'x', initial_state }), {
+      await assert.rejects(fixture.rooms.creation.create(alice, { name: 'x', initial_state }), {
         errcode: 'M_INVALID_ROOM_STATE',
       });
       const forbids = new MatrixError(403, 'M_FORBIDDEN', 'No rooms today');
       checks.push({ check: async () => forbids });
-      await assert.rejects(under.rooms.creation.create(alice, {}), (error) => error === forbids);
+      await assert.rejects(fixture.rooms.creation.create(alice, {}), (error) => error === forbids);
     });
 
     it('calls checks in the order in which they were added, until one rejects', async () => {
-      const { under, checks } = await openWithChecks();
-      const roomId = await under.room(alice);
+      const { fixture, checks } = await openWithChecks();
+      const roomId = await fixture.room(alice);
       const order: string[] = [];
       const named = (name: string, rejection?: MatrixError): EventCheck => ({
         async check() {
@@ -150,14 +150,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       });
       checks.push(named('first'), named('second', spam), named('third'));
-      await rejected(under.say(alice, roomId, 'hello'));
+      await rejected(fixture.say(alice, roomId, 'hello'));
       assert.deepEqual(order, ['first', 'second']);
     });
 
     it('calls no check for events that are not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
-      const { under, checks } = await openWithChecks();
-      const { rooms } = under;
-      const roomId = await under.room(alice);
+      const { fixture, checks } = await openWithChecks();
+      const { rooms } = fixture;
+      const roomId = await fixture.room(alice);
       const topic = () =>
         rooms.sending.state(sender(alice), roomId, { type: 'm.room.topic', stateKey: '' }, { topic: 'x' });
       const message = () =>
@@ -170,16 +170,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [topicId, messageId] = [await topic(), await message()];
       const { asked, check } = recording();
       checks.push(check);
-      await assert.rejects(under.say(alice, '!none:test', 'x'), { errcode: 'M_FORBIDDEN' });
-      await assert.rejects(under.say(bob, roomId, 'x'), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(fixture.say(alice, '!none:test', 'x'), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(fixture.say(bob, roomId, 'x'), { errcode: 'M_FORBIDDEN' });
       assert.equal(await topic(), topicId);
       assert.equal(await message(), messageId);
       assert.deepEqual(asked, []);
     });
 
     it('delays no other events while a check runs, and applies the authorization rules again afterwards', async () => {
-      const { under, checks } = await openWithChecks();
-      const roomId = await under.room(alice, bob);
+      const { fixture, checks } = await openWithChecks();
+      const roomId = await fixture.room(alice, bob);
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       checks.push({
@@ -190,27 +190,27 @@ forSelectedDatabases(import.meta.url, (open) => {
           return undefined;
         },
       });
-      const late = assert.rejects(under.say(bob, roomId, 'late'), { errcode: 'M_FORBIDDEN' });
+      const late = assert.rejects(fixture.say(bob, roomId, 'late'), { errcode: 'M_FORBIDDEN' });
       await begun;
-      await under.say(alice, roomId, 'meanwhile');
-      await under.rooms.memberships.kick(alice, roomId, bob);
+      await fixture.say(alice, roomId, 'meanwhile');
+      await fixture.rooms.memberships.kick(alice, roomId, bob);
       letGo();
       await late;
     });
 
     it('sends no event when a check throws an unexpected error', async () => {
-      const { under, checks } = await openWithChecks();
-      const roomId = await under.room(alice);
-      const before = await latest(under, roomId);
+      const { fixture, checks } = await openWithChecks();
+      const roomId = await fixture.room(alice);
+      const before = await latest(fixture, roomId);
       checks.push({ check: () => Promise.reject(new Error('the checker is broken')) });
-      await assert.rejects(under.say(alice, roomId, 'x'), /the checker is broken/);
-      assert.deepEqual(await latest(under, roomId), before);
+      await assert.rejects(fixture.say(alice, roomId, 'x'), /the checker is broken/);
+      assert.deepEqual(await latest(fixture, roomId), before);
     });
 
     it('calls checks for joins, knocks and invites before the request to another server', async () => {
-      const { under, checks } = await openWithChecks();
-      const { engine } = under;
-      const roomId = await under.room(alice);
+      const { fixture, checks } = await openWithChecks();
+      const { engine } = fixture;
+      const roomId = await fixture.room(alice);
       const unasked = new Proxy({}, { get: () => () => assert.fail('another server was asked') });
       const remote = new RemoteMemberships({
         engine,

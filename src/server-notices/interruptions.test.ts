@@ -51,9 +51,9 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('sends a notice about the policy or the limit of users once when the server stops before it has recorded or pinned it', async () => {
-    const under = await RoomsUnderTest.open(open, migrations);
-    const { database, clock, rooms } = under;
-    const places = noticeRooms(under);
+    const fixture = await RoomsUnderTest.open(open, migrations);
+    const { database, clock, rooms } = fixture;
+    const places = noticeRooms(fixture);
     const sending = { user, noticeRooms: places };
     const notices = new ServerNotices({ rooms, serverName: 'test', userExists: async () => true, sending });
     const newUsers = () =>
@@ -85,8 +85,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await announceLimit(isStopped);
     }
     const roomId = await places.of(alice);
-    const head = (await under.engine.heads.get(roomId!))!;
-    const events = await under.engine.events.timeline(head.roomNid, { limit: 100, direction: 'forward' });
+    const head = (await fixture.engine.heads.get(roomId!))!;
+    const events = await fixture.engine.events.timeline(head.roomNid, { limit: 100, direction: 'forward' });
     const sent = (type: string) => events.filter(({ event }) => event.type === type);
     const notice = sent('m.room.message').at(-1)!.event;
     assert.deepEqual(

@@ -87,15 +87,15 @@ const pick = ({ engine, database, streams, clock }: RoomsUnderTest) => ({ engine
 forSelectedDatabases(import.meta.url, (open) => {
   describe('daily figures', () => {
     it('counts messages and active users of each UTC day, also across restarts and a killed process', async () => {
-      let under = await StatisticsUnderTest.open(open);
-      const { rooms } = under;
+      let fixture = await StatisticsUnderTest.open(open);
+      const { rooms } = fixture;
       const roomId = await rooms.room(alice, bob);
       await rooms.say(alice, roomId, 'one');
       await rooms.send(bob, roomId, 'm.room.encrypted', { algorithm: 'x', ciphertext: 'y' });
       await rooms.send(bob, roomId, 'm.reaction', {});
-      for (const userId of [alice, alice, bob]) under.visit(userId);
-      under.visit(alice, 'Mozilla/5.0');
-      const { databaseBytes, ...first } = (await under.figures())[0]!;
+      for (const userId of [alice, alice, bob]) fixture.visit(userId);
+      fixture.visit(alice, 'Mozilla/5.0');
+      const { databaseBytes, ...first } = (await fixture.figures())[0]!;
       assert.ok(databaseBytes > 10_000, 'the database takes space');
       const counted = { users: 0, rooms: 1, mediaBytes: 0 };
       assert.deepEqual(first, {
@@ -106,35 +106,35 @@ forSelectedDatabases(import.meta.url, (open) => {
         localMessages: 2,
       });
 
-      under = await under.restart(open, 'stopped');
-      await under.rooms.say(alice, roomId, 'two');
-      under.visit(bob);
-      under = await under.restart(open, 'killed');
-      await under.rooms.say(alice, roomId, 'three');
-      assert.equal((await under.figures())[0]?.messages, 4, 'each message is counted once');
+      fixture = await fixture.restart(open, 'stopped');
+      await fixture.rooms.say(alice, roomId, 'two');
+      fixture.visit(bob);
+      fixture = await fixture.restart(open, 'killed');
+      await fixture.rooms.say(alice, roomId, 'three');
+      assert.equal((await fixture.figures())[0]?.messages, 4, 'each message is counted once');
 
-      await under.pass(2 * hour);
-      under.visit(alice);
-      await under.rooms.say(alice, roomId, 'four');
-      const [before, today, ...more] = await under.figures();
+      await fixture.pass(2 * hour);
+      fixture.visit(alice);
+      await fixture.rooms.say(alice, roomId, 'four');
+      const [before, today, ...more] = await fixture.figures();
       assert.deepEqual([before?.day, before?.messages, before?.activeUsers], [firstDay, 4, 2]);
       assert.deepEqual([today?.day, today?.messages, today?.activeUsers], ['2023-11-15', 1, 1]);
       assert.deepEqual(more, []);
       assert.deepEqual(
-        (await under.figures('2023-11-15', '2023-11-15')).map((figures) => figures.day),
+        (await fixture.figures('2023-11-15', '2023-11-15')).map((figures) => figures.day),
         ['2023-11-15'],
       );
     });
 
     it('counts the active users of the last hour of a day after midnight', async () => {
-      const under = await StatisticsUnderTest.open(open);
-      await under.pass(hour + 45 * minute);
-      under.visit(alice);
-      under.rooms.clock.advance(2 * minute);
-      await under.figures();
-      await under.pass(hour);
+      const fixture = await StatisticsUnderTest.open(open);
+      await fixture.pass(hour + 45 * minute);
+      fixture.visit(alice);
+      fixture.rooms.clock.advance(2 * minute);
+      await fixture.figures();
+      await fixture.pass(hour);
       assert.deepEqual(
-        (await under.figures()).map((figures) => [figures.day, figures.activeUsers]),
+        (await fixture.figures()).map((figures) => [figures.day, figures.activeUsers]),
         [
           [firstDay, 1],
           ['2023-11-15', 0],
@@ -196,17 +196,17 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('writes one batch of messages and one of users a minute, without a query of events', async () => {
-      const under = await StatisticsUnderTest.open(open);
-      const roomId = await under.rooms.room(alice);
-      await under.figures();
-      const { statistics } = under.rooms.database;
+      const fixture = await StatisticsUnderTest.open(open);
+      const roomId = await fixture.rooms.room(alice);
+      await fixture.figures();
+      const { statistics } = fixture.rooms.database;
       for (let i = 0; i < 20; i += 1) {
-        under.visit(alice);
-        await under.rooms.say(alice, roomId, `message ${i}`);
+        fixture.visit(alice);
+        await fixture.rooms.say(alice, roomId, `message ${i}`);
       }
       const before = { ...statistics };
-      under.rooms.clock.advance(minute);
-      assert.equal((await under.figures())[0]?.messages, 20);
+      fixture.rooms.clock.advance(minute);
+      assert.equal((await fixture.figures())[0]?.messages, 20);
       assert.deepEqual([statistics.scans - before.scans, statistics.batches - before.batches], [2, 2]);
     });
   });

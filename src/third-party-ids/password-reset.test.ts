@@ -6,24 +6,24 @@ import { sendForm } from './test/forms.ts';
 import { clientPath, codeOf, mailIdentifier, parametersOf, ServerWithMail } from './test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  let at: ServerWithMail;
-  afterEach(() => at.stop());
+  let fixture: ServerWithMail;
+  afterEach(() => fixture.stop());
   const start = async (
     ...more: Parameters<typeof ServerWithMail.start> extends [unknown, ...infer M] ? M : never
   ) => {
-    at = await ServerWithMail.start(open.kind, ...more);
-    const anna = await at.server.register('anna');
-    await at.addAddress(anna, 'anna@example.org');
+    fixture = await ServerWithMail.start(open.kind, ...more);
+    const anna = await fixture.server.register('anna');
+    await fixture.addAddress(anna, 'anna@example.org');
     return anna;
   };
   const reset = (credentials: object | undefined, more: object = {}) =>
-    at.post('/account/password', {
+    fixture.post('/account/password', {
       new_password: 'brand new',
       ...(credentials && { auth: { type: 'm.login.email.identity', threepid_creds: credentials } }),
       ...more,
     });
   const whoami = async (token: string) =>
-    (await at.server.api('GET', clientPath('/account/whoami'), { token })).status;
+    (await fixture.server.api('GET', clientPath('/account/whoami'), { token })).status;
 
   describe('POST /account/password without an access token', () => {
     it('sets the password of the account whose address is validated, and ends its sessions', async () => {
@@ -31,38 +31,38 @@ forSelectedDatabases(import.meta.url, (open) => {
       const asked = await reset(undefined);
       assert.equal(asked.status, 401);
       assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.email.identity'] }]);
-      const { sid, link } = await at.receiveLink('account/password', 'anna@example.org');
+      const { sid, link } = await fixture.receiveLink('account/password', 'anna@example.org');
       const auth = {
         type: 'm.login.email.identity',
         threepidCreds: { sid, client_secret: 'secret' },
         session: asked.body['session'],
       };
       assert.deepEqual(codeOf(await reset(undefined, { auth })), [401, 'M_UNAUTHORIZED']);
-      await at.open(link, parametersOf(link));
+      await fixture.open(link, parametersOf(link));
       const answer = await reset(undefined, { auth });
       assert.deepEqual([answer.status, answer.body], [200, {}]);
       assert.equal(await whoami(anna.token), 401);
-      assert.equal((await at.login(mailIdentifier('anna@example.org'))).status, 403);
-      assert.equal((await at.login(mailIdentifier('anna@example.org'), 'brand new')).status, 200);
+      assert.equal((await fixture.login(mailIdentifier('anna@example.org'))).status, 403);
+      assert.equal((await fixture.login(mailIdentifier('anna@example.org'), 'brand new')).status, 200);
     });
 
     it('keeps the sessions with logout_devices: false', async () => {
       const anna = await start();
-      const credentials = await at.validate('account/password', 'anna@example.org');
+      const credentials = await fixture.validate('account/password', 'anna@example.org');
       assert.equal((await reset(credentials, { logout_devices: false })).status, 200);
       assert.equal(await whoami(anna.token), 200);
     });
 
     it('sets a password once for each validation', async () => {
       await start();
-      const { sid, link } = await at.receiveLink('account/password', 'anna@example.org');
-      await at.open(link, parametersOf(link));
+      const { sid, link } = await fixture.receiveLink('account/password', 'anna@example.org');
+      await fixture.open(link, parametersOf(link));
       const credentials = { sid, client_secret: 'secret' };
       assert.equal((await reset(credentials)).status, 200);
       const again = await reset(credentials, { new_password: 'of the attacker' });
       assert.deepEqual(codeOf(again), [401, 'M_UNAUTHORIZED']);
-      assert.equal((await at.open(link)).status, 400);
-      assert.equal((await at.open(link, parametersOf(link))).status, 400);
+      assert.equal((await fixture.open(link)).status, 400);
+      assert.equal((await fixture.open(link, parametersOf(link))).status, 400);
     });
 
     it('rejects validations for other purposes, also of addresses that an account has got since', async () => {
@@ -71,37 +71,37 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['register', 'one'],
         ['account/3pid', 'two'],
       ] as const) {
-        const credentials = await at.validate(purpose, 'free@example.org', secret);
+        const credentials = await fixture.validate(purpose, 'free@example.org', secret);
         assert.deepEqual(codeOf(await reset(credentials)), [403, 'M_FORBIDDEN'], purpose);
       }
     });
 
     it('rejects a reset when the account has lost the address', async () => {
       const anna = await start();
-      const credentials = await at.validate('account/password', 'anna@example.org');
-      await at.post('/account/3pid/delete', { medium: 'email', address: 'anna@example.org' }, anna.token);
+      const credentials = await fixture.validate('account/password', 'anna@example.org');
+      await fixture.post('/account/3pid/delete', { medium: 'email', address: 'anna@example.org' }, anna.token);
       assert.equal((await reset(credentials)).status, 404);
     });
 
     it('refuses logins to a locked account with its new password, by its address and on the login page, and finds no address of a deactivated account', async () => {
       const { userId } = await start();
-      const { token } = await registerAdmin(at.server);
+      const { token } = await registerAdmin(fixture.server);
       const lock = `/_matrix/client/v1/admin/lock/${userId}`;
-      await at.server.api('PUT', lock, { token, body: { locked: true } });
-      const credentials = await at.validate('account/password', 'anna@example.org');
+      await fixture.server.api('PUT', lock, { token, body: { locked: true } });
+      const credentials = await fixture.validate('account/password', 'anna@example.org');
       assert.equal((await reset(credentials)).status, 200);
       for (const identifier of [mailIdentifier('anna@example.org'), { type: 'm.id.user', user: 'anna' }])
-        assert.deepEqual(codeOf(await at.login(identifier, 'brand new')), [401, 'M_USER_LOCKED']);
+        assert.deepEqual(codeOf(await fixture.login(identifier, 'brand new')), [401, 'M_USER_LOCKED']);
       const fields = { username: 'anna@example.org', password: 'brand new' };
-      const page = await sendForm(at, '/_matrix/static/client/login/', fields);
+      const page = await sendForm(fixture, '/_matrix/static/client/login/', fields);
       assert.equal(page.response.status, 401);
       assert.doesNotMatch(page.text, /access_token/);
-      await at.server.api('PUT', lock, { token, body: { locked: false } });
-      assert.equal((await at.login(mailIdentifier('anna@example.org'), 'brand new')).status, 200);
-      await at.server.api('POST', `/_synapse/admin/v1/deactivate/${userId}`, { token, body: {} });
-      const asked = await at.askForMail('account/password', 'anna@example.org', { client_secret: 'late' });
+      await fixture.server.api('PUT', lock, { token, body: { locked: false } });
+      assert.equal((await fixture.login(mailIdentifier('anna@example.org'), 'brand new')).status, 200);
+      await fixture.server.api('POST', `/_synapse/admin/v1/deactivate/${userId}`, { token, body: {} });
+      const asked = await fixture.askForMail('account/password', 'anna@example.org', { client_secret: 'late' });
       assert.deepEqual(codeOf(asked), [400, 'M_THREEPID_NOT_FOUND']);
-      assert.equal((await at.login(mailIdentifier('anna@example.org'), 'brand new')).status, 403);
+      assert.equal((await fixture.login(mailIdentifier('anna@example.org'), 'brand new')).status, 403);
     });
 
     it('checks the password policy before the address', async () => {
@@ -111,24 +111,24 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('answers 401 M_MISSING_TOKEN on a server that can validate no addresses', async () => {
-      at = await ServerWithMail.start(open.kind, {}, { email: null });
+      fixture = await ServerWithMail.start(open.kind, {}, { email: null });
       assert.deepEqual(codeOf(await reset(undefined)), [401, 'M_MISSING_TOKEN']);
     });
 
     it('answers an unknown address with M_THREEPID_NOT_FOUND, and sends no mail', async () => {
       await start();
-      const sent = at.mailServer.attempts;
-      const answer = await at.askForMail('account/password', 'ben@example.org');
+      const sent = fixture.mailServer.attempts;
+      const answer = await fixture.askForMail('account/password', 'ben@example.org');
       assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_NOT_FOUND']);
-      assert.equal(at.mailServer.attempts, sent);
+      assert.equal(fixture.mailServer.attempts, sent);
     });
   });
 
   describe('the page of a password reset', () => {
     it('asks the user, and validates the address only when the form is sent', async () => {
       await start();
-      const { sid, link } = await at.receiveLink('account/password', 'anna@example.org');
-      const page = await at.open(link);
+      const { sid, link } = await fixture.receiveLink('account/password', 'anna@example.org');
+      const page = await fixture.open(link);
       assert.equal(page.status, 200);
       assert.match(page.text, /Set a new password\?/);
       const fields = [...page.text.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
       assert.deepEqual(Object.fromEntries(fields), parametersOf(link));
       assert.deepEqual(codeOf(await reset({ sid, client_secret: 'secret' })), [401, 'M_UNAUTHORIZED']);
-      const done = await at.open(link, Object.fromEntries(fields));
+      const done = await fixture.open(link, Object.fromEntries(fields));
       assert.equal(done.status, 200);
       assert.match(done.text, /Almost done/);
       assert.equal((await reset({ sid, client_secret: 'secret' })).status, 200);
@@ -146,22 +146,22 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('allows the form to lead to next_link', async () => {
       await start();
       const next_link = 'https://client.example.org/#/login';
-      const { link } = await at.receiveLink('account/password', 'anna@example.org', { next_link });
-      const page = await at.open(link);
+      const { link } = await fixture.receiveLink('account/password', 'anna@example.org', { next_link });
+      const page = await fixture.open(link);
       assert.match(
         page.headers.get('content-security-policy') ?? '',
         /form-action 'self' https:\/\/client\.example\.org;/,
       );
-      const { status, location } = await at.open(link, parametersOf(link));
+      const { status, location } = await fixture.open(link, parametersOf(link));
       assert.deepEqual([status, location], [303, next_link]);
     });
 
     it('shows why a link does not work', async () => {
       await start();
-      const { link } = await at.receiveLink('account/password', 'anna@example.org');
+      const { link } = await fixture.receiveLink('account/password', 'anna@example.org');
       const url = new URL(link);
       url.searchParams.set('token', '<script>');
-      const { status, text } = await at.open(url.href);
+      const { status, text } = await fixture.open(url.href);
       assert.equal(status, 400);
       assert.match(text, /This link is not valid, or has expired/);
       assert.equal(text.includes('<script>'), false);

@@ -6,14 +6,14 @@ import { linkIn, type Options, ServerWithMail } from './test/server-with-mail.ts
 const path = '/_synapse/client/register';
 
 describe('the mail address on the registration page', () => {
-  let at: ServerWithMail;
-  afterEach(() => at.stop());
+  let fixture: ServerWithMail;
+  afterEach(() => fixture.stop());
 
-  const send = (to: string, fields: Record<string, string>) => sendForm(at, to, fields);
-  const show = async (to: string) => (await showPage(at, to)).text;
+  const send = (to: string, fields: Record<string, string>) => sendForm(fixture, to, fields);
+  const show = async (to: string) => (await showPage(fixture, to)).text;
   const password = { password: 'correct horse', password_again: 'correct horse' };
   const start = async (accounts: Options = {}) => {
-    at = await ServerWithMail.start('sqlite', accounts);
+    fixture = await ServerWithMail.start('sqlite', accounts);
   };
 
   it('a mail address on the registration page belongs to the account after the user has opened the link of the mail', async () => {
@@ -25,12 +25,12 @@ describe('the mail address on the registration page', () => {
     const next = `/_synapse/client/${actionOf(begun.text)}`;
     const early = await send(next, hiddenFieldsOf(begun.text));
     assert.equal(early.response.status, 401, early.text);
-    await at.open(linkIn(await at.mailServer.mail(0)));
+    await fixture.open(linkIn(await fixture.mailServer.mail(0)));
     const done = await send(next, hiddenFieldsOf(begun.text));
     const location = done.response.headers.get('location') ?? '';
     assert.equal(done.response.status, 303, done.text);
     assert.match(await show(`${path}/${location}`), /@anna:test/);
-    const { body } = await at.login({
+    const { body } = await fixture.login({
       type: 'm.id.thirdparty',
       medium: 'email',
       address: 'anna@example.org',
@@ -46,7 +46,7 @@ describe('the mail address on the registration page', () => {
     assert.match(await show(`/_synapse/client/${location}`), /@ben:test/);
     const wrong = await send(path, { username: 'cora', ...password, email: 'cora' });
     assert.deepEqual([wrong.response.status, /role="alert"/.test(wrong.text)], [400, true]);
-    assert.equal(at.mailServer.received.length, 0);
+    assert.equal(fixture.mailServer.received.length, 0);
   });
 
   it('the registration page has no field for a required mail address, which another page asks for', async () => {

@@ -14,19 +14,19 @@ const purposes = [
 ] as const;
 
 describe('templates of mails and of the pages to which they lead', () => {
-  let at: ServerWithMail;
+  let fixture: ServerWithMail;
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-mail-templates-'));
   });
   afterEach(async () => {
-    await at.stop();
+    await fixture.stop();
     rmSync(folder, { recursive: true, force: true });
   });
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
   const start = async (email: Partial<EmailOptions>, more: object = {}) => {
-    at = await ServerWithMail.start('sqlite', more, { email });
-    await at.addAddress(await at.server.register('anna'), 'anna@example.org');
+    fixture = await ServerWithMail.start('sqlite', more, { email });
+    await fixture.addAddress(await fixture.server.register('anna'), 'anna@example.org');
   };
   /** The address for which a mail is sent. */
   const addressFor = (purpose: string) => `${purpose === 'password_reset' ? 'anna' : purpose}@example.org`;
@@ -34,13 +34,13 @@ describe('templates of mails and of the pages to which they lead', () => {
   it('templates of mails are searched in the folder of the operator first [option: templates.custom_template_directory]', async () => {
     write('registration.html', '<b>{{ server_name }}</b> <a href="{{ link }}">{{ link }}</a>');
     write('registration.txt', '{{ app_name }}: {{ link }}');
-    at = await ServerWithMail.start(
+    fixture = await ServerWithMail.start(
       'sqlite',
       {},
       { mail: { templates: { custom_template_directory: folder } } },
     );
-    await at.receiveLink('register', 'ben@example.org');
-    const { content } = at.mailServer.received[0]!;
+    await fixture.receiveLink('register', 'ben@example.org');
+    const { content } = fixture.mailServer.received[0]!;
     assert.match(content.html ?? '', /^<b>test<\/b> <a href="https:/);
     assert.match(content.text ?? '', /^Matrix: https:/);
   });
@@ -55,8 +55,8 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
     await start({ template_dir: folder, ...names });
     for (const [purpose, path] of purposes) {
-      await at.receiveLink(path, addressFor(purpose));
-      const { content } = at.mailServer.received.at(-1)!;
+      await fixture.receiveLink(path, addressFor(purpose));
+      const { content } = fixture.mailServer.received.at(-1)!;
       assert.match(content.html ?? '', new RegExp(`^<i>${purpose}</i>`));
       assert.match(content.text ?? '', new RegExp(`^text of ${purpose}`));
     }
@@ -72,12 +72,12 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
     await start({ template_dir: folder, ...names });
     for (const [purpose, path] of purposes) {
-      const { link } = await at.receiveLink(path, addressFor(purpose), { client_secret: 'other' });
+      const { link } = await fixture.receiveLink(path, addressFor(purpose), { client_secret: 'other' });
       const form = purpose === 'password_reset' ? parametersOf(link) : undefined;
-      assert.equal((await at.open(link, form)).text, `done: ${purpose}`);
+      assert.equal((await fixture.open(link, form)).text, `done: ${purpose}`);
       const wrong = new URL(link);
       wrong.searchParams.set('token', 'wrong');
-      const { text } = await at.open(wrong.href);
+      const { text } = await fixture.open(wrong.href);
       assert.equal(text, `not done: ${purpose}, This link is not valid, or has expired`);
     }
   });
@@ -85,21 +85,21 @@ describe('templates of mails and of the pages to which they lead', () => {
   it('the mail to a used address tells its owner about the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
     const hidden = { request_token_inhibit_3pid_errors: true };
     await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, hidden);
-    const before = at.mailServer.received.length;
-    await at.askForMail('register', 'anna@example.org');
-    const { content } = await at.mailServer.mail(before);
+    const before = fixture.mailServer.received.length;
+    await fixture.askForMail('register', 'anna@example.org');
+    const { content } = await fixture.mailServer.mail(before);
     assert.match(
       content.html ?? '',
       /<a class="button" href="https:\/\/client\.example\.org\/\?a=b&amp;c=d">/,
     );
     assert.match(content.text ?? '', / {4}https:\/\/client\.example\.org\/\?a=b&c=d\n/);
-    await at.stop();
+    await fixture.stop();
     write('own.html', 'own HTML');
     write('own.txt', 'own text');
     const names = { already_in_use_template_html: 'own.html', already_in_use_template_text: 'own.txt' };
     await start({ template_dir: folder, ...names }, hidden);
-    await at.askForMail('register', 'anna@example.org');
-    const own = (await at.mailServer.mail(1)).content;
+    await fixture.askForMail('register', 'anna@example.org');
+    const own = (await fixture.mailServer.mail(1)).content;
     assert.deepEqual([own.html?.trim(), own.text?.trim()], ['own HTML', 'own text']);
   });
 });

@@ -6,12 +6,12 @@ import { Typing } from './index.ts';
 import { typingRoutes } from './routes.ts';
 
 async function openTyping(open: OpenDatabase) {
-  const under = await RoomsUnderTest.open(open);
-  const { streams, clock, caches, engine } = under;
+  const fixture = await RoomsUnderTest.open(open);
+  const { streams, clock, caches, engine } = fixture;
   const typing = new Typing({ streams, clock, caches, roomStream: engine.stream });
   const announced: string[] = [];
   typing.typingStream.subscribe(({ roomId }) => announced.push(roomId));
-  return { under, typing, announced };
+  return { fixture, typing, announced };
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -31,65 +31,65 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('reports whether a room has changed after a position', async () => {
-      const { under, typing } = await openTyping(open);
-      const start = under.streams.current;
+      const { fixture, typing } = await openTyping(open);
+      const start = fixture.streams.current;
       assert.equal(typing.changedSince('!room', start), false);
       typing.set(alice, '!room', true, 10_000);
       assert.equal(typing.changedSince('!room', start), true);
       assert.equal(typing.changedSince('!other', start), false);
-      assert.equal(typing.changedSince('!room', under.streams.current), false);
+      assert.equal(typing.changedSince('!room', fixture.streams.current), false);
     });
 
     it('ends a typing notification at its timeout, counted from the last repetition', async () => {
-      const { under, typing, announced } = await openTyping(open);
+      const { fixture, typing, announced } = await openTyping(open);
       typing.set(alice, '!room', true, 10_000);
-      under.clock.advance(9_000);
+      fixture.clock.advance(9_000);
       typing.set(alice, '!room', true, 10_000);
-      under.clock.advance(9_999);
+      fixture.clock.advance(9_999);
       assert.deepEqual(typing.inRoom('!room'), [alice]);
-      under.clock.advance(1);
+      fixture.clock.advance(1);
       assert.deepEqual(typing.inRoom('!room'), []);
       assert.equal(announced.length, 2);
     });
 
     it('bounds the timeout and the number of typing users in a room', async () => {
-      const { under, typing } = await openTyping(open);
+      const { fixture, typing } = await openTyping(open);
       for (let user = 0; user < 150; user++) typing.set(`@${user}:test`, '!room', true, 1e15);
       assert.equal(typing.inRoom('!room').length, 100);
       typing.set(alice, '!other', true, -5);
       assert.deepEqual(typing.inRoom('!other'), []);
-      under.clock.advance(120_000);
+      fixture.clock.advance(120_000);
       assert.deepEqual(typing.inRoom('!room'), []);
     });
 
     it('ends a typing notification when the user leaves the room', async () => {
-      const { under, typing } = await openTyping(open);
-      const roomId = await under.room(alice, bob);
+      const { fixture, typing } = await openTyping(open);
+      const roomId = await fixture.room(alice, bob);
       typing.set(alice, roomId, true, 10_000);
       typing.set(bob, roomId, true, 10_000);
-      await under.leave(bob, roomId);
+      await fixture.leave(bob, roomId);
       assert.deepEqual(typing.inRoom(roomId), [alice]);
     });
 
     it('ends all typing notifications when closed', async () => {
-      const { under, typing, announced } = await openTyping(open);
+      const { fixture, typing, announced } = await openTyping(open);
       typing.set(alice, '!room', true, 10_000);
       typing.close();
-      under.clock.advance(60_000);
+      fixture.clock.advance(60_000);
       assert.deepEqual(typing.inRoom('!room'), []);
       assert.equal(announced.length, 1);
     });
   });
 
   describe('PUT /rooms/{roomId}/typing/{userId}', () => {
-    let under: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let typing: Typing;
     let http: RoutesUnderTest;
     let roomId: string;
     before(async () => {
-      ({ under, typing } = await openTyping(open));
-      http = await RoutesUnderTest.start(typingRoutes(typing, under.engine), under.clock);
-      roomId = await under.room(alice, bob);
+      ({ fixture, typing } = await openTyping(open));
+      http = await RoutesUnderTest.start(typingRoutes(typing, fixture.engine), fixture.clock);
+      roomId = await fixture.room(alice, bob);
     });
     after(() => http.stop());
     const put = (as: string, userId: string, body: unknown, room = roomId) =>
@@ -100,7 +100,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await put(bob, bob, { typing: true })).status, 200);
       assert.deepEqual(typing.inRoom(roomId), [alice, bob]);
       await put(alice, alice, { typing: false });
-      under.clock.advance(30_000);
+      fixture.clock.advance(30_000);
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 

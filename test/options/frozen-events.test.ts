@@ -7,8 +7,8 @@ import { startTestServer } from '../support/servers/server.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   it('freezes cached events at every depth only when the option is on [option: use_frozen_dicts]', async () => {
     for (const use_frozen_dicts of [true, false]) {
-      const { engine, ...under } = await RoomsUnderTest.open(open, [], { options: { use_frozen_dicts } });
-      const roomId = await under.rooms.creation.create(alice, {});
+      const { engine, ...fixture } = await RoomsUnderTest.open(open, [], { options: { use_frozen_dicts } });
+      const roomId = await fixture.rooms.creation.create(alice, {});
       const content = { msgtype: 'm.text', body: 'x', nested: { list: [{}] } };
       const draft = { type: 'm.room.message', sender: alice, content };
       const written = await engine.timeline.append(roomId, draft);

@@ -9,8 +9,8 @@ import { storedFacts } from './stored-facts.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('storedFacts', () => {
     it('returns invites to rooms that this server is not in, at their positions', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { engine, streams } = under;
+      const fixture = await RoomsUnderTest.open(open);
+      const { engine, streams } = fixture;
       const room = new ReferenceRoom();
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
       const stored = await engine.placement.addOutOfBand(room.room, invite, { state: [] });

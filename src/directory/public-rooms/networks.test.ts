@@ -11,8 +11,8 @@ import { instanceId, Publication } from './publication.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('PublicRooms', () => {
     const opened = async () => {
-      const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const { engine, database, streams, clock, rooms } = under;
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const { engine, database, streams, clock, rooms } = fixture;
       const stats = new RoomStats({
         engine,
         database,
@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         return (chunk as { name: string }[]).map(({ name }) => name);
       };
       return {
-        under,
+        fixture,
         stats,
         lists,
         asked,
@@ -87,10 +87,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lists current rooms after a restart before their rows were written', async () => {
-      const { under, stats, make } = await opened();
+      const { fixture, stats, make } = await opened();
       await stats.stop();
       const roomId = await make('Late', { visibility: 'public' });
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       const { engine, database, streams, clock, rooms } = again;
       const deps = { engine, database, streams, clock, log: silentLogger, serverName: 'test' };
       const restarted = new RoomStats(deps);
@@ -106,13 +106,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('writes the row of a room once for many changes at the same time', async () => {
-      const { under, stats, make } = await opened();
+      const { fixture, stats, make } = await opened();
       const roomId = await make('Busy', { visibility: 'public' });
       await stats.caughtUp();
-      const before = under.database.statistics.transactions;
-      await Promise.all(Array.from({ length: 200 }, (_, index) => under.join(`@user${index}:test`, roomId)));
+      const before = fixture.database.statistics.transactions;
+      await Promise.all(Array.from({ length: 200 }, (_, index) => fixture.join(`@user${index}:test`, roomId)));
       await stats.caughtUp();
-      const { transactions } = under.database.statistics;
+      const { transactions } = fixture.database.statistics;
       assert.ok(transactions - before < 50, `${transactions - before} transactions for 200 joins`);
       await stats.stop();
     });

@@ -53,7 +53,7 @@ const farSpace = (allowed: string): JsonObject => ({
 });
 
 async function opened(open: OpenDatabase) {
-  const under = await RoomsUnderTest.open(open);
+  const fixture = await RoomsUnderTest.open(open);
   const answers = new Map<string, JsonObject>();
   const asked: string[] = [];
   const remote = new RemoteRooms(
@@ -63,31 +63,31 @@ async function opened(open: OpenDatabase) {
         return answers.get(roomId);
       },
     },
-    under.clock,
-    under.caches,
+    fixture.clock,
+    fixture.caches,
   );
-  const parts = { ...under.rooms, serverName: 'test', remote };
+  const parts = { ...fixture.rooms, serverName: 'test', remote };
   const hierarchy = new SpaceHierarchy(parts);
   const names = async (userId: string, roomId: string) => {
     const { rooms } = await hierarchy.page(userId, roomId, { suggestedOnly: false });
     return (rooms as { name?: string; room_id: string }[]).map(({ name, room_id }) => name ?? room_id);
   };
   const make = async (type: string | undefined, more: object = {}) =>
-    under.rooms.creation.create(alice, {
+    fixture.rooms.creation.create(alice, {
       name: type ?? 'room',
       preset: 'public_chat',
       ...(type && { creation_content: { type } }),
       ...more,
     });
   const contain = (parent: string, child: string) =>
-    under.rooms.sending.state(
+    fixture.rooms.sending.state(
       { userId: alice, deviceId: undefined },
       parent,
       { type: 'm.space.child', stateKey: child },
       { via: far },
     );
   const summaries = new RoomSummaries(parts);
-  return { under, answers, asked, hierarchy, names, make, contain, summaries };
+  return { fixture, answers, asked, hierarchy, names, make, contain, summaries };
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('are requested again for each hierarchy and summary, but not for the next pages of a user', async () => {
-      const { under, answers, asked, names, make, contain, hierarchy, summaries } = await opened(open);
+      const { fixture, answers, asked, names, make, contain, hierarchy, summaries } = await opened(open);
       const root = await make('m.space');
       await contain(root, '!space:far.example');
       answers.set('!space:far.example', farSpace('!none:test'));
@@ -127,7 +127,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(asked.length, 1);
       assert.deepEqual((await page(alice, next)).ids, []);
       assert.equal(asked.length, 2);
-      under.clock.advance(60_001);
+      fixture.clock.advance(60_001);
       assert.deepEqual((await page(bob, next)).ids, []);
       answers.set('!space:far.example', farSpace('!none:test'));
       assert.deepEqual(await names(bob, root), ['m.space', 'Far', 'Open']);
@@ -185,7 +185,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('are listed for remote servers if their users may see them', async () => {
-      const { under, hierarchy, make, contain } = await opened(open);
+      const { fixture, hierarchy, make, contain } = await opened(open);
       const root = await make('m.space');
       const open_ = await make(undefined);
       const closed = await make(undefined, { preset: 'private_chat' });
@@ -200,10 +200,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         return { ids: ids.sort(), inaccessible: [...(body['inaccessible_children'] as string[])].sort() };
       };
       assert.deepEqual(await children(), { ids: [open_], inaccessible: [closed, club].sort() });
-      await under.join('@dora:far.example', open_);
+      await fixture.join('@dora:far.example', open_);
       assert.deepEqual(await children(), { ids: [open_, club].sort(), inaccessible: [closed] });
       await assert.rejects(hierarchy.forServer('far.example', closed, false), { errcode: 'M_NOT_FOUND' });
-      await under.rooms.memberships.invite(alice, closed, '@dora:far.example');
+      await fixture.rooms.memberships.invite(alice, closed, '@dora:far.example');
       assert.deepEqual((await children()).inaccessible, []);
     });
   });

@@ -17,12 +17,12 @@ const space: RoomRequest = { ...publicRoom, creation_content: { type: 'm.space' 
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('room summaries, spaces and mutual rooms', () => {
-    let under: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let http: RoutesUnderTest;
     before(async () => {
-      under = await RoomsUnderTest.open(open);
-      const { engine, rooms, clock } = under;
-      const parts = { ...rooms, serverName: 'test', remote: new RemoteRooms(undefined, clock, under.caches) };
+      fixture = await RoomsUnderTest.open(open);
+      const { engine, rooms, clock } = fixture;
+      const parts = { ...rooms, serverName: 'test', remote: new RemoteRooms(undefined, clock, fixture.caches) };
       const routes = [
         ...spaceRoutes(new RoomSummaries(parts), new SpaceHierarchy(parts)),
         ...mutualRoomRoutes(engine),
@@ -32,11 +32,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => http.stop());
 
     const make = (name: string, request: RoomRequest) =>
-      under.rooms.creation.create(alice, { name, ...request });
+      fixture.rooms.creation.create(alice, { name, ...request });
     const setState = (roomId: string, type: string, stateKey: string, content: JsonObject) =>
-      under.rooms.sending.state({ userId: alice, deviceId: undefined }, roomId, { type, stateKey }, content);
+      fixture.rooms.sending.state({ userId: alice, deviceId: undefined }, roomId, { type, stateKey }, content);
     const contain = (parent: string, child: string, content: JsonObject = { via: ['test'] }) => {
-      under.clock.advance(1);
+      fixture.clock.advance(1);
       return setState(parent, 'm.space.child', child, content);
     };
     const get = (userId: string | undefined, path: string) =>
@@ -80,7 +80,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(unstable.body['membership'], 'join');
       assert.equal(unstable.body['im.nheko.summary.room_version'], '10');
       const name = await setState(roomId, 'm.room.name', '', { name: 'Secret' });
-      await under.redact(alice, roomId, name);
+      await fixture.redact(alice, roomId, name);
       assert.equal((await summary(bob, roomId)).body['name'], undefined, 'redacted');
     });
 
@@ -102,8 +102,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         ],
         ['club', { room_version: '10', initial_state: [restricted(club)] }],
       ];
-      await under.rooms.memberships.invite(alice, club, carol);
-      await under.join(carol, club);
+      await fixture.rooms.memberships.invite(alice, club, carol);
+      await fixture.join(carol, club);
       for (const [name, request] of cases) {
         const roomId = await make(name, request);
         const of = async (userId: string | undefined) => (await summary(userId, roomId)).status === 200;
@@ -249,10 +249,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lists mutual rooms of two users', async () => {
-      const [one, two] = [await under.room('@x:test', '@y:test'), await under.room('@x:test', '@y:test')];
-      await under.room('@x:test');
-      const left = await under.room('@y:test', '@x:test');
-      await under.leave('@x:test', left);
+      const [one, two] = [await fixture.room('@x:test', '@y:test'), await fixture.room('@x:test', '@y:test')];
+      await fixture.room('@x:test');
+      const left = await fixture.room('@y:test', '@x:test');
+      await fixture.leave('@x:test', left);
       const shared = (userId: string, other: string, more = '') =>
         get(userId, `/mutual_rooms?user_id=${encodeURIComponent(other)}${more}`);
       const expected = { joined: [one, two].sort(), count: 2 };
@@ -274,7 +274,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('paginates mutual rooms', async () => {
       const rooms: string[] = [];
-      for (let count = 0; count < 103; count++) rooms.push(await under.room('@many:test', '@more:test'));
+      for (let count = 0; count < 103; count++) rooms.push(await fixture.room('@many:test', '@more:test'));
       const path = '/mutual_rooms?user_id=@more:test';
       const first = await get('@many:test', path);
       const rest = await get('@many:test', `${path}&from=${first.body['next_batch']}`);

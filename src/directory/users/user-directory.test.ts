@@ -222,8 +222,8 @@ async function admin(server: TestServer, path: string, body: object) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('remote users in the user directory', () => {
-    const startIndex = async (under: RoomsUnderTest) => {
-      const { engine, database, streams, clock } = under;
+    const startIndex = async (fixture: RoomsUnderTest) => {
+      const { engine, database, streams, clock } = fixture;
       const deps = { engine, database, streams, clock, log: silentLogger, serverName: 'test' };
       const remote = new RemoteUsers(deps);
       await remote.start();
@@ -244,42 +244,42 @@ forSelectedDatabases(import.meta.url, (open) => {
     const dora = '@dora:far.example';
 
     it('finds remote users by the names in their memberships', async () => {
-      const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const remote = await startIndex(under);
-      const roomId = await under.room(alice);
-      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const remote = await startIndex(fixture);
+      const roomId = await fixture.room(alice);
+      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
       await remote.caughtUp();
-      assert.deepEqual(await indexed(under, 'dor'), [[dora, 'Dora']]);
-      assert.deepEqual(await indexed(under, 'alice'), []);
-      await under.leave(dora, roomId);
-      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Explorer', avatar_url: 5 } });
+      assert.deepEqual(await indexed(fixture, 'dor'), [[dora, 'Dora']]);
+      assert.deepEqual(await indexed(fixture, 'alice'), []);
+      await fixture.leave(dora, roomId);
+      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Explorer', avatar_url: 5 } });
       await remote.caughtUp();
-      assert.deepEqual(await indexed(under, 'explo'), [[dora, 'Explorer']]);
+      assert.deepEqual(await indexed(fixture, 'explo'), [[dora, 'Explorer']]);
       await remote.stop();
     });
 
     it('removes the name of a remote user whose membership is redacted', async () => {
-      const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const remote = await startIndex(under);
-      const roomId = await under.room(alice);
-      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Rude' } });
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const remote = await startIndex(fixture);
+      const roomId = await fixture.room(alice);
+      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Rude' } });
       await remote.caughtUp();
-      const head = await under.rooms.engine.heads.get(roomId);
-      const member = await under.rooms.engine.events.get(head!.entry('m.room.member', dora)!.nid);
-      await under.redact(alice, roomId, member!.event.eventId);
+      const head = await fixture.rooms.engine.heads.get(roomId);
+      const member = await fixture.rooms.engine.events.get(head!.entry('m.room.member', dora)!.nid);
+      await fixture.redact(alice, roomId, member!.event.eventId);
       await remote.caughtUp();
-      assert.deepEqual(await indexed(under, 'rude'), []);
-      assert.deepEqual(await indexed(under, 'dora'), [[dora, null]]);
+      assert.deepEqual(await indexed(fixture, 'rude'), []);
+      assert.deepEqual(await indexed(fixture, 'dora'), [[dora, null]]);
       await remote.stop();
     });
 
     it('finds remote users who joined before a restart, when their entries were not written yet', async () => {
-      const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const first = await startIndex(under);
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const first = await startIndex(fixture);
       await first.stop();
-      const roomId = await under.room(alice);
-      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
-      const again = await under.restart(open);
+      const roomId = await fixture.room(alice);
+      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
+      const again = await fixture.restart(open);
       const remote = await startIndex(again);
       await remote.caughtUp();
       assert.deepEqual(await indexed(again, 'dora'), [[dora, 'Dora']]);
@@ -292,9 +292,9 @@ forSelectedDatabases(import.meta.url, (open) => {
      * @returns the user ids that are found
      */
     const search = async (option: object, leaves = false) => {
-      const under = await RoomsUnderTest.open(open, directoryMigrations);
-      const { engine, database, streams, clock } = under;
-      const remote = await startIndex(under);
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const { engine, database, streams, clock } = fixture;
+      const remote = await startIndex(fixture);
       const stats = new RoomStats({
         engine,
         database,
@@ -308,8 +308,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await database.transaction<DirectoryTables, void>((writer) =>
         writeUser(writer, database.fullText(userTexts), near),
       );
-      const roomId = await under.room(near.userId, dora);
-      if (leaves) await under.leave(near.userId, roomId);
+      const roomId = await fixture.room(near.userId, dora);
+      if (leaves) await fixture.leave(near.userId, roomId);
       const account = { isDeactivated: false, isGuest: false, isLocked: false, userType: undefined };
       const localUsers = { account: async () => account, profile: async () => ({}) };
       const options = {

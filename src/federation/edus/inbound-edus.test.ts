@@ -50,11 +50,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('ignores typing and receipts where the server ACL denies the server', async () => {
-      const { under, handle, typing, receipts, roomId } = await startEdus(open);
-      const eventId = await under.say(alice, roomId, 'hello');
+      const { fixture, handle, typing, receipts, roomId } = await startEdus(open);
+      const eventId = await fixture.say(alice, roomId, 'hello');
       const acl = { allow: ['*'], deny: [remoteServer] };
       const state = { type: 'm.room.server_acl', stateKey: '' };
-      await under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, state, acl);
+      await fixture.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, state, acl);
       await handle(remoteServer, 'm.typing', { room_id: roomId, user_id: dora, typing: true });
       await handle(remoteServer, 'm.receipt', {
         [roomId]: { 'm.read': { [dora]: { data: {}, event_ids: [eventId] } } },
@@ -65,9 +65,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('records read receipts of users of the sending server who are in the room', async () => {
-      const { under, handle, receipts, roomId, clock } = await startEdus(open);
-      const [first, second] = [await under.say(alice, roomId, '1'), await under.say(alice, roomId, '2')];
-      const other = await under.say(alice, await under.room(alice), 'elsewhere');
+      const { fixture, handle, receipts, roomId, clock } = await startEdus(open);
+      const [first, second] = [await fixture.say(alice, roomId, '1'), await fixture.say(alice, roomId, '2')];
+      const other = await fixture.say(alice, await fixture.room(alice), 'elsewhere');
       const read = (
         userId: string,
         ids: unknown,
@@ -115,12 +115,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('handles EDUs about users with historical ids of printable ASCII, and ignores other invalid user ids', async () => {
-      const { under, handle, typing, receipts, presence, roomId } = await startEdus(open);
-      const eventId = await under.say(alice, roomId, 'hello');
+      const { fixture, handle, typing, receipts, presence, roomId } = await startEdus(open);
+      const eventId = await fixture.say(alice, roomId, 'hello');
       const printable = ['@Dora:far.example', '@!~"^:far.example', '@dora=2Fx/+:far.example'];
       const others = ['@:far.example', '@döra:far.example', '@d a:far.example', '@\u{1f600}:far.example'];
       for (const userId of [...printable, ...others]) {
-        await under.join(userId, roomId);
+        await fixture.join(userId, roomId);
         await handle(remoteServer, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
         const receipt = { data: { ts: 5 }, event_ids: [eventId] };
         await handle(remoteServer, 'm.receipt', { [roomId]: { 'm.read': { [userId]: receipt } } });

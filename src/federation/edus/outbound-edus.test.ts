@@ -31,9 +31,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('limits the rate of receipt transactions per room [option: federation_rr_transactions_per_room_per_second]', async () => {
-      const { under, receipts, sent, roomId, clock } = await startEdus(open, { transactionsPerSecond: 4 });
+      const { fixture, receipts, sent, roomId, clock } = await startEdus(open, { transactionsPerSecond: 4 });
       const events: string[] = [];
-      for (let i = 0; i < 4; i++) events.push(await under.say(alice, roomId, String(i)));
+      for (let i = 0; i < 4; i++) events.push(await fixture.say(alice, roomId, String(i)));
       const read = async (userId: string, index: number, type: 'm.read' | 'm.read.private' = 'm.read') => {
         await receipts.give({ userId, roomId, type, eventId: events[index]!, threadId: undefined });
         await untilIdle();
@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends presence of local users lazily, and to a server that joins a room', async () => {
-      const { under, presence, sent, roomId, clock } = await startEdus(open);
+      const { fixture, presence, sent, roomId, clock } = await startEdus(open);
       presence.set({ userId: alice, deviceId: 'D' }, 'online', 'here');
       presence.set({ userId: carol, deviceId: 'D' }, 'online', undefined);
       await reportRemotePresence(presence);
@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         [update?.['user_id'], update?.['presence'], update?.['status_msg']],
         [alice, 'online', 'here'],
       );
-      await under.join('@new:late.example', roomId);
+      await fixture.join('@new:late.example', roomId);
       await untilIdle();
       assert.deepEqual(sent.at(-1)?.to, ['late.example']);
       assert.equal(sent.at(-1)?.edu.key, alice);

@@ -43,79 +43,79 @@ forEachDatabase((open) => {
   };
 
   test('runs a job at its time and deletes it afterwards', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const { ran, handler } = recorder();
-    at.jobs.register('greet', handler);
-    await at.jobs.start();
-    await at.schedule({ payload: { to: 'Ann' }, runAt: at.clock.now() + 1_000 });
-    await pass(at, 999);
+    fixture.jobs.register('greet', handler);
+    await fixture.jobs.start();
+    await fixture.schedule({ payload: { to: 'Ann' }, runAt: fixture.clock.now() + 1_000 });
+    await pass(fixture, 999);
     assert.deepEqual(ran, []);
-    await pass(at, 1);
+    await pass(fixture, 1);
     assert.deepEqual(ran, [{ to: 'Ann' }]);
-    assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
+    assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 
   test('reads no jobs for a minute when none is due and no other process schedules any', async () => {
-    const at = await setUp();
-    const other = await setUp({ database: at.database, clock: at.clock, alone: false });
+    const fixture = await setUp();
+    const other = await setUp({ database: fixture.database, clock: fixture.clock, alone: false });
     const { ran, handler } = recorder();
-    for (const { jobs } of [at, other]) jobs.register('greet', handler);
-    await at.jobs.start();
-    await at.jobs.settled();
-    const reads = () => at.database.statistics.reads;
+    for (const { jobs } of [fixture, other]) jobs.register('greet', handler);
+    await fixture.jobs.start();
+    await fixture.jobs.settled();
+    const reads = () => fixture.database.statistics.reads;
     const before = reads();
-    await pass(at, 59_999);
+    await pass(fixture, 59_999);
     assert.equal(reads(), before);
-    await pass(at, 1);
+    await pass(fixture, 1);
     assert.equal(reads(), before + 1);
 
     // A process that is not alone runs the jobs of other processes within ten seconds.
-    await at.jobs.stop();
+    await fixture.jobs.stop();
     await other.jobs.start();
     await other.jobs.settled();
-    await at.schedule({ payload: 'from another process' });
+    await fixture.schedule({ payload: 'from another process' });
     await pass(other, 10_000);
     assert.deepEqual(ran, ['from another process']);
     await other.jobs.stop();
   });
 
   test('never runs a job whose transaction was rolled back', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const { ran, handler } = recorder();
-    at.jobs.register('greet', handler);
-    await at.jobs.start();
-    const failing = at.database.transaction(async (writer) => {
-      await at.jobs.schedule(writer, { kind: 'greet', payload: null, runAt: 0 });
+    fixture.jobs.register('greet', handler);
+    await fixture.jobs.start();
+    const failing = fixture.database.transaction(async (writer) => {
+      await fixture.jobs.schedule(writer, { kind: 'greet', payload: null, runAt: 0 });
       throw new Error('no');
     });
     await assert.rejects(failing, /no/);
-    await pass(at, 60_000);
+    await pass(fixture, 60_000);
     assert.deepEqual(ran, []);
   });
 
   test('stores one job for each kind and key, which a request may replace', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const { ran, handler } = recorder();
-    at.jobs.register('greet', handler);
-    await at.jobs.start();
-    const later = at.clock.now() + 5_000;
-    await at.schedule({ key: 'a', payload: 1, runAt: later });
-    await at.schedule({ key: 'a', payload: 2, runAt: later });
-    await at.schedule({ key: 'b', payload: 3, runAt: later });
-    await at.schedule({ key: 'b', payload: 4, runAt: later + 1, replace: true });
-    await pass(at, 5_000);
+    fixture.jobs.register('greet', handler);
+    await fixture.jobs.start();
+    const later = fixture.clock.now() + 5_000;
+    await fixture.schedule({ key: 'a', payload: 1, runAt: later });
+    await fixture.schedule({ key: 'a', payload: 2, runAt: later });
+    await fixture.schedule({ key: 'b', payload: 3, runAt: later });
+    await fixture.schedule({ key: 'b', payload: 4, runAt: later + 1, replace: true });
+    await pass(fixture, 5_000);
     assert.deepEqual(ran, [1]);
-    await pass(at, 1);
+    await pass(fixture, 1);
     assert.deepEqual(ran, [1, 4]);
   });
 
   test('schedules many jobs with few statements, of which those that wait stay as they are', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const { ran, handler } = recorder();
-    at.jobs.register('greet', handler);
-    await at.jobs.start();
-    const runAt = at.clock.now() + 1;
-    await at.schedule({ key: '3', payload: 'first', runAt });
+    fixture.jobs.register('greet', handler);
+    await fixture.jobs.start();
+    const runAt = fixture.clock.now() + 1;
+    await fixture.schedule({ key: '3', payload: 'first', runAt });
     const requests = Array.from({ length: 1_200 }, (_, index) => ({
       kind: 'greet',
       key: `${index}`,
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
       runAt,
     }));
     let statements = 0;
-    await at.database.transaction(async (writer) => {
+    await fixture.database.transaction(async (writer) => {
       const counting = (writer as { withPlugin(plugin: object): typeof writer }).withPlugin({
         transformQuery: ({ node }: { node: unknown }) => {
           statements += 1;
@@ -131,33 +131,33 @@ forEachDatabase((open) => {
         },
         transformResult: async ({ result }: { result: unknown }) => result,
       });
-      await at.jobs.scheduleAll(counting, requests);
+      await fixture.jobs.scheduleAll(counting, requests);
     });
     assert.equal(statements, 3);
-    await pass(at, 1);
+    await pass(fixture, 1);
     await eventually('all jobs to run', () => ran.length === 1_200 || undefined);
     assert.ok(ran.includes('first') && !ran.includes(3));
   });
 
   test('runs a job again that was scheduled again while it ran', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const ran: JsonValue[] = [];
-    at.jobs.register('greet', {
+    fixture.jobs.register('greet', {
       async run({ payload }) {
         ran.push(payload);
-        if (payload === 1) await at.schedule({ key: 'a', payload: 2 });
+        if (payload === 1) await fixture.schedule({ key: 'a', payload: 2 });
       },
     });
-    await at.jobs.start();
-    await at.schedule({ key: 'a', payload: 1 });
-    await at.jobs.settled();
+    await fixture.jobs.start();
+    await fixture.schedule({ key: 'a', payload: 1 });
+    await fixture.jobs.settled();
     assert.deepEqual(ran, [1, 2]);
   });
 
   test('retries a failed job from its last progress, up to its maximum of attempts', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const seen: [JsonValue, number][] = [];
-    at.jobs.register<number>('greet', {
+    fixture.jobs.register<number>('greet', {
       maxAttempts: 3,
       async run({ payload, attempt, progress }) {
         seen.push([payload, attempt]);
@@ -165,47 +165,47 @@ forEachDatabase((open) => {
         throw new Error('not now');
       },
     });
-    await at.jobs.start();
-    await at.schedule({ payload: 10 });
-    await at.jobs.settled();
+    await fixture.jobs.start();
+    await fixture.schedule({ payload: 10 });
+    await fixture.jobs.settled();
     assert.deepEqual(seen, [[10, 1]]);
-    await pass(at, 1_000);
-    await pass(at, 1_999);
+    await pass(fixture, 1_000);
+    await pass(fixture, 1_999);
     assert.equal(seen.length, 2);
-    await pass(at, 1);
-    await pass(at, 10_000_000);
+    await pass(fixture, 1);
+    await pass(fixture, 10_000_000);
     assert.deepEqual(seen, [
       [10, 1],
       [11, 2],
       [12, 3],
     ]);
-    const [job] = await at.jobs.list({ kind: 'greet' });
+    const [job] = await fixture.jobs.list({ kind: 'greet' });
     assert.deepEqual([job?.state, job?.error, job?.attempts, job?.running], ['failed', 'not now', 3, false]);
-    assert.deepEqual(at.failures(), ['warn', 'warn', 'error']);
+    assert.deepEqual(fixture.failures(), ['warn', 'warn', 'error']);
   });
 
   test('logs the third failure in a row of a recurring job as an error', async () => {
-    const at = await setUp();
-    at.jobs.every('greet', 1_000, {
+    const fixture = await setUp();
+    fixture.jobs.every('greet', 1_000, {
       async run() {
         throw new Error('not now');
       },
     });
-    await at.jobs.start();
-    for (let count = 0; count < 4; count += 1) await pass(at, 1_000);
-    assert.deepEqual(at.failures(), ['warn', 'warn', 'error', 'warn']);
+    await fixture.jobs.start();
+    for (let count = 0; count < 4; count += 1) await pass(fixture, 1_000);
+    assert.deepEqual(fixture.failures(), ['warn', 'warn', 'error', 'warn']);
   });
 
   test('lists the result of a job for as long as the job is kept', async () => {
-    const at = await setUp();
-    at.jobs.register('greet', { keep: 10_000, run: async () => ({ greeted: 3 }) });
-    await at.jobs.start();
-    await at.schedule({});
-    await at.jobs.settled();
-    const [job] = await at.jobs.list({ state: 'done' });
-    assert.deepEqual([job?.result, job?.finishedAt], [{ greeted: 3 }, at.clock.now()]);
-    await pass(at, 3_600_000);
-    assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
+    const fixture = await setUp();
+    fixture.jobs.register('greet', { keep: 10_000, run: async () => ({ greeted: 3 }) });
+    await fixture.jobs.start();
+    await fixture.schedule({});
+    await fixture.jobs.settled();
+    const [job] = await fixture.jobs.list({ state: 'done' });
+    assert.deepEqual([job?.result, job?.finishedAt], [{ greeted: 3 }, fixture.clock.now()]);
+    await pass(fixture, 3_600_000);
+    assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 
   test('runs an interrupted job again after a restart', async () => {
@@ -263,7 +263,7 @@ forEachDatabase((open) => {
       // Services schedule some of their jobs at every start.
       await schedule({ key: 'poison' });
       begun.push(
-        await crash(database, clock.now(), (at, run) => at.register('greet', { maxAttempts: 3, run })),
+        await crash(database, clock.now(), (fixture, run) => fixture.register('greet', { maxAttempts: 3, run })),
       );
     }
     assert.deepEqual(begun, [1, 0, 0, 1, 0, 1, 0]);
@@ -275,7 +275,7 @@ forEachDatabase((open) => {
   test('begins a job that has failed by crashes again an hour after its service has scheduled it at a start, and counts on', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
-      crash(database, clock.now(), (at, run) => at.register('greet', { maxAttempts: 1, run }));
+      crash(database, clock.now(), (fixture, run) => fixture.register('greet', { maxAttempts: 1, run }));
     const begun: number[] = [];
     // Each crash is found at the next start, which marks the job as failed.
     for (const wait of [0, 0, 0, 0, 3_599_999, 1, 0, 0]) {
@@ -299,7 +299,7 @@ forEachDatabase((open) => {
     const begun: number[] = [];
     const start = async () =>
       begun.push(
-        await crash(database, clock.now(), (at, run) => at.every('tick', 1_500, { maxAttempts: 2, run })),
+        await crash(database, clock.now(), (fixture, run) => fixture.every('tick', 1_500, { maxAttempts: 2, run })),
       );
     await start();
     clock.advance(1_500);
@@ -336,109 +336,109 @@ forEachDatabase((open) => {
   });
 
   test('does not run a job that another process has leased until the lease ends', async () => {
-    const at = await setUp({ alone: false });
+    const fixture = await setUp({ alone: false });
     const { ran, handler } = recorder();
-    at.jobs.register('greet', handler);
-    await at.jobs.start();
-    await at.schedule({ runAt: at.clock.now() + 1_000 });
-    const lease = at.clock.now() + 30_000;
-    await at.database.batch([
+    fixture.jobs.register('greet', handler);
+    await fixture.jobs.start();
+    await fixture.schedule({ runAt: fixture.clock.now() + 1_000 });
+    const lease = fixture.clock.now() + 30_000;
+    await fixture.database.batch([
       { sql: "update jobs set lease_until = ? where kind = 'greet'", rows: [[lease]] },
     ]);
-    await pass(at, 29_999);
+    await pass(fixture, 29_999);
     assert.deepEqual(ran, []);
-    await pass(at, 1);
+    await pass(fixture, 1);
     assert.deepEqual(ran, ['hello']);
   });
 
   test('runs at most as many jobs of a kind at the same time as its handler allows', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     let running = 0;
     let most = 0;
-    at.jobs.register('greet', {
+    fixture.jobs.register('greet', {
       parallel: 2,
       async run() {
         running += 1;
         most = Math.max(most, running);
-        await at.database.transaction(async () => {});
+        await fixture.database.transaction(async () => {});
         running -= 1;
       },
     });
-    await at.jobs.start();
-    await Promise.all(Array.from({ length: 9 }, () => at.schedule({})));
-    await at.jobs.settled();
+    await fixture.jobs.start();
+    await Promise.all(Array.from({ length: 9 }, () => fixture.schedule({})));
+    await fixture.jobs.settled();
     assert.equal(most, 2);
-    assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
+    assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 
   test('repeats a recurring job, also after it failed', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const times: number[] = [];
-    const start = at.clock.now();
-    at.jobs.every('tick', 10_000, {
+    const start = fixture.clock.now();
+    fixture.jobs.every('tick', 10_000, {
       async run() {
-        times.push(at.clock.now() - start);
+        times.push(fixture.clock.now() - start);
         if (times.length === 1) throw new Error('once');
       },
     });
-    await at.jobs.start();
-    for (let second = 0; second < 32; second += 1) await pass(at, 1_000);
+    await fixture.jobs.start();
+    for (let second = 0; second < 32; second += 1) await pass(fixture, 1_000);
     assert.deepEqual(times, [10_000, 11_000, 21_000, 31_000]);
   });
 
   test('starts a recurring job again at once when its run took longer than its interval', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     let runs = 0;
-    at.jobs.every('tick', 10_000, {
+    fixture.jobs.every('tick', 10_000, {
       async run() {
         runs += 1;
-        if (runs === 1) at.clock.advance(30_000);
+        if (runs === 1) fixture.clock.advance(30_000);
       },
     });
-    await at.jobs.start();
-    await pass(at, 10_000);
+    await fixture.jobs.start();
+    await pass(fixture, 10_000);
     assert.equal(runs, 2);
-    await pass(at, 9_000);
+    await pass(fixture, 9_000);
     assert.equal(runs, 2, 'the second run was short');
-    await pass(at, 1_000);
+    await pass(fixture, 1_000);
     assert.equal(runs, 3);
   });
 
   test('cancels a job before it runs', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const { ran, handler } = recorder();
-    at.jobs.register('greet', handler);
-    await at.jobs.start();
-    await at.schedule({ key: 'a', runAt: at.clock.now() + 1_000 });
-    const cancel = () => at.database.transaction((writer) => at.jobs.cancel(writer, 'greet', 'a'));
+    fixture.jobs.register('greet', handler);
+    await fixture.jobs.start();
+    await fixture.schedule({ key: 'a', runAt: fixture.clock.now() + 1_000 });
+    const cancel = () => fixture.database.transaction((writer) => fixture.jobs.cancel(writer, 'greet', 'a'));
     assert.deepEqual([await cancel(), await cancel()], [true, false]);
-    await pass(at, 20_000);
+    await pass(fixture, 20_000);
     assert.deepEqual(ran, []);
   });
 
   test('waits until scheduled jobs were attempted once, up to a timeout', async () => {
-    const at = await setUp();
+    const fixture = await setUp();
     const begun: string[] = [];
     const turns = new Map(['a', 'b', 'again'].map((name) => [name, Promise.withResolvers<void>()]));
-    at.jobs.register<string>('greet', {
+    fixture.jobs.register<string>('greet', {
       async run({ payload }) {
         begun.push(payload);
         await turns.get(payload)?.promise;
         if (payload === 'b') throw new Error('not today');
       },
     });
-    await at.jobs.start();
+    await fixture.jobs.start();
     const resolved: string[] = [];
     const wait = (what: string, key?: string) =>
-      at.jobs.attempted('greet', key, 1_000).then(() => resolved.push(what));
+      fixture.jobs.attempted('greet', key, 1_000).then(() => resolved.push(what));
     await wait('nothing');
-    await at.schedule({ key: 'later', payload: 'later', runAt: at.clock.now() + 60_000 });
+    await fixture.schedule({ key: 'later', payload: 'later', runAt: fixture.clock.now() + 60_000 });
     await wait('nothing that is due');
     resolved.length = 0;
-    for (const key of ['a', 'b']) await at.schedule({ key, payload: key });
+    for (const key of ['a', 'b']) await fixture.schedule({ key, payload: key });
     await eventually('both', () => begun.length === 2);
     // The running attempt does not cover this request.
-    await at.schedule({ key: 'a', payload: 'again' });
+    await fixture.schedule({ key: 'a', payload: 'again' });
     const all = [wait('a', 'a'), wait('b', 'b'), wait('all')];
     turns.get('b')?.resolve();
     await all[1];
@@ -449,12 +449,12 @@ forEachDatabase((open) => {
     turns.get('again')?.resolve();
     await Promise.all(all);
     turns.set('slow', Promise.withResolvers());
-    await at.schedule({ key: 'slow', payload: 'slow' });
+    await fixture.schedule({ key: 'slow', payload: 'slow' });
     const slow = wait('slow');
-    at.clock.advance(1_000);
+    fixture.clock.advance(1_000);
     await slow;
     await wait('what is known to be slow');
     turns.get('slow')?.resolve();
-    await at.jobs.settled();
+    await fixture.jobs.settled();
   });
 });

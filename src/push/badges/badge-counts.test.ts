@@ -7,23 +7,23 @@ import { openUnread, unreadOver } from '../test/unread-under-test.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('BadgeCounts', () => {
     it('counts invites and either rooms with unread notifications or single notifications [option: push.group_unread_count_by_room]', async () => {
-      const { under, roomId, badge, read, receipts } = await openUnread(open);
-      const messages = unreadOver(under, { group_unread_count_by_room: false, receipts });
+      const { fixture, roomId, badge, read, receipts } = await openUnread(open);
+      const messages = unreadOver(fixture, { group_unread_count_by_room: false, receipts });
       const both = async () => [await badge(bob), await messages.badge(bob)];
       assert.deepEqual(await both(), [0, 0]);
-      const root = await under.say(alice, roomId, 'one');
-      const reply = await under.reply(alice, roomId, root);
-      const other = await under.room(alice, bob);
-      await under.say(alice, other, 'two');
+      const root = await fixture.say(alice, roomId, 'one');
+      const reply = await fixture.reply(alice, roomId, root);
+      const other = await fixture.room(alice, bob);
+      await fixture.say(alice, other, 'two');
       assert.deepEqual(await both(), [2, 3]);
-      const invited = await under.rooms.creation.create(alice, { invite: [bob] });
+      const invited = await fixture.rooms.creation.create(alice, { invite: [bob] });
       assert.deepEqual(await both(), [3, 4]);
       await read(bob, roomId, root, 'main');
       assert.deepEqual(await both(), [3, 3]);
       await read(bob, roomId, reply);
       assert.deepEqual(await both(), [2, 2]);
-      await under.leave(bob, other);
-      await under.leave(bob, invited);
+      await fixture.leave(bob, other);
+      await fixture.leave(bob, invited);
       assert.deepEqual(await both(), [0, 0]);
     });
 
@@ -35,14 +35,14 @@ forSelectedDatabases(import.meta.url, (open) => {
           return 'allow' as const;
         },
       };
-      const { under, badge } = await openUnread(open, { invitePolicy });
+      const { fixture, badge } = await openUnread(open, { invitePolicy });
       const read: number[] = [];
-      const { getMany } = under.engine.events;
-      under.engine.events.getMany = (nids) => {
+      const { getMany } = fixture.engine.events;
+      fixture.engine.events.getMany = (nids) => {
         read.push(...nids);
-        return getMany.call(under.engine.events, nids);
+        return getMany.call(fixture.engine.events, nids);
       };
-      for (let count = 0; count < 5; count++) await under.rooms.creation.create(alice, { invite: [bob] });
+      for (let count = 0; count < 5; count++) await fixture.rooms.creation.create(alice, { invite: [bob] });
       decisions = 0;
       read.length = 0;
       assert.equal(await badge(bob), 5);
@@ -53,8 +53,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('includes a room that the user joins during a count in the next count', async () => {
-      const { under, badge } = await openUnread(open);
-      const { userRooms } = under.engine;
+      const { fixture, badge } = await openUnread(open);
+      const { userRooms } = fixture.engine;
       const of = userRooms.of.bind(userRooms);
       let isFirst = true;
       userRooms.of = async (userId) => {
@@ -62,8 +62,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         if (!isFirst || userId !== bob) return rooms;
         isFirst = false;
         const earlier = new Map(rooms);
-        const joined = await under.room(alice, bob);
-        await under.say(alice, joined, 'unread');
+        const joined = await fixture.room(alice, bob);
+        await fixture.say(alice, joined, 'unread');
         return earlier;
       };
       assert.equal(await badge(bob), 0);
@@ -71,16 +71,16 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('loads only the rooms with unread events after a restart', async () => {
-      const { under, read, badge } = await openUnread(open);
+      const { fixture, read, badge } = await openUnread(open);
       const rooms: string[] = [];
       for (let count = 0; count < 12; count++) {
-        const roomId = await under.room(alice, bob);
+        const roomId = await fixture.room(alice, bob);
         rooms.push(roomId);
-        await read(bob, roomId, await under.say(alice, roomId, 'read'));
+        await read(bob, roomId, await fixture.say(alice, roomId, 'read'));
       }
-      await under.say(alice, rooms[3]!, 'unread');
+      await fixture.say(alice, rooms[3]!, 'unread');
       assert.equal(await badge(bob), 1);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       assert.equal(await unreadOver(again).badge(bob), 1);
       const loaded = rooms.filter((roomId) => again.engine.heads.peek(roomId) !== undefined);
       assert.deepEqual(loaded, [rooms[3]]);

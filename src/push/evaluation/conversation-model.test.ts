@@ -73,10 +73,10 @@ const mentioned = [bob, carol];
 
 /** Opens unread counts over real account data, which holds the ignored users. */
 async function openServices(open: Parameters<typeof openUnread>[0]) {
-  const { under } = await openUnread(open);
-  const { database, streams, caches } = under;
+  const { fixture } = await openUnread(open);
+  const { database, streams, caches } = fixture;
   const { accountData, ignoredUsers } = openAccountData({ database, streams, caches }, () => false);
-  return { under, accountData, ignoredUsers, ...unreadOver(under, { ignored: ignoredUsers }) };
+  return { fixture, accountData, ignoredUsers, ...unreadOver(fixture, { ignored: ignoredUsers }) };
 }
 
 type PushServices = Awaited<ReturnType<typeof openServices>>;
@@ -94,7 +94,7 @@ class ConversationRun {
   }
 
   static async begin(services: PushServices): Promise<ConversationRun> {
-    const run = new ConversationRun(services, await services.under.room(alice, bob, carol));
+    const run = new ConversationRun(services, await services.fixture.room(alice, bob, carol));
     for (const user of run.users.values()) {
       await run.#setRules(user, true, false);
       await run.#setIgnored(user);
@@ -103,7 +103,7 @@ class ConversationRun {
   }
 
   async step({ what, who, pick, threaded }: Step): Promise<void> {
-    const { under, counts, read } = this.#services;
+    const { fixture, counts, read } = this.#services;
     const { roomId } = this;
     const user = this.users.get(who)!;
     const picked = pick % Math.max(1, this.events.length);
@@ -111,13 +111,13 @@ class ConversationRun {
     const body = threaded ? 'some cake' : 'hello';
     const mentions = { 'm.mentions': { user_ids: mentioned } };
     if (what === 'ask') await counts(who, roomId);
-    else if (what === 'say') this.#add(await under.say(who, roomId, body), who, { hasKeyword: threaded });
+    else if (what === 'say') this.#add(await fixture.say(who, roomId, body), who, { hasKeyword: threaded });
     else if (what === 'notice') {
       const content = { msgtype: 'm.notice', body };
-      this.#add(await under.send(who, roomId, 'm.room.message', content), who, { kind: 'notice' });
+      this.#add(await fixture.send(who, roomId, 'm.room.message', content), who, { kind: 'notice' });
     } else if (what === 'mention') {
       const more = { mentions: mentioned, hasKeyword: threaded };
-      this.#add(await under.say(who, roomId, body, mentions), who, more);
+      this.#add(await fixture.say(who, roomId, body, mentions), who, more);
     } else if (what === 'rules') await this.#setRules(user, !user.isNotifiedOfMessages, user.hasKeyword);
     else if (what === 'keyword') await this.#setRules(user, user.isNotifiedOfMessages, !user.hasKeyword);
     else if (what === 'ignore') {
@@ -125,24 +125,24 @@ class ConversationRun {
       if (!user.ignored.delete(other)) user.ignored.add(other);
       await this.#setIgnored(user);
     } else if (what === 'rejoin' && who !== alice) {
-      await under.leave(who, roomId);
-      await under.join(who, roomId);
+      await fixture.leave(who, roomId);
+      await fixture.join(who, roomId);
       user.joinedAt = this.events.length;
     } else if (!target) return;
     else if (what === 'reply' && target.thread === 'main' && target.kind === 'message') {
-      this.#add(await under.reply(who, roomId, target.id), who, { thread: target.id });
+      this.#add(await fixture.reply(who, roomId, target.id), who, { thread: target.id });
     } else if (what === 'react') {
       const relation = { rel_type: 'm.annotation', event_id: target.id, key: `+${this.events.length}` };
-      const id = await under.send(who, roomId, 'm.reaction', { 'm.relates_to': relation });
+      const id = await fixture.send(who, roomId, 'm.reaction', { 'm.relates_to': relation });
       this.#add(id, who, { kind: 'reaction', thread: target.thread });
     } else if (what === 'edit') {
       const relation = { 'm.relates_to': { rel_type: 'm.replace', event_id: target.id } };
       const more = { ...relation, ...(threaded && mentions), 'm.new_content': { msgtype: 'm.text', body } };
-      const id = await under.say(who, roomId, `* ${body}`, more);
+      const id = await fixture.say(who, roomId, `* ${body}`, more);
       const thread = target.thread;
       this.#add(id, who, { kind: 'edit', thread, ...(threaded && { mentions: mentioned }) });
     } else if (what === 'redact' && target.kind !== 'redaction') {
-      this.#add(await under.redact(target.sender, roomId, target.id), target.sender, { kind: 'redaction' });
+      this.#add(await fixture.redact(target.sender, roomId, target.id), target.sender, { kind: 'redaction' });
       target.isRedacted = true;
     } else if (what === 'read') {
       const thread = threaded ? target.thread : undefined;
@@ -204,8 +204,8 @@ forSelectedDatabases(import.meta.url, (open) => {
               .map((user) => `${user.userId}${verdictOf(event, user) === 'highlight' ? '!' : ''}`);
             assert.deepEqual(await notified(event.id, ...users.keys()), expected.sort(), 'notified');
           }
-          const fresh = unreadOver(services.under, { ignored: services.ignoredUsers });
-          const fromDisk = unreadFromDisk(services.under, { ignored: services.ignoredUsers });
+          const fresh = unreadOver(services.fixture, { ignored: services.ignoredUsers });
+          const fromDisk = unreadFromDisk(services.fixture, { ignored: services.ignoredUsers });
           for (const user of users.values()) {
             const expected = modelCounts(events, user);
             assert.equal(await counts(user.userId, roomId), expected, `counts of ${user.userId}`);
@@ -218,7 +218,7 @@ forSelectedDatabases(import.meta.url, (open) => {
             assert.equal(await badge(user.userId), await fresh.badge(user.userId), 'badges');
             const waiting: string[] = [];
             for (const { id } of events) {
-              const stored = await services.under.engine.events.getById(id);
+              const stored = await services.fixture.engine.events.getById(id);
               if (await services.eventNotifications.ofPending(stored!, user.userId)) waiting.push(id);
             }
             const unread = events.filter((_, index) => isUnread(events, index, user));

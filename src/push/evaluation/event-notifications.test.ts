@@ -13,30 +13,30 @@ const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
 forSelectedDatabases(import.meta.url, (open) => {
   describe('EventNotifications', () => {
     it('returns the users whom a message notifies, with the actions of the rule that matched', async () => {
-      const { under, roomId, notified, rules, unread } = await openUnread(open);
+      const { fixture, roomId, notified, rules, unread } = await openUnread(open);
       await rules.change(carol, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
-      const plain = await under.say(alice, roomId, 'hello');
-      const mentioning = await under.say(alice, roomId, 'you two', mention(bob));
-      const notice = await under.send(alice, roomId, 'm.room.message', { msgtype: 'm.notice', body: 'n' });
+      const plain = await fixture.say(alice, roomId, 'hello');
+      const mentioning = await fixture.say(alice, roomId, 'you two', mention(bob));
+      const notice = await fixture.send(alice, roomId, 'm.room.message', { msgtype: 'm.notice', body: 'n' });
       assert.deepEqual(await notified(plain, alice, bob, carol, dave), [bob]);
       assert.deepEqual(await notified(mentioning, alice, bob, carol), [`${bob}!`]);
       assert.deepEqual(await notified(notice, bob, carol), []);
-      assert.equal((await unread.counts(bob, roomId, under.streams.current)).highlight_count, 1);
+      assert.equal((await unread.counts(bob, roomId, fixture.streams.current)).highlight_count, 1);
     });
 
     it('notifies no user of redacted events, events of ignored users, read events and dummy events', async () => {
-      const { under, roomId, notified, read, rules } = await openUnread(open, { ignored: ignoring(carol) });
+      const { fixture, roomId, notified, read, rules } = await openUnread(open, { ignored: ignoring(carol) });
       const all = { actions: ['notify'] };
       await rules.change(bob, (stored) => putRule(stored, 'override', 'all', all));
-      const gone = await under.say(alice, roomId, 'one');
+      const gone = await fixture.say(alice, roomId, 'one');
       assert.deepEqual(await notified(gone, bob), [bob]);
-      await under.redact(alice, roomId, gone);
+      await fixture.redact(alice, roomId, gone);
       assert.deepEqual(await notified(gone, bob), []);
-      assert.deepEqual(await notified(await under.say(carol, roomId, 'two'), bob), []);
-      const dummy = await under.send(alice, roomId, 'org.matrix.dummy_event', {});
+      assert.deepEqual(await notified(await fixture.say(carol, roomId, 'two'), bob), []);
+      const dummy = await fixture.send(alice, roomId, 'org.matrix.dummy_event', {});
       assert.deepEqual(await notified(dummy, bob), []);
-      const root = await under.say(alice, roomId, 'root');
-      const reply = await under.reply(alice, roomId, root);
+      const root = await fixture.say(alice, roomId, 'root');
+      const reply = await fixture.reply(alice, roomId, root);
       assert.deepEqual(await notified(reply, bob), [bob]);
       await read(bob, roomId, root, 'main');
       assert.deepEqual([await notified(root, bob), await notified(reply, bob)], [[], [bob]]);
@@ -45,61 +45,61 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('notifies no user of waiting events that the user has answered since, in their thread', async () => {
-      const { under, roomId, eventNotifications } = await openUnread(open);
+      const { fixture, roomId, eventNotifications } = await openUnread(open);
       const pending = async (eventId: string) => {
-        const stored = await under.engine.events.getById(eventId);
+        const stored = await fixture.engine.events.getById(eventId);
         return (await eventNotifications.ofPending(stored!, bob)) !== undefined;
       };
-      const own = await under.say(bob, roomId, 'own');
-      const first = await under.say(alice, roomId, 'first');
-      const reply = await under.reply(alice, roomId, first);
+      const own = await fixture.say(bob, roomId, 'own');
+      const first = await fixture.say(alice, roomId, 'first');
+      const reply = await fixture.reply(alice, roomId, first);
       assert.deepEqual([await pending(first), await pending(reply)], [true, true]);
-      await under.say(carol, roomId, 'of another user');
-      await under.redact(bob, roomId, own);
+      await fixture.say(carol, roomId, 'of another user');
+      await fixture.redact(bob, roomId, own);
       assert.deepEqual([await pending(first), await pending(reply)], [true, true]);
-      await under.reply(bob, roomId, first);
+      await fixture.reply(bob, roomId, first);
       assert.deepEqual([await pending(first), await pending(reply)], [true, false]);
-      await under.say(bob, roomId, 'an answer');
-      const later = await under.say(alice, roomId, 'later');
+      await fixture.say(bob, roomId, 'an answer');
+      const later = await fixture.say(alice, roomId, 'later');
       assert.deepEqual([await pending(first), await pending(later)], [false, true]);
     });
 
     it('notifies no users who joined after the event or have left since', async () => {
-      const { under, roomId, notified } = await openUnread(open);
-      const before = await under.say(alice, roomId, 'before');
-      await under.join(dave, roomId);
-      const after = await under.say(alice, roomId, 'after');
+      const { fixture, roomId, notified } = await openUnread(open);
+      const before = await fixture.say(alice, roomId, 'before');
+      await fixture.join(dave, roomId);
+      const after = await fixture.say(alice, roomId, 'after');
       assert.deepEqual(await notified(before, bob, dave), [bob]);
       assert.deepEqual(await notified(after, bob, dave), [bob, dave]);
-      await under.leave(bob, roomId);
-      await under.join(bob, roomId);
-      await under.leave(dave, roomId);
+      await fixture.leave(bob, roomId);
+      await fixture.join(bob, roomId);
+      await fixture.leave(dave, roomId);
       assert.deepEqual(await notified(after, bob, dave), []);
     });
 
     it('notifies the user whom an event invites, unless the user blocks or ignores the inviter or has rejected the invite', async () => {
-      const { under, notified } = await openUnread(open);
-      const roomId = await under.rooms.creation.create(alice, { invite: [dave] });
-      const { eventNid } = (await under.engine.userRooms.of(dave)).get(roomId)!;
-      const { eventId } = (await under.engine.events.get(eventNid))!.event;
+      const { fixture, notified } = await openUnread(open);
+      const roomId = await fixture.rooms.creation.create(alice, { invite: [dave] });
+      const { eventNid } = (await fixture.engine.userRooms.of(dave)).get(roomId)!;
+      const { eventId } = (await fixture.engine.events.get(eventNid))!.event;
       assert.deepEqual(await notified(eventId, alice, bob, dave), [dave]);
       for (const blocking of [
         { invitePolicy: { decide: async () => 'ignore' as const } },
         { ignored: ignoring(alice) },
       ]) {
-        assert.deepEqual(await unreadOver(under, blocking).notified(eventId, dave), []);
+        assert.deepEqual(await unreadOver(fixture, blocking).notified(eventId, dave), []);
       }
-      await under.leave(dave, roomId);
+      await fixture.leave(dave, roomId);
       assert.deepEqual(await notified(eventId, dave), []);
     });
 
     it('rejects when the data of users cannot be read, and leaves no rejection unhandled', async () => {
-      const { under, roomId } = await openUnread(open);
-      const { engine } = under;
-      const stored = await engine.events.getById(await under.say(alice, roomId, 'hello'));
+      const { fixture, roomId } = await openUnread(open);
+      const { engine } = fixture;
+      const stored = await engine.events.getById(await fixture.say(alice, roomId, 'hello'));
       assert.ok(stored);
       let now = 0;
-      const clock = { ...under.clock, monotonic: () => (now += 1_000) };
+      const clock = { ...fixture.clock, monotonic: () => (now += 1_000) };
       const evaluation = {
         events: { get: async () => ({ threadId: undefined }) },
         members: { of: () => Promise.reject(new Error('The database is down')) },
@@ -111,8 +111,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('notifies no user when push is off [option: push.enabled]', async () => {
-      const { under, roomId, notified, badge } = await openUnread(open, { enabled: false });
-      assert.deepEqual(await notified(await under.say(alice, roomId, 'hello'), bob), []);
+      const { fixture, roomId, notified, badge } = await openUnread(open, { enabled: false });
+      assert.deepEqual(await notified(await fixture.say(alice, roomId, 'hello'), bob), []);
       assert.equal(await badge(bob), 0);
     });
   });

@@ -19,15 +19,15 @@ interface Rule {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('push rules', () => {
-    let under: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let http: RoutesUnderTest;
     let rules: PushRules;
     const changes: string[] = [];
     before(async () => {
-      under = await RoomsUnderTest.open(open, pushMigrations);
-      rules = rulesOver(under);
+      fixture = await RoomsUnderTest.open(open, pushMigrations);
+      rules = rulesOver(fixture);
       rules.pushRulesStream.subscribe(({ userId }) => changes.push(userId));
-      http = await RoutesUnderTest.start(pushRuleRoutes(rules), under.clock);
+      http = await RoutesUnderTest.start(pushRuleRoutes(rules), fixture.clock);
     });
     after(() => http.stop());
 
@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('publishes changes of push rules on a stream, and loses none of the changes made at the same time', async () => {
-      const position = under.streams.current;
+      const position = fixture.streams.current;
       const dora = '@dora:test';
       const rooms = ['!a:test', '!b:test', '!c:test', '!d:test'];
       await Promise.all(
@@ -152,14 +152,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       assert.deepEqual((await ids(dora, 'room')).sort(), rooms);
       assert.deepEqual(changes.slice(-4), [dora, dora, dora, dora]);
-      const now = under.streams.current;
+      const now = fixture.streams.current;
       assert.equal(await rules.changedIn(dora, position, now), true);
       assert.equal(await rules.changedIn(dora, now, now + 5), false);
       assert.equal(await rules.changedIn('@nobody:test', 0, now), false);
     });
 
     it('returns changed push rules after a restart', async () => {
-      const again = rulesOver(under);
+      const again = rulesOver(fixture);
       assert.deepEqual(
         await again.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),
         ['four', 'three', 'one', '.m.rule.contains_user_name'],

@@ -23,11 +23,11 @@ type Tuning = Partial<Omit<UnreadSliceDeps, 'options'> & UnreadSliceDeps['option
 
 /** Opens unread counts, badge counts and event notifications over test rooms, with shorthands for their calls. */
 export function unreadOver(
-  under: RoomsUnderTest,
+  fixture: RoomsUnderTest,
   { enabled = true, group_unread_count_by_room = true, ...more }: Tuning = {},
 ) {
-  const { database, streams, clock, engine } = under;
-  const caches = more.caches ?? under.caches;
+  const { database, streams, clock, engine } = fixture;
+  const caches = more.caches ?? fixture.caches;
   const receipts = new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches });
   const opened = openUnreadSlice({
@@ -47,7 +47,7 @@ export function unreadOver(
   });
   const { unread, badgeCounts, eventNotifications, evaluation } = opened;
   const invitePolicy = more.invitePolicy ?? { decide: async () => 'allow' as const };
-  const notifications = new Notifications({ ...under.rooms, streams, evaluation, invitePolicy });
+  const notifications = new Notifications({ ...fixture.rooms, streams, evaluation, invitePolicy });
   /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
     const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
@@ -79,16 +79,16 @@ export async function savedTally(database: Database, userId: string, roomId: str
 }
 
 /** Opens unread counts over rooms of which nothing is in memory, as after a restart. */
-export function unreadFromDisk(under: RoomsUnderTest, tuning: Tuning = {}) {
-  const { database, clock, caches } = under;
+export function unreadFromDisk(fixture: RoomsUnderTest, tuning: Tuning = {}) {
+  const { database, clock, caches } = fixture;
   const engine = RoomReader.follow({ database, clock, caches, eventCacheSize: 10_000 });
-  return { engine, ...unreadOver(under, { ...tuning, engine }) };
+  return { engine, ...unreadOver(fixture, { ...tuning, engine }) };
 }
 
 /** Opens a room of Alice, Bob and Carol, with `Unread` over it. */
 export async function openUnread(open: OpenDatabase, more: Tuning = {}, rooms: RoomsTuning = {}) {
   const migrations = [...receiptMigrations, ...pushMigrations, ...accountDataMigrations];
-  const under = await RoomsUnderTest.open(open, migrations, rooms);
-  const roomId = await under.room(alice, bob, carol);
-  return { under, roomId, ...unreadOver(under, more) };
+  const fixture = await RoomsUnderTest.open(open, migrations, rooms);
+  const roomId = await fixture.room(alice, bob, carol);
+  return { fixture, roomId, ...unreadOver(fixture, more) };
 }

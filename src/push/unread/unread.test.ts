@@ -13,156 +13,156 @@ const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
 forSelectedDatabases(import.meta.url, (open) => {
   describe('unread counts', () => {
     it('counts notifying events and highlights, and resets the counts at a receipt', async () => {
-      const { under, roomId, counts, read } = await openUnread(open);
+      const { fixture, roomId, counts, read } = await openUnread(open);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
-      await under.say(alice, roomId, 'one');
-      await under.say(alice, roomId, 'two', mention(bob));
-      await under.send(alice, roomId, 'm.room.message', { msgtype: 'm.notice', body: 'no' });
+      await fixture.say(alice, roomId, 'one');
+      await fixture.say(alice, roomId, 'two', mention(bob));
+      await fixture.send(alice, roomId, 'm.room.message', { msgtype: 'm.notice', body: 'no' });
       assert.equal(await counts(bob, roomId), '2/1 2/1');
       assert.equal(await counts(carol, roomId), '2/0 2/0');
       assert.equal(await counts(alice, roomId), '0/0 0/0');
-      const third = await under.say(alice, roomId, 'three');
-      await under.say(alice, roomId, 'four');
+      const third = await fixture.say(alice, roomId, 'three');
+      await fixture.say(alice, roomId, 'four');
       assert.equal(await counts(bob, roomId), '4/1 4/1');
       await read(bob, roomId, third);
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
     it('counts unread events of each thread separately', async () => {
-      const { under, roomId, counts, read } = await openUnread(open);
-      const root = await under.say(alice, roomId, 'root');
-      const other = await under.say(alice, roomId, 'other root');
-      const reply = await under.reply(alice, roomId, root);
-      await under.reply(alice, roomId, root);
-      await under.reply(carol, roomId, other);
+      const { fixture, roomId, counts, read } = await openUnread(open);
+      const root = await fixture.say(alice, roomId, 'root');
+      const other = await fixture.say(alice, roomId, 'other root');
+      const reply = await fixture.reply(alice, roomId, root);
+      await fixture.reply(alice, roomId, root);
+      await fixture.reply(carol, roomId, other);
       assert.equal(await counts(bob, roomId), '5/0 2/0 1/0 2/0');
       await read(bob, roomId, reply, root);
       assert.equal(await counts(bob, roomId), '4/0 2/0 1/0 1/0');
       await read(bob, roomId, other, 'main');
       assert.equal(await counts(bob, roomId), '2/0 0/0 1/0 1/0');
-      await read(bob, roomId, await under.say(alice, roomId, 'last'));
+      await read(bob, roomId, await fixture.say(alice, roomId, 'last'));
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
     it('resets the counts of a thread when the user sends an event in it', async () => {
-      const { under, roomId, counts } = await openUnread(open);
-      const root = await under.say(alice, roomId, 'root');
-      await under.reply(alice, roomId, root);
+      const { fixture, roomId, counts } = await openUnread(open);
+      const root = await fixture.say(alice, roomId, 'root');
+      await fixture.reply(alice, roomId, root);
       assert.equal(await counts(bob, roomId), '2/0 1/0 1/0');
-      await under.say(bob, roomId, 'mine');
+      await fixture.say(bob, roomId, 'mine');
       assert.equal(await counts(bob, roomId), '1/0 0/0 1/0');
-      await under.say(alice, roomId, 'more');
-      await under.reply(bob, roomId, root);
+      await fixture.say(alice, roomId, 'more');
+      await fixture.reply(bob, roomId, root);
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
     it('excludes messages that have expired since they were counted, by the times that are stored with them', async () => {
       const policy = { default_policy: { max_lifetime: 60_000 }, allowed_lifetime_min: null };
       const options = { retention: { ...policy, enabled: true, allowed_lifetime_max: null } };
-      const { under, roomId, counts } = await openUnread(open, {}, { options });
-      await under.say(alice, roomId, 'one', mention(bob));
-      under.clock.advance(40_000);
-      await under.say(alice, roomId, 'two');
+      const { fixture, roomId, counts } = await openUnread(open, {}, { options });
+      await fixture.say(alice, roomId, 'one', mention(bob));
+      fixture.clock.advance(40_000);
+      await fixture.say(alice, roomId, 'two');
       assert.equal(await counts(bob, roomId), '2/1 2/1');
-      under.clock.advance(30_000);
+      fixture.clock.advance(30_000);
       assert.equal(await counts(bob, roomId), '1/0 1/0');
-      under.clock.advance(30_001);
+      fixture.clock.advance(30_001);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
       const marks = [{ stream: 1, highlight: true, threadId: '$root', sentTs: 7 }];
-      const tally = new Tally(under.streams.current, marks);
-      await saveTallies(under.database, [{ userId: carol, roomId, tally }]);
-      const stored = await savedTally(under.database, carol, roomId);
+      const tally = new Tally(fixture.streams.current, marks);
+      await saveTallies(fixture.database, [{ userId: carol, roomId, tally }]);
+      const stored = await savedTally(fixture.database, carol, roomId);
       assert.deepEqual(stored.marks, marks);
     });
 
     it('excludes redacted events, before and after they were counted', async () => {
-      const { under, roomId, counts } = await openUnread(open);
-      const first = await under.say(alice, roomId, 'one', mention(bob));
-      const second = await under.say(alice, roomId, 'two');
-      await under.redact(alice, roomId, second);
+      const { fixture, roomId, counts } = await openUnread(open);
+      const first = await fixture.say(alice, roomId, 'one', mention(bob));
+      const second = await fixture.say(alice, roomId, 'two');
+      await fixture.redact(alice, roomId, second);
       assert.equal(await counts(bob, roomId), '1/1 1/1');
-      await under.redact(alice, roomId, first);
+      await fixture.redact(alice, roomId, first);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
     it('counts from zero after each join, but not after a new display name', async () => {
-      const { under, roomId, counts } = await openUnread(open);
-      await under.say(alice, roomId, 'one');
+      const { fixture, roomId, counts } = await openUnread(open);
+      await fixture.say(alice, roomId, 'one');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
-      await under.rooms.sending.state(
+      await fixture.rooms.sending.state(
         { userId: bob, deviceId: undefined },
         roomId,
         { type: 'm.room.member', stateKey: bob },
         { membership: 'join', displayname: 'Bob' },
       );
       assert.equal(await counts(bob, roomId), '1/0 1/0');
-      await under.leave(bob, roomId);
+      await fixture.leave(bob, roomId);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
-      await under.say(alice, roomId, 'two');
-      await under.join(bob, roomId);
+      await fixture.say(alice, roomId, 'two');
+      await fixture.join(bob, roomId);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
-      await under.say(alice, roomId, 'three');
+      await fixture.say(alice, roomId, 'three');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
     it('follows the push rules of the user, the size of the room and the power level to notify it', async () => {
-      const { under, roomId, counts, rules } = await openUnread(open);
+      const { fixture, roomId, counts, rules } = await openUnread(open);
       await rules.change(bob, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
-      await under.say(alice, roomId, 'hello');
-      await under.say(alice, roomId, 'all', { 'm.mentions': { room: true } });
-      await under.say(carol, roomId, 'all', { 'm.mentions': { room: true } });
+      await fixture.say(alice, roomId, 'hello');
+      await fixture.say(alice, roomId, 'all', { 'm.mentions': { room: true } });
+      await fixture.say(carol, roomId, 'all', { 'm.mentions': { room: true } });
       assert.equal(await counts(bob, roomId), '1/1 1/1');
-      const pair = await under.room(alice, bob);
-      await under.say(alice, pair, 'you');
+      const pair = await fixture.room(alice, bob);
+      await fixture.say(alice, pair, 'you');
       assert.equal(await counts(bob, pair), '1/0 1/0');
     });
 
     it('excludes events of ignored users, and counts nothing when push is off', async () => {
-      const { under, roomId, counts } = await openUnread(open, { ignored: ignoring(alice) });
-      await under.say(alice, roomId, 'one');
-      await under.say(carol, roomId, 'two');
+      const { fixture, roomId, counts } = await openUnread(open, { ignored: ignoring(alice) });
+      await fixture.say(alice, roomId, 'one');
+      await fixture.say(carol, roomId, 'two');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
-      const off = unreadOver(under, { enabled: false });
+      const off = unreadOver(fixture, { enabled: false });
       assert.equal(await off.counts(bob, roomId), '0/0 0/0');
       assert.equal((await off.unread.counts(bob, roomId, 0)).notification_count, 0);
     });
 
     it('returns counts without a promise while the room has no new events', async () => {
-      const { under, roomId, unread, counts, read } = await openUnread(open);
-      const { streams } = under;
+      const { fixture, roomId, unread, counts, read } = await openUnread(open);
+      const { streams } = fixture;
       /** The counts if they are returned at once, without a promise. */
       const countsAtOnce = () => {
         const found = unread.counts(bob, roomId, streams.current);
         return found instanceof Promise ? undefined : found.notification_count;
       };
-      const first = await under.say(alice, roomId, 'one');
-      await under.say(alice, roomId, 'two');
+      const first = await fixture.say(alice, roomId, 'one');
+      await fixture.say(alice, roomId, 'two');
       assert.equal(countsAtOnce(), undefined);
       await counts(bob, roomId);
-      await under.say(alice, await under.room(alice), 'elsewhere');
+      await fixture.say(alice, await fixture.room(alice), 'elsewhere');
       assert.equal(countsAtOnce(), 2);
       await read(bob, roomId, first);
       assert.equal(countsAtOnce(), 1);
-      await under.say(alice, roomId, 'three');
+      await fixture.say(alice, roomId, 'three');
       assert.equal(countsAtOnce(), undefined);
       assert.equal((await unread.counts(bob, roomId, streams.current)).notification_count, 2);
     });
 
     it('needs no query for clients that sync regularly, and writes nothing', async () => {
-      const { under, roomId, counts } = await openUnread(open);
+      const { fixture, roomId, counts } = await openUnread(open);
       for (const userId of [bob, carol]) await counts(userId, roomId);
-      await under.say(alice, roomId, 'one');
+      await fixture.say(alice, roomId, 'one');
       for (const userId of [bob, carol]) await counts(userId, roomId);
-      await under.say(alice, roomId, 'two');
-      const before = { ...under.database.statistics };
+      await fixture.say(alice, roomId, 'two');
+      const before = { ...fixture.database.statistics };
       for (const userId of [bob, carol]) assert.equal(await counts(userId, roomId), '2/0 2/0');
-      assert.deepEqual({ ...under.database.statistics }, before);
+      assert.deepEqual({ ...fixture.database.statistics }, before);
     });
 
     it('evaluates at most a thousand events for a user who was away, and processes other requests in between', async () => {
-      const { under, roomId, counts } = await openUnread(open);
-      await under.say(alice, roomId, 'you', mention(bob));
-      await Promise.all(Array.from({ length: 2_000 }, () => under.say(alice, roomId, 'x')));
+      const { fixture, roomId, counts } = await openUnread(open);
+      await fixture.say(alice, roomId, 'you', mention(bob));
+      await Promise.all(Array.from({ length: 2_000 }, () => fixture.say(alice, roomId, 'x')));
       let turns = 0;
       let isCounting = true;
       const takeTurn = () => {
@@ -173,13 +173,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await counts(bob, roomId), '1000/0 1000/0');
       isCounting = false;
       assert.ok(turns >= 5, `${turns} turns`);
-      await under.say(alice, roomId, 'you', mention(bob));
+      await fixture.say(alice, roomId, 'you', mention(bob));
       assert.equal(await counts(bob, roomId), '1000/1 1000/1');
     });
 
     it('evaluates no event twice when a user who was away reads, is notified, or syncs after a restart', async () => {
-      const { under, roomId, unread, counts, read } = await openUnread(open);
-      const sent = await Promise.all(Array.from({ length: 3_000 }, () => under.say(alice, roomId, 'x')));
+      const { fixture, roomId, unread, counts, read } = await openUnread(open);
+      const sent = await Promise.all(Array.from({ length: 3_000 }, () => fixture.say(alice, roomId, 'x')));
       const evaluatedBy = async (work: () => Promise<unknown>, tested = unread) => {
         const before = tested.evaluatedEvents;
         await work();
@@ -190,38 +190,38 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(await counts(bob, roomId), '1000/0 1000/0');
       };
       assert.equal(await evaluatedBy(readThenCount), 1_000);
-      under.clock.advance(1_000);
-      const stored = () => savedTally(under.database, bob, roomId);
-      await eventually('the tally', async () => (await stored()).upTo === under.streams.current);
+      fixture.clock.advance(1_000);
+      const stored = () => savedTally(fixture.database, bob, roomId);
+      await eventually('the tally', async () => (await stored()).upTo === fixture.streams.current);
       const notify = async () => {
-        await under.say(alice, roomId, 'you', mention(bob));
+        await fixture.say(alice, roomId, 'you', mention(bob));
         assert.equal(await counts(bob, roomId), '1000/1 1000/1');
       };
       assert.equal(await evaluatedBy(notify), 1);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       const later = unreadOver(again);
       assert.equal(await evaluatedBy(() => later.counts(bob, roomId), later.unread), 1);
       assert.equal(await evaluatedBy(() => later.counts(carol, roomId), later.unread), 1_000);
     });
 
     it('returns the same counts to concurrent requests', async () => {
-      const { under, roomId, counts } = await openUnread(open);
-      for (let index = 0; index < 5; index++) await under.say(alice, roomId, 'x');
+      const { fixture, roomId, counts } = await openUnread(open);
+      for (let index = 0; index < 5; index++) await fixture.say(alice, roomId, 'x');
       const asked = [1, 2, 3].map(() => counts(bob, roomId));
-      await under.say(alice, roomId, 'y');
+      await fixture.say(alice, roomId, 'y');
       assert.equal(await counts(bob, roomId), '6/0 6/0');
       for (const answer of await Promise.all(asked)) assert.match(answer, /^[56]\/0/);
     });
 
     it('saves tallies after many events, and continues from them after a restart', async () => {
-      const { under, roomId, unread, counts } = await openUnread(open);
-      const sent = Array.from({ length: 250 }, () => under.say(alice, roomId, 'x'));
+      const { fixture, roomId, unread, counts } = await openUnread(open);
+      const sent = Array.from({ length: 250 }, () => fixture.say(alice, roomId, 'x'));
       await Promise.all(sent);
       assert.equal(await counts(bob, roomId), '250/0 250/0');
       await unread.stop();
-      const saved = await savedTally(under.database, bob, roomId);
-      assert.deepEqual([saved.upTo, saved.marks.length], [under.streams.current, 250]);
-      const again = await under.restart(open);
+      const saved = await savedTally(fixture.database, bob, roomId);
+      assert.deepEqual([saved.upTo, saved.marks.length], [fixture.streams.current, 250]);
+      const again = await fixture.restart(open);
       await again.say(alice, roomId, 'y', mention(bob));
       const later = unreadOver(again);
       assert.equal(await later.counts(bob, roomId), '251/1 251/1');
@@ -229,49 +229,49 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('reads old events without caching them, and saves the tally soon, so that the next restart reads none', async () => {
-      const { under, roomId } = await openUnread(open);
-      const sent = await Promise.all(Array.from({ length: 60 }, () => under.say(alice, roomId, 'x')));
-      const reply = await under.reply(alice, roomId, sent[0]!);
-      const first = unreadFromDisk(under);
+      const { fixture, roomId } = await openUnread(open);
+      const sent = await Promise.all(Array.from({ length: 60 }, () => fixture.say(alice, roomId, 'x')));
+      const reply = await fixture.reply(alice, roomId, sent[0]!);
+      const first = unreadFromDisk(fixture);
       assert.equal(await first.counts(bob, roomId), '61/0 60/0 1/0');
       const cached = [...sent, reply].filter((eventId) => first.engine.events.peekById(eventId));
       assert.deepEqual(cached, []);
-      under.clock.advance(1_000);
+      fixture.clock.advance(1_000);
       await first.unread.stop();
-      const saved = await savedTally(under.database, bob, roomId);
-      assert.deepEqual([saved.upTo, saved.marks.length], [under.streams.current, 61]);
-      const second = unreadFromDisk(under);
+      const saved = await savedTally(fixture.database, bob, roomId);
+      assert.deepEqual([saved.upTo, saved.marks.length], [fixture.streams.current, 61]);
+      const second = unreadFromDisk(fixture);
       assert.equal(await second.counts(bob, roomId), '61/0 60/0 1/0');
       assert.equal(second.unread.evaluatedEvents, 0);
     });
 
     it('reads the events of each room with one query at the first sync of many rooms, and all else with a few', async () => {
-      const { under } = await openUnread(open);
+      const { fixture } = await openUnread(open);
       const rooms: string[] = [];
       for (let count = 0; count < 12; count++) {
-        const roomId = await under.room(alice, bob);
-        await under.say(alice, roomId, 'x');
+        const roomId = await fixture.room(alice, bob);
+        await fixture.say(alice, roomId, 'x');
         rooms.push(roomId);
       }
-      const { engine, counts } = unreadFromDisk(under);
+      const { engine, counts } = unreadFromDisk(fixture);
       for (const roomId of rooms) await engine.heads.get(roomId);
-      const { reads } = under.database.statistics;
+      const { reads } = fixture.database.statistics;
       for (const found of await Promise.all(rooms.map((roomId) => counts(bob, roomId)))) {
         assert.equal(found, '1/0 1/0');
       }
       // The rules, tallies, receipts and membership events of all rooms, and the power levels.
-      const queries = under.database.statistics.reads - reads;
+      const queries = fixture.database.statistics.reads - reads;
       assert.ok(queries <= rooms.length + 6, `${queries} queries for ${rooms.length} rooms`);
     });
 
     it('saves tallies some time after a change', async () => {
-      const { under, roomId, unread, counts } = await openUnread(open);
-      await Promise.all(Array.from({ length: 200 }, () => under.say(alice, roomId, 'x')));
+      const { fixture, roomId, unread, counts } = await openUnread(open);
+      await Promise.all(Array.from({ length: 200 }, () => fixture.say(alice, roomId, 'x')));
       await counts(bob, roomId);
-      const { batches } = under.database.statistics;
-      under.clock.advance(60_000);
+      const { batches } = fixture.database.statistics;
+      fixture.clock.advance(60_000);
       await unread.stop();
-      assert.equal(under.database.statistics.batches, batches + 1);
+      assert.equal(fixture.database.statistics.batches, batches + 1);
     });
   });
 });

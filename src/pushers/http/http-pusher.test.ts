@@ -12,33 +12,33 @@ const localhost = { port: 0, type: 'http' as const, bind_addresses: ['127.0.0.1'
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`notifications through push gateways (${database})`, () => {
-    let under: ServerWithPushers;
+    let fixture: ServerWithPushers;
     let [anna, ben]: TestUser[] = [];
     let count = 0;
     before(async () => {
-      under = await ServerWithPushers.start(database, {
+      fixture = await ServerWithPushers.start(database, {
         observability: { enable_metrics: true },
         http: { listeners: [{ ...localhost, resources: [{ names: ['client', 'metrics'] }] }] },
         rooms: { retention: { enabled: true } } as never,
       });
-      [anna, ben] = [await under.server.register('anna'), await under.server.register('ben')];
+      [anna, ben] = [await fixture.server.register('anna'), await fixture.server.register('ben')];
     });
-    after(() => under.stop());
+    after(() => fixture.stop());
 
     /** Registers a user with a pusher at a gateway of its own, in a room with Anna. */
     const start = async (pusher: object = {}, tls?: { name: string }) => {
       const gateway = await PushGateway.start(tls && commonTestAuthority().issue(tls.name));
-      const user = await under.server.register(`user${++count}`);
-      const roomId = await under.room(anna!, [user]);
+      const user = await fixture.server.register(`user${++count}`);
+      const roomId = await fixture.room(anna!, [user]);
       const pushkey = `key ${count}`;
       const data = { url: gateway.url(tls?.name), format: 'event_id_only' };
-      await under.addPusher(user, pushkey, { data, ...pusher });
+      await fixture.addPusher(user, pushkey, { data, ...pusher });
       return { gateway, user, roomId, pushkey };
     };
 
     it('sends ids, counts and the priority with the format event_id_only, and the data without the URL', async () => {
       const { gateway, roomId, pushkey } = await start();
-      const eventId = await under.say(anna!, roomId, 'Hello');
+      const eventId = await fixture.say(anna!, roomId, 'Hello');
       assert.deepEqual(await gateway.notification(0), {
         event_id: eventId,
         room_id: roomId,
@@ -48,7 +48,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           {
             app_id: 'org.example.app',
             pushkey,
-            pushkey_ts: Math.floor(under.clock.now() / 1_000),
+            pushkey_ts: Math.floor(fixture.clock.now() / 1_000),
             data: { format: 'event_id_only' },
           },
         ],
@@ -59,8 +59,8 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends the content, the names of sender and room, and the tweaks without a format, over TLS', async () => {
       const { gateway, user, roomId } = await start({}, { name: 'push.example' });
       const data = { url: gateway.url('push.example'), more: { a: 1 } };
-      await under.addPusher(user, `key ${count}`, { data });
-      await under.server.api(
+      await fixture.addPusher(user, `key ${count}`, { data });
+      await fixture.server.api(
         'PUT',
         `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state/m.room.name/`,
         {
@@ -69,7 +69,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         },
       );
       const content = { msgtype: 'm.text', body: 'Hello', 'm.mentions': { user_ids: [user.userId] } };
-      const eventId = await under.send(anna!, roomId, content);
+      const eventId = await fixture.send(anna!, roomId, content);
       const { devices, ...notification } = await gateway.notification(0);
       assert.deepEqual(notification, {
         event_id: eventId,
@@ -90,8 +90,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('notifies the invited user of an invite', async () => {
       const { gateway, user, pushkey } = await start();
-      await under.addPusher(user, pushkey, { data: { url: gateway.url() } });
-      await under.room(anna!, [], { preset: 'private_chat', invite: [user.userId] });
+      await fixture.addPusher(user, pushkey, { data: { url: gateway.url() } });
+      await fixture.room(anna!, [], { preset: 'private_chat', invite: [user.userId] });
       const invite = await gateway.notification(0);
       assert.deepEqual(
         [invite['type'], invite['membership'], invite['user_is_target'], invite.counts],
@@ -103,20 +103,20 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends a lower count when the user has read events, and no notification of events that were read while they were pending', async () => {
       const { gateway, user, roomId } = await start();
       gateway.behaviour = 'never answer';
-      const first = await under.say(anna!, roomId, 'one');
+      const first = await fixture.say(anna!, roomId, 'one');
       await gateway.attempted(1);
-      const second = await under.say(anna!, roomId, 'two');
+      const second = await fixture.say(anna!, roomId, 'two');
       gateway.behaviour = 'accept';
-      await under.read(user, roomId, second);
+      await fixture.read(user, roomId, second);
       // The request for the first event ends at its timeout; by then both events are read.
-      under.clock.advance(30_000);
+      fixture.clock.advance(30_000);
       await untilRetry(gateway, () => gateway.received.length > 0);
       const [only, ...others] = gateway.received;
       assert.deepEqual([only?.event_id, only?.counts, others], [undefined, { unread: 0 }, []]);
-      const third = await under.say(anna!, roomId, 'three');
+      const third = await fixture.say(anna!, roomId, 'three');
       assert.deepEqual((await gateway.notification(1)).event_id, third);
       assert.notEqual(first, third);
-      await under.read(user, roomId, third);
+      await fixture.read(user, roomId, third);
       assert.deepEqual((await gateway.notification(2)).counts, { unread: 0 });
       await gateway.stop();
     });
@@ -124,13 +124,13 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends no notification of a message that has expired by the retention policy of its room while it was pending', async () => {
       const { gateway, roomId } = await start();
       const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state/m.room.retention/`;
-      await under.server.api('PUT', path, { token: anna!.token, body: { max_lifetime: 3_600_000 } });
+      await fixture.server.api('PUT', path, { token: anna!.token, body: { max_lifetime: 3_600_000 } });
       gateway.behaviour = 'fail';
-      const old = await under.say(anna!, roomId, 'old');
+      const old = await fixture.say(anna!, roomId, 'old');
       await gateway.attempted(1);
-      under.clock.advance(2 * 3_600_000);
+      fixture.clock.advance(2 * 3_600_000);
       gateway.behaviour = 'accept';
-      const fresh = await under.say(anna!, roomId, 'fresh');
+      const fresh = await fixture.say(anna!, roomId, 'fresh');
       const received = () => gateway.received.map(({ event_id }) => event_id);
       await untilRetry(gateway, () => received().includes(fresh));
       assert.ok(!received().includes(old));
@@ -140,19 +140,19 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('keeps the order of events while a gateway fails, and retries with a growing backoff that survives a restart', async () => {
       const { gateway, roomId } = await start();
       gateway.behaviour = 'fail';
-      const sent = [await under.say(anna!, roomId, 'one'), await under.say(anna!, roomId, 'two')];
+      const sent = [await fixture.say(anna!, roomId, 'one'), await fixture.say(anna!, roomId, 'two')];
       await gateway.attempted(1);
       const delays: number[] = [];
       for (let failures = 1; failures < 4; failures++) {
-        const before = under.clock.now();
+        const before = fixture.clock.now();
         await untilRetry(gateway, () => gateway.attempts > failures);
-        delays.push(under.clock.now() - before);
+        delays.push(fixture.clock.now() - before);
       }
       assert.ok(delays[1]! > delays[0]! && delays[2]! > delays[1]!, delays.join());
-      await under.server.restart();
+      await fixture.server.restart();
       const { attempts } = gateway;
       gateway.behaviour = 'accept';
-      sent.push(await under.say(anna!, roomId, 'three'));
+      sent.push(await fixture.say(anna!, roomId, 'three'));
       assert.equal(gateway.attempts, attempts);
       await untilRetry(gateway, () => gateway.received.length === 3);
       assert.deepEqual(
@@ -166,8 +166,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const hanging = [await start(), await start()];
       const { gateway, user } = await start();
       for (const other of hanging) other.gateway.behaviour = 'never answer';
-      const roomId = await under.room(anna!, [...hanging.map((other) => other.user), user]);
-      for (let index = 0; index < 5; index++) await under.say(anna!, roomId, `message ${index}`);
+      const roomId = await fixture.room(anna!, [...hanging.map((other) => other.user), user]);
+      for (let index = 0; index < 5; index++) await fixture.say(anna!, roomId, `message ${index}`);
       await gateway.notification(4);
       assert.equal(gateway.connections, 1);
       for (const other of hanging) {
@@ -179,16 +179,16 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('opens no connection to a gateway whose name leads to an address in ip_range_blacklist, and sends the events once it leads to another one', async () => {
-      under.resolver.hosts.set('inside.example', ['127.0.0.2']);
+      fixture.resolver.hosts.set('inside.example', ['127.0.0.2']);
       const { gateway, roomId } = await start({}, { name: 'inside.example' });
       let connections = 0;
       const inside = createServer(() => connections++);
       const { port } = new URL(gateway.url());
       await new Promise<void>((resolve) => inside.listen(Number(port), '127.0.0.2', resolve));
-      const sent = [await under.say(anna!, roomId, 'one'), await under.say(anna!, roomId, 'two')];
-      const attempts = () => under.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
+      const sent = [await fixture.say(anna!, roomId, 'one'), await fixture.say(anna!, roomId, 'two')];
+      const attempts = () => fixture.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
       await untilRetry(gateway, () => attempts() >= 3);
-      under.resolver.hosts.set('inside.example', ['127.0.0.1']);
+      fixture.resolver.hosts.set('inside.example', ['127.0.0.1']);
       await untilRetry(gateway, () => gateway.received.length === 2);
       assert.deepEqual([gateway.received.map(({ event_id }) => event_id), connections], [sent, 0]);
       await new Promise((resolve) => inside.close(resolve));
@@ -198,12 +198,12 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends the unread count to a changed gateway of a pusher, although the earlier gateway has received it', async () => {
       const { gateway, user, roomId, pushkey } = await start();
       const other = await PushGateway.start();
-      const first = await under.say(anna!, roomId, 'one');
-      await under.say(anna!, roomId, 'two');
+      const first = await fixture.say(anna!, roomId, 'one');
+      await fixture.say(anna!, roomId, 'two');
       assert.deepEqual((await gateway.notification(1)).counts, { unread: 1 });
-      await under.addPusher(user, pushkey, { data: { url: other.url(), format: 'event_id_only' } });
+      await fixture.addPusher(user, pushkey, { data: { url: other.url(), format: 'event_id_only' } });
       // The room stays unread.
-      await under.read(user, roomId, first);
+      await fixture.read(user, roomId, first);
       const sent = await other.notification(0);
       assert.deepEqual([sent.event_id, sent.counts], [undefined, { unread: 1 }]);
       await gateway.stop();
@@ -213,34 +213,34 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('deletes a pusher whose push key the gateway rejects', async () => {
       const { gateway, user, roomId, pushkey } = await start();
       gateway.rejected.add(pushkey);
-      await under.say(anna!, roomId, 'one');
+      await fixture.say(anna!, roomId, 'one');
       await gateway.notification(0);
-      while ((await under.pushkeysOf(user)).length > 0) await new Promise(setImmediate);
-      await under.say(anna!, roomId, 'two');
+      while ((await fixture.pushkeysOf(user)).length > 0) await new Promise(setImmediate);
+      await fixture.say(anna!, roomId, 'two');
       assert.equal(gateway.attempts, 1);
       await gateway.stop();
     });
 
     it('sends no notifications of events from the time when a pusher was disabled, neither then nor after it is enabled', async () => {
       const { gateway, user, roomId, pushkey } = await start({ 'org.matrix.msc3881.enabled': false });
-      await under.say(anna!, roomId, 'one');
+      await fixture.say(anna!, roomId, 'one');
       // The notification of a later event to another user shows that the first event was processed.
       const other = await start();
-      await under.say(anna!, other.roomId, 'two');
+      await fixture.say(anna!, other.roomId, 'two');
       await other.gateway.notification(0);
-      await under.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
-      const second = await under.say(anna!, roomId, 'three');
+      await fixture.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
+      const second = await fixture.say(anna!, roomId, 'three');
       assert.equal((await gateway.notification(0)).event_id, second);
       await Promise.all([gateway.stop(), other.gateway.stop()]);
     });
 
     it('sends to all pushers of a user, and nothing for events that the user sent', async () => {
       const { gateway, user, roomId } = await start();
-      await under.addPusher(user, 'another key', {
+      await fixture.addPusher(user, 'another key', {
         data: { url: gateway.url(), 'org.matrix.msc4076.disable_badge_count': true },
       });
-      await under.say(user, roomId, 'own');
-      const eventId = await under.say(anna!, roomId, 'of Anna');
+      await fixture.say(user, roomId, 'own');
+      const eventId = await fixture.say(anna!, roomId, 'of Anna');
       await gateway.notification(1);
       assert.deepEqual([gateway.received[0]!.event_id, gateway.received[1]!.event_id], [eventId, eventId]);
       const withoutCount = gateway.received.find(({ devices }) => devices[0]!.pushkey === 'another key')!;
@@ -250,17 +250,17 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('sends at once when a client sets the pusher again while a request fails, and counts the notification that the gateway may receive twice', async () => {
-      const repetitions = await under.measurement('server_push_repeats_total');
+      const repetitions = await fixture.measurement('server_push_repeats_total');
       const { gateway, roomId, user, pushkey } = await start();
       gateway.behaviour = 'never answer';
-      const eventId = await under.say(anna!, roomId, 'one');
+      const eventId = await fixture.say(anna!, roomId, 'one');
       await gateway.attempted(1);
       gateway.behaviour = 'accept';
-      under.clock.advance(1);
-      await under.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
-      under.clock.advance(30_000);
+      fixture.clock.advance(1);
+      await fixture.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
+      fixture.clock.advance(30_000);
       assert.equal((await gateway.notification(0)).event_id, eventId);
-      assert.equal(await under.measurement('server_push_repeats_total'), repetitions + 1);
+      assert.equal(await fixture.measurement('server_push_repeats_total'), repetitions + 1);
       await gateway.stop();
     });
 
@@ -268,7 +268,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const untilRetry = async (gateway: PushGateway, condition: () => boolean) => {
       for (let step = 0; !condition(); step++) {
         assert.ok(step < 20_000, 'no retry');
-        under.clock.advance(50);
+        fixture.clock.advance(50);
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
       assert.ok(gateway);
@@ -276,43 +276,43 @@ for (const database of selectedDatabases(import.meta.url)) {
   });
 
   describe(`options of notifications (${database})`, () => {
-    let under: ServerWithPushers;
-    after(() => under.stop());
+    let fixture: ServerWithPushers;
+    after(() => fixture.stop());
 
     it('sends ids only, counts messages, and delays notifications [option: push.include_content, push.group_unread_count_by_room, push.jitter_delay]', async () => {
-      under = await ServerWithPushers.start(database, {
+      fixture = await ServerWithPushers.start(database, {
         push: {
           push: { include_content: false, group_unread_count_by_room: false, jitter_delay: 60_000 },
         },
       });
-      const [anna, ben] = [await under.server.register('anna'), await under.server.register('ben')];
-      const roomId = await under.room(anna, [ben]);
-      await under.addPusher(ben, 'key', { data: { url: under.gateway.url() } });
-      await under.say(anna, roomId, 'one');
-      await under.say(anna, roomId, 'two');
-      assert.equal(under.gateway.attempts, 0);
+      const [anna, ben] = [await fixture.server.register('anna'), await fixture.server.register('ben')];
+      const roomId = await fixture.room(anna, [ben]);
+      await fixture.addPusher(ben, 'key', { data: { url: fixture.gateway.url() } });
+      await fixture.say(anna, roomId, 'one');
+      await fixture.say(anna, roomId, 'two');
+      assert.equal(fixture.gateway.attempts, 0);
       await eventually('both notifications', () => {
-        under.clock.advance(5_000);
-        return under.gateway.received.length >= 2;
+        fixture.clock.advance(5_000);
+        return fixture.gateway.received.length >= 2;
       });
-      const last = await under.gateway.notification(1);
+      const last = await fixture.gateway.notification(1);
       assert.deepEqual(Object.keys(last).sort(), ['counts', 'devices', 'event_id', 'prio', 'room_id']);
       assert.deepEqual([last.counts, last.devices[0]!.tweaks], [{ unread: 2 }, undefined]);
     });
   });
 
   describe(`push.enabled: false (${database})`, () => {
-    let under: ServerWithPushers;
-    after(() => under.stop());
+    let fixture: ServerWithPushers;
+    after(() => fixture.stop());
 
     it('sends no notifications with push.enabled: false, and still stores pushers [option: push.enabled]', async () => {
-      under = await ServerWithPushers.start(database, { push: { push: { enabled: false } } });
-      const [anna, ben] = [await under.server.register('anna'), await under.server.register('ben')];
-      const roomId = await under.room(anna, [ben]);
-      await under.addPusher(ben, 'key');
-      await under.say(anna, roomId, 'one');
-      await under.server.restart();
-      assert.deepEqual([await under.pushkeysOf(ben), under.gateway.attempts], [['key'], 0]);
+      fixture = await ServerWithPushers.start(database, { push: { push: { enabled: false } } });
+      const [anna, ben] = [await fixture.server.register('anna'), await fixture.server.register('ben')];
+      const roomId = await fixture.room(anna, [ben]);
+      await fixture.addPusher(ben, 'key');
+      await fixture.say(anna, roomId, 'one');
+      await fixture.server.restart();
+      assert.deepEqual([await fixture.pushkeysOf(ben), fixture.gateway.attempts], [['key'], 0]);
     });
 
     it('sends no notifications of events from before push was enabled again', async () => {

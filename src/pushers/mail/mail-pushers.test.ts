@@ -40,11 +40,11 @@ const linkOf = ({ content }: ReceivedMail) => {
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`mails about missed events (${database})`, () => {
-    let under: MailingServer;
+    let fixture: MailingServer;
     let clients: Clients;
     let anna: TestUser;
     before(async () => {
-      under = await MailingServer.start(database, {
+      fixture = await MailingServer.start(database, {
         enable_notifs: true,
         notif_delay_before_mail: 20 * minute,
         client_base_url: 'https://app.example.org',
@@ -59,11 +59,11 @@ for (const database of selectedDatabases(import.meta.url)) {
           invite_from_person: 'H %(person)s',
         },
       });
-      ({ clients } = under);
-      anna = await under.at.server.register('anna');
-      for (const name of names) users.set(name, await under.subscriber(name));
+      ({ clients } = fixture);
+      anna = await fixture.homeserver.server.register('anna');
+      for (const name of names) users.set(name, await fixture.subscriber(name));
     });
-    after(() => under.stop());
+    after(() => fixture.stop());
 
     /** Returns a user who receives mails, whose address was validated before the clock was advanced. */
     const subscriber = (name: (typeof names)[number]) => users.get(name)!;
@@ -77,7 +77,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const named = { name: 'Garden' };
 
     it('subscribes new users who register with a mail address or whom an administrator creates with one, and unsubscribes them when they remove the address [option: email.notif_for_new_users]', async () => {
-      const registered = await under.registerWithAddress('ida');
+      const registered = await fixture.registerWithAddress('ida');
       const { body } = await clients.get('/pushers', registered);
       const [pusher] = body['pushers'] as Record<string, unknown>[];
       assert.deepEqual(
@@ -87,8 +87,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const removal = { medium: 'email', address: 'ida@example.org' };
       await clients.post('/account/3pid/delete', registered, removal);
       assert.deepEqual(await clients.pushkeysOf(registered), []);
-      await under.createByAdmin('jane', 'Jane@example.org');
-      const { body: session } = await under.at.login({ type: 'm.id.user', user: 'jane' });
+      await fixture.createByAdmin('jane', 'Jane@example.org');
+      const { body: session } = await fixture.homeserver.login({ type: 'm.id.user', user: 'jane' });
       const jane = { token: String(session['access_token']) };
       assert.deepEqual(await clients.pushkeysOf(jane), ['jane@example.org']);
     });
@@ -108,7 +108,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await clients.room(anna, [], { preset: 'private_chat', invite: [cid!.userId] });
       const [subjects, headings]: [unknown[], unknown[]] = [[], []];
       for (const name of addressed) {
-        const { subject, text = '' } = (await under.mailTo(name)).content;
+        const { subject, text = '' } = (await fixture.mailTo(name)).content;
         subjects.push(subject);
         headings.push(/^You have (.*)/.exec(text)?.[1]);
         if (name === 'cem') assert.match(text, /anna has invited you to this room\./);
@@ -130,8 +130,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('mails the events that are unread after the delay, as text and HTML with links into the client [option: email.notif_delay_before_mail, email.client_base_url]', async () => {
       const dan = subscriber('dan');
-      const avatar = await under.uploadAvatar(anna);
-      const sentAt = under.at.clock.now();
+      const avatar = await fixture.uploadAvatar(anna);
+      const sentAt = fixture.homeserver.clock.now();
       const roomId = await talk(dan, ['read', 'before'], named);
       const unread = await clients.say(anna, roomId, 'Is <b>anyone</b> there?');
       const others = await clients.room(anna, [dan]);
@@ -139,8 +139,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       await clients.read(dan, others, read);
       await clients.read(dan, roomId, await clients.say(dan, roomId, 'my answer'));
       const later = await clients.say(anna, roomId, 'Are you <i>there</i>?');
-      const { content } = await under.mailTo('dan');
-      assert.ok(under.at.clock.now() - sentAt >= 20 * minute, 'sent too early');
+      const { content } = await fixture.mailTo('dan');
+      assert.ok(fixture.homeserver.clock.now() - sentAt >= 20 * minute, 'sent too early');
       const { text = '', html = '', attachments } = content;
       assert.match(text, /^You have missed a message\n\nGarden\n/);
       assert.ok(text.includes('my answer') && text.includes('Are you <i>there</i>?'), text);
@@ -165,26 +165,26 @@ for (const database of selectedDatabases(import.meta.url)) {
       const secret = { algorithm: 'm.megolm.v1.aes-sha2', ciphertext: 'c2VjcmV0', session_id: 'a' };
       await clients.send(anna, roomId, secret, 'm.room.encrypted');
       await clients.say(anna, roomId, 'not encrypted');
-      const { raw, content } = await under.mailTo('eve');
+      const { raw, content } = await fixture.mailTo('eve');
       assert.ok(!raw.includes('c2VjcmV0') && !raw.includes('not encrypted'), raw);
       assert.match(content.text ?? '', /Encrypted message/);
     });
 
     it('mails a conversation once, again after a pause of 10 minutes, and then after a day', async () => {
       const roomId = await talk(subscriber('fay'), ['one', 'two', 'three'], named);
-      await under.mailTo('fay');
-      const first = under.at.clock.now();
+      await fixture.mailTo('fay');
+      const first = fixture.homeserver.clock.now();
       await clients.say(anna, roomId, 'four');
-      const second = await under.mailTo('fay', 2);
-      assert.equal(under.at.clock.now() - first, 20 * minute);
+      const second = await fixture.mailTo('fay', 2);
+      assert.equal(fixture.homeserver.clock.now() - first, 20 * minute);
       assert.match(second.content.text ?? '', /four/);
-      const at = under.at.clock.now();
+      const at = fixture.homeserver.clock.now();
       await clients.say(anna, roomId, 'five');
       await clients.say(anna, roomId, 'six');
-      await under.wait(3 * 60 * minute);
-      assert.equal(under.mailsTo('fay').length, 2);
-      const third = await under.mailTo('fay', 3);
-      assert.equal(under.at.clock.now() - at, 24 * 60 * minute);
+      await fixture.wait(3 * 60 * minute);
+      assert.equal(fixture.mailsTo('fay').length, 2);
+      const third = await fixture.mailTo('fay', 3);
+      assert.equal(fixture.homeserver.clock.now() - at, 24 * 60 * minute);
       assert.match(third.content.text ?? '', /five\n[\s\S]*six/);
     });
 
@@ -194,70 +194,70 @@ for (const database of selectedDatabases(import.meta.url)) {
       const other = await talk(ike, ['three'], named);
       const policy = { type: 'm.room.retention', content: { max_lifetime: 10 * minute } };
       await talk(ike, ['expires'], { initial_state: [policy] });
-      await under.wait(19 * minute);
+      await fixture.wait(19 * minute);
       await clients.read(ike, roomId, await clients.say(anna, roomId, 'four'));
       await clients.say(ike, other, 'an answer');
-      await under.wait(60 * minute);
-      assert.deepEqual(under.mailsTo('ike'), []);
+      await fixture.wait(60 * minute);
+      assert.deepEqual(fixture.mailsTo('ike'), []);
       await clients.say(anna, roomId, 'five');
-      const { text = '' } = (await under.mailTo('ike')).content;
+      const { text = '' } = (await fixture.mailTo('ike')).content;
       assert.ok(text.includes('five') && !/three|expires/.test(text), text);
     });
 
     it('unsubscribes by one click on the link of a mail, and by the button of a mail program', async () => {
       const gus = subscriber('gus');
       const roomId = await talk(gus, ['one']);
-      const mail = await under.mailTo('gus');
+      const mail = await fixture.mailTo('gus');
       const link = linkOf(mail);
       assert.ok((mail.content.html ?? '').replaceAll('&amp;', '&').includes(link));
       assert.ok((mail.content.text ?? '').includes(link));
       assert.match(mail.raw, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click/m);
       const forged = new URL(link);
       forged.searchParams.set('pushkey', 'eve@example.org');
-      assert.equal((await under.at.open(forged.href)).status, 403);
+      assert.equal((await fixture.homeserver.open(forged.href)).status, 403);
       assert.deepEqual(await clients.pushkeysOf(gus), ['gus@example.org']);
-      const opened = await under.at.open(link);
+      const opened = await fixture.homeserver.open(link);
       assert.equal(opened.status, 200, opened.text);
       assert.match(opened.text, /You are unsubscribed/);
       assert.deepEqual(await clients.pushkeysOf(gus), []);
-      await under.subscribe(gus, 'gus@example.org');
+      await fixture.subscribe(gus, 'gus@example.org');
       const { pathname, search } = new URL(link);
-      const response = await fetch(under.at.server.baseUrl + pathname + search, {
+      const response = await fetch(fixture.homeserver.server.baseUrl + pathname + search, {
         method: 'POST',
         body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }),
       });
       assert.equal(response.status, 200, await response.text());
       assert.deepEqual(await clients.pushkeysOf(gus), []);
       await clients.say(anna, roomId, 'two');
-      await under.wait(60 * minute);
-      assert.equal(under.mailsTo('gus').length, 1);
+      await fixture.wait(60 * minute);
+      assert.equal(fixture.mailsTo('gus').length, 1);
     });
 
     it('sends a mail after a restart during its delay, without events that the user had answered', async () => {
       const hal = subscriber('hal');
       await clients.say(hal, await talk(hal, ['asked']), 'an answer');
       await talk(hal, ['one']);
-      await under.wait(2 * minute);
-      await under.at.server.restart();
-      const { text = '' } = (await under.mailTo('hal')).content;
+      await fixture.wait(2 * minute);
+      await fixture.homeserver.server.restart();
+      const { text = '' } = (await fixture.mailTo('hal')).content;
       assert.ok(text.includes('one') && !text.includes('asked'), text);
     });
   });
 
   describe(`a server with enable_notifs: false (${database})`, () => {
-    let under: MailingServer;
-    after(() => under.stop());
+    let fixture: MailingServer;
+    after(() => fixture.stop());
 
     it('stores pushers that send mails, mails nothing, and subscribes no new users [option: email.enable_notifs]', async () => {
-      under = await MailingServer.start(database, { enable_notifs: false });
-      const anna = await under.at.server.register('anna');
-      const ben = await under.subscriber('ben');
-      const roomId = await under.clients.room(anna, [ben]);
-      await under.clients.say(anna, roomId, 'one');
-      await under.wait(30 * minute);
-      assert.deepEqual(under.mailsTo('ben'), []);
-      assert.deepEqual(await under.clients.pushkeysOf(ben), ['ben@example.org']);
-      assert.deepEqual(await under.clients.pushkeysOf(await under.registerWithAddress('cora')), []);
+      fixture = await MailingServer.start(database, { enable_notifs: false });
+      const anna = await fixture.homeserver.server.register('anna');
+      const ben = await fixture.subscriber('ben');
+      const roomId = await fixture.clients.room(anna, [ben]);
+      await fixture.clients.say(anna, roomId, 'one');
+      await fixture.wait(30 * minute);
+      assert.deepEqual(fixture.mailsTo('ben'), []);
+      assert.deepEqual(await fixture.clients.pushkeysOf(ben), ['ben@example.org']);
+      assert.deepEqual(await fixture.clients.pushkeysOf(await fixture.registerWithAddress('cora')), []);
     });
   });
 }

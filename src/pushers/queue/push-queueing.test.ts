@@ -15,8 +15,8 @@ import { PushQueueing } from './push-queueing.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('PushQueueing', () => {
     const openQueue = async (wrap: (database: Database) => Database = (database) => database) => {
-      const under = await RoomsUnderTest.open(open, pusherMigrations);
-      const { database, clock } = under;
+      const fixture = await RoomsUnderTest.open(open, pusherMigrations);
+      const { database, clock } = fixture;
       const pushers = new Pushers({ database, clock, addresses: undefined });
       await pushers.start();
       const settings = {
@@ -31,15 +31,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         enabled: true,
       };
       await pushers.set({ userId: bob, deviceId: 'PHONE' }, settings, false);
-      const roomId = await under.room(alice, bob);
+      const roomId = await fixture.room(alice, bob);
       const woken: Pusher[] = [];
       const state = { notifies: 1 };
       const newQueue = () =>
         new PushQueueing({
-          ...under,
+          ...fixture,
           database: wrap(database),
-          engine: under.engine,
-          streams: under.streams,
+          engine: fixture.engine,
+          streams: fixture.streams,
           clock,
           log: silentLogger,
           randomness: systemRandomness,
@@ -61,12 +61,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [pusher] = await pushers.list(bob);
       const pending = async () =>
         (await readPending(database.reader<PusherTables>(), pusher!.id, 100)).map(({ stream }) => stream);
-      return { under, roomId, newQueue, woken, pusher: pusher!, pending, state };
+      return { fixture, roomId, newQueue, woken, pusher: pusher!, pending, state };
     };
 
     it('stores the pending events of large rooms in several transactions, each event once', async () => {
       let transactions = 0;
-      const { under, roomId, newQueue, pending, state } = await openQueue((database) =>
+      const { fixture, roomId, newQueue, pending, state } = await openQueue((database) =>
         withTransaction(database, (work) => {
           transactions += 1;
           return database.transaction(work);
@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await first.stop();
       state.notifies = 2_000;
       transactions = 0;
-      for (let count = 0; count < 6; count++) await under.say(alice, roomId, `Message ${count}`);
+      for (let count = 0; count < 6; count++) await fixture.say(alice, roomId, `Message ${count}`);
       const queue = newQueue();
       await queue.start();
       await queue.caughtUp();
@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('makes no event pending twice when a transaction is committed and its confirmation is lost', async () => {
       let losses = 0;
-      const { under, roomId, newQueue, woken, pusher, pending } = await openQueue((database) =>
+      const { fixture, roomId, newQueue, woken, pusher, pending } = await openQueue((database) =>
         withTransaction(database, async (work) => {
           const result = await database.transaction(work);
           if (losses === 1) {
@@ -108,14 +108,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       await queue.caughtUp();
       losses = 1;
       const before = woken.length;
-      await under.say(alice, roomId, 'Hello');
+      await fixture.say(alice, roomId, 'Hello');
       let isDone = false;
       const caughtUp = queue.caughtUp().then(() => {
         isDone = true;
       });
       // The follower tries again after a pause.
       for (let turn = 0; !isDone && turn < 20_000; turn++) {
-        await under.clock.advance(1_000);
+        await fixture.clock.advance(1_000);
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
       await caughtUp;

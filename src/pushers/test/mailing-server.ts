@@ -24,13 +24,13 @@ interface Task {
 
 /** A server that mails notifications, and its clients. */
 export class MailingServer {
-  readonly at: ServerWithMail;
+  readonly homeserver: ServerWithMail;
   readonly clients: Clients;
   readonly #admin: TestClient;
   readonly #sentinel: Sentinel;
 
-  private constructor(at: ServerWithMail, clients: Clients, admin: TestClient, sentinel: Sentinel) {
-    this.at = at;
+  private constructor(homeserver: ServerWithMail, clients: Clients, admin: TestClient, sentinel: Sentinel) {
+    this.homeserver = homeserver;
     this.clients = clients;
     this.#admin = admin;
     this.#sentinel = sentinel;
@@ -38,21 +38,21 @@ export class MailingServer {
 
   static async start(database: 'sqlite' | 'postgres', email: EmailOverrides, accounts: Options = {}) {
     const retention = { enabled: true } as never;
-    const at = await ServerWithMail.start(database, accounts, { email, rooms: { retention } });
-    const clients = new Clients(at.server);
-    const admin = await registerAdmin(at.server);
-    return new MailingServer(at, clients, admin, await Sentinel.start(clients));
+    const homeserver = await ServerWithMail.start(database, accounts, { email, rooms: { retention } });
+    const clients = new Clients(homeserver.server);
+    const admin = await registerAdmin(homeserver.server);
+    return new MailingServer(homeserver, clients, admin, await Sentinel.start(clients));
   }
 
   async stop(): Promise<void> {
-    await this.at.stop();
+    await this.homeserver.stop();
     await this.#sentinel.gateway.stop();
   }
 
   /** Registers a user who receives mails. */
   async subscriber(name: string): Promise<TestUser> {
-    const user = await this.at.server.register(name);
-    await this.at.addAddress(user, `${name}@example.org`);
+    const user = await this.homeserver.server.register(name);
+    await this.homeserver.addAddress(user, `${name}@example.org`);
     await this.subscribe(user, `${name}@example.org`);
     return user;
   }
@@ -73,11 +73,11 @@ export class MailingServer {
 
   /** Registers a user with a validated mail address. */
   async registerWithAddress(username: string): Promise<TestUser> {
-    const threepid_creds = await this.at.validate('register', `${username}@example.org`, username);
+    const threepid_creds = await this.homeserver.validate('register', `${username}@example.org`, username);
     const body = { username, password: 'correct horse' };
-    const { session } = (await this.at.post('/register', body)).body;
+    const { session } = (await this.homeserver.post('/register', body)).body;
     const auth = { type: 'm.login.email.identity', threepid_creds, session };
-    const answer = await this.at.post('/register', { ...body, auth });
+    const answer = await this.homeserver.post('/register', { ...body, auth });
     assert.equal(answer.status, 200, answer.raw);
     return {
       userId: String(answer.body['user_id']),
@@ -91,30 +91,30 @@ export class MailingServer {
     const { token } = this.#admin;
     const body = { password: 'correct horse', threepids: [{ medium: 'email', address }] };
     const path = `/_synapse/admin/v2/users/@${username}:test`;
-    const { status, raw } = await this.at.server.api('PUT', path, { token, body });
+    const { status, raw } = await this.homeserver.server.api('PUT', path, { token, body });
     assert.equal(status, 201, raw);
   }
 
   /** Gives a user a picture. @returns its URI */
   async uploadAvatar(user: TestUser): Promise<string> {
-    const response = await fetch(`${this.at.server.baseUrl}/_matrix/media/v3/upload`, {
+    const response = await fetch(`${this.homeserver.server.baseUrl}/_matrix/media/v3/upload`, {
       method: 'POST',
       headers: { authorization: `Bearer ${user.token}`, 'content-type': 'image/png' },
       body: await testImage(64, 64),
     });
     const { content_uri } = (await response.json()) as { content_uri: string };
     const path = clientPath(`/profile/${encodeURIComponent(user.userId)}/avatar_url`);
-    await this.at.server.api('PUT', path, { token: user.token, body: { avatar_url: content_uri } });
+    await this.homeserver.server.api('PUT', path, { token: user.token, body: { avatar_url: content_uri } });
     // The thumbnail is made before the clock is advanced, which would exceed the timeout of the task that makes it.
     const thumbnail = `/_matrix/client/v1/media/thumbnail/${content_uri.slice('mxc://'.length)}`;
     const query = { width: '96', height: '96', method: 'crop' };
-    await this.at.server.api('GET', thumbnail, { token: user.token, query });
+    await this.homeserver.server.api('GET', thumbnail, { token: user.token, query });
     return content_uri;
   }
 
   /** Returns the mails about missed events to a user, without those that validate addresses. */
   mailsTo(name: string): ReceivedMail[] {
-    return this.at.mailServer.received.filter(
+    return this.homeserver.mailServer.received.filter(
       ({ to, raw }) => to[0] === `${name}@example.org` && /^List-Unsubscribe:/m.test(raw),
     );
   }
@@ -124,7 +124,7 @@ export class MailingServer {
     await this.#sentinel.notified();
     for (let due = await this.#nextJob(); this.mailsTo(name).length < count; due = await this.#nextJob()) {
       assert.ok(Number.isFinite(due), `no mail to ${name}`);
-      this.at.clock.advance(due - this.at.clock.now());
+      this.homeserver.clock.advance(due - this.homeserver.clock.now());
     }
     return this.mailsTo(name)[count - 1]!;
   }
@@ -132,9 +132,9 @@ export class MailingServer {
   /** Advances the clock by a time; the jobs that become due in it run at their times. */
   async wait(milliseconds: number): Promise<void> {
     await this.#sentinel.notified();
-    const end = this.at.clock.now() + milliseconds;
-    for (let now = this.at.clock.now(); now < end; now = this.at.clock.now()) {
-      this.at.clock.advance(Math.min(await this.#nextJob(), end) - now);
+    const end = this.homeserver.clock.now() + milliseconds;
+    for (let now = this.homeserver.clock.now(); now < end; now = this.homeserver.clock.now()) {
+      this.homeserver.clock.advance(Math.min(await this.#nextJob(), end) - now);
     }
     await this.#nextJob();
   }
@@ -145,7 +145,7 @@ export class MailingServer {
       const tasks: Task[] = [];
       for (const kind of mailJobs) {
         const path = `/_synapse/admin/v1/scheduled_tasks?action_name=${encodeURIComponent(kind)}`;
-        const { body, raw } = await this.at.server.api('GET', path, { token: this.#admin.token });
+        const { body, raw } = await this.homeserver.server.api('GET', path, { token: this.#admin.token });
         assert.ok(body['scheduled_tasks'], raw);
         tasks.push(...(body['scheduled_tasks'] as Task[]));
       }
@@ -153,7 +153,7 @@ export class MailingServer {
         .filter(({ status }) => status !== 'failed')
         .map(({ status, timestamp_ms }) => (status === 'active' ? 0 : timestamp_ms));
       const next = Math.min(...due);
-      if (next > this.at.clock.now()) return next;
+      if (next > this.homeserver.clock.now()) return next;
       await sleep(2);
     }
   }

@@ -33,16 +33,16 @@ async function copyAsOlder(from: Database, to: Database): Promise<void> {
 
 forSelectedDatabases(import.meta.url, (open) => {
   it('federationMigration adds the auth edges and the positions of state entries to rooms of older versions', async () => {
-    const under = await RoomsUnderTest.open(open);
+    const fixture = await RoomsUnderTest.open(open);
     for (const version of ['1', '10', '12']) {
       const options = { preset: 'public_chat', room_version: version } as const;
-      const roomId = await under.rooms.creation.create(alice, options);
-      for (const userId of [bob, carol]) await under.join(userId, roomId);
-      for (let index = 0; index < 250; index++) await under.say(bob, roomId, `${index}`);
-      await under.leave(bob, roomId);
+      const roomId = await fixture.rooms.creation.create(alice, options);
+      for (const userId of [bob, carol]) await fixture.join(userId, roomId);
+      for (let index = 0; index < 250; index++) await fixture.say(bob, roomId, `${index}`);
+      await fixture.leave(bob, roomId);
     }
     const old = await open([...streamMigrations, ...older]);
-    await copyAsOlder(under.database, old);
+    await copyAsOlder(fixture.database, old);
     await migrate(old, [...streamMigrations, ...roomMigrations]);
     const edgesIn = (database: Database) =>
       database
@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const edges = await edgesIn(old);
     assert.ok(edges.length > 30);
     assert.ok(edges.every(({ event_nid, auth_nid }) => auth_nid < event_nid));
-    assert.deepEqual(edges, await edgesIn(under.database));
+    assert.deepEqual(edges, await edgesIn(fixture.database));
     const currentIn = (database: Database) =>
       database
         .reader<RoomTables>()
@@ -64,6 +64,6 @@ forSelectedDatabases(import.meta.url, (open) => {
         .orderBy('room_nid')
         .orderBy('key_nid')
         .execute();
-    assert.deepEqual(await currentIn(old), await currentIn(under.database));
+    assert.deepEqual(await currentIn(old), await currentIn(fixture.database));
   });
 });

@@ -41,8 +41,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('rooms/0014-redactions-without-effect', () => {
     for (const version of ['10', '11']) {
       it(`withholds from clients the redactions in older databases that take no effect, in room version ${version}`, async () => {
-        const under = await RoomsUnderTest.open(open);
-        const { engine, database } = under;
+        const fixture = await RoomsUnderTest.open(open);
+        const { engine, database } = fixture;
         const [room, otherRoom] = [new ReferenceRoom(version), new ReferenceRoom(version)];
         for (const { room: where, join } of [room, otherRoom].map((one) => ({
           room: one,
@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, (open) => {
             'by a user who had power',
           ],
         );
-        await under.rooms.incoming.close();
+        await fixture.rooms.incoming.close();
         await engine.close();
         await forgetWithheld(database);
         await migrate(database, RoomsUnderTest.migrations);

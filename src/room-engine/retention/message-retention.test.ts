@@ -20,23 +20,23 @@ const off: RetentionOptions = {
 forSelectedDatabases(import.meta.url, (open) => {
   describe('MessageRetention', () => {
     it('reads the policy of an active room from memory, and lets no message expire while retention is off', async () => {
-      const under = await RoomsUnderTest.open(open, [], {
+      const fixture = await RoomsUnderTest.open(open, [], {
         options: { retention: { ...off, enabled: true } },
       });
-      const { rooms, engine, clock, database } = under;
+      const { rooms, engine, clock, database } = fixture;
       const roomId = await rooms.creation.create(alice, {
         initial_state: [{ type: retentionType, state_key: '', content: { max_lifetime: 5_000 } }],
       });
       const [head, without] = [
         await engine.heads.get(roomId),
-        await engine.heads.get(await under.room(alice)),
+        await engine.heads.get(await fixture.room(alice)),
       ];
       assert.ok(head && without);
       const { reads, scans } = database.statistics;
       assert.equal(engine.retention.expiredBefore(head), clock.now() - 5_000);
       assert.equal(engine.retention.expiredBefore(without), clock.now() - 1_000);
       assert.deepEqual([database.statistics.reads, database.statistics.scans], [reads, scans]);
-      const message = (await engine.events.getById(await under.say(alice, roomId, 'hello')))!;
+      const message = (await engine.events.getById(await fixture.say(alice, roomId, 'hello')))!;
       const state = (await engine.events.get(head.entry(retentionType, '')!.nid))!;
       assert.deepEqual(await withoutExpired(engine, [state, message]), [state, message]);
       clock.advance(5_001);

@@ -31,22 +31,22 @@ const keysOf = (prefix: string, count: number) =>
 forSelectedDatabases(import.meta.url, (open) => {
   describe('WritableStateKeys', () => {
     it('allocates nids for 30,000 keys at once, while rooms are created', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { stateKeys } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { stateKeys } = fixture.engine;
       const [found] = await stateKeys.attempt(() =>
         Promise.all([
           stateKeys.prepareMany(keysOf('a', 30_000)),
-          under.room(alice, bob),
+          fixture.room(alice, bob),
           stateKeys.prepareMany(keysOf('b', 12_000)),
         ]),
       );
       assert.equal(new Set(found.values()).size, 30_000);
-      await under.say(alice, await under.room(alice, bob), 'afterwards');
+      await fixture.say(alice, await fixture.room(alice, bob), 'afterwards');
     });
 
     it('forgets the keys of rooms that could not be created', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { stateKeys, timeline } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { stateKeys, timeline } = fixture.engine;
       const roomId = '!never:test';
       await assert.rejects(timeline.create(version, roomId, firstEvents(300, bob)), {
         errcode: 'M_FORBIDDEN',
@@ -55,14 +55,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(stateKeys.peek(stateMapKey('org.example.state', 'key 1')), undefined);
       await timeline.create(version, '!created:test', firstEvents(300));
       assert.equal(stateKeys.unsavedCount, 0);
-      const restarted = await under.restart(open);
+      const restarted = await fixture.restart(open);
       assert.equal((await restarted.engine.heads.get('!created:test'))?.state.size, 302);
     });
 
     it('forgets the keys of state events that are refused, and stores those of others sent at the same time', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { stateKeys, timeline } = under.engine;
-      const roomId = await under.room(alice, bob);
+      const fixture = await RoomsUnderTest.open(open);
+      const { stateKeys, timeline } = fixture.engine;
+      const roomId = await fixture.room(alice, bob);
       const send = (sender: string, index: number) =>
         timeline.append(roomId, {
           type: 'org.example.state',
@@ -74,8 +74,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const results = await Promise.allSettled(sent);
       assert.equal(results.filter(({ status }) => status === 'rejected').length, 2_500);
       assert.equal(stateKeys.unsavedCount, 0);
-      const before = (await under.engine.heads.get(roomId))?.state.size;
-      const restarted = await under.restart(open);
+      const before = (await fixture.engine.heads.get(roomId))?.state.size;
+      const restarted = await fixture.restart(open);
       const head = await restarted.engine.heads.get(roomId);
       assert.equal(head?.state.size, before);
       for (let index = 2_500; index < 4_000; index++) {
@@ -84,9 +84,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('forgets the state key of an event template that a remote server requested', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      const { stateKeys, placement } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      const { stateKeys, placement } = fixture.engine;
       const joiner = '@joiner:elsewhere.example';
       await placement.eventTemplate(roomId, {
         type: 'm.room.member',
@@ -99,9 +99,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('forgets the state keys of remote events that are rejected by the authorization rules', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      const { placement, stateKeys } = under.engine;
+      const { placement, stateKeys } = fixture.engine;
       await placement.enter(room.room, room.join(alice));
       const stranger = '@stranger:d.example';
       const draft = { type: 'org.example.state', sender: stranger, stateKey: 'x', content: {} };

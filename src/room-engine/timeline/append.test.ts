@@ -17,8 +17,8 @@ async function timelineOf({ engine }: RoomsUnderTest, roomId: string) {
 }
 
 /** The texts of the messages in a room, as they are on disk. */
-async function textsIn(under: RoomsUnderTest, roomId: string): Promise<unknown[]> {
-  const events = await timelineOf(under, roomId);
+async function textsIn(fixture: RoomsUnderTest, roomId: string): Promise<unknown[]> {
+  const events = await timelineOf(fixture, roomId);
   return events.map(({ event }) => event.content['body']).filter((body) => body !== undefined);
 }
 
@@ -26,31 +26,31 @@ forSelectedDatabases(import.meta.url, (open) => {
   /** Rooms on a database that fails when `fails` returns true. */
   const openUnreliable = async () => {
     let database: UnreliableDatabase | undefined;
-    const under = await RoomsUnderTest.open(open, [], {
+    const fixture = await RoomsUnderTest.open(open, [], {
       wrapDatabase: (inner) => {
         database = new UnreliableDatabase(inner);
         return database;
       },
     });
     assert.ok(database);
-    return { under, database };
+    return { fixture, database };
   };
 
   describe('EventAppender.append', () => {
     it('resolves when the event can be read from memory and from disk', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      const { heads, userRooms } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      const { heads, userRooms } = fixture.engine;
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), []);
-      const slower = under.streams.reserving((reserve) =>
+      const slower = fixture.streams.reserving((reserve) =>
         reserve(new Stream<string>('slower write', jsonFacts())),
       );
       let isAnswered = false;
-      const join = under.join(bob, roomId).then(() => {
+      const join = fixture.join(bob, roomId).then(() => {
         isAnswered = true;
       });
       await eventually('the join', async () => (await heads.get(roomId))?.membership(bob) === 'join');
-      await under.engine.settled();
+      await fixture.engine.settled();
       await turn();
       assert.equal(isAnswered, false);
       slower.complete('now');
@@ -59,20 +59,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps the order of each sender under concurrent sends, shares flushes, and reads nothing', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice, bob, carol);
-      for (const userId of [alice, bob, carol]) await under.say(userId, roomId, 'warm');
-      const before = { ...under.database.statistics };
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice, bob, carol);
+      for (const userId of [alice, bob, carol]) await fixture.say(userId, roomId, 'warm');
+      const before = { ...fixture.database.statistics };
       const talk = async (userId: string) => {
-        for (let index = 0; index < 40; index++) await under.say(userId, roomId, `${userId} ${index}`);
+        for (let index = 0; index < 40; index++) await fixture.say(userId, roomId, `${userId} ${index}`);
       };
       const users = [alice, bob, carol];
       await Promise.all([...users, ...users].map(talk));
-      const { reads, scans, flushes, batches } = under.database.statistics;
+      const { reads, scans, flushes, batches } = fixture.database.statistics;
       assert.equal(reads + scans, before.reads + before.scans);
       assert.ok(batches - before.batches <= 120, `${batches - before.batches} batches for 240 events`);
       assert.ok(flushes - before.flushes <= batches - before.batches, 'a batch has at most one flush');
-      const texts = await textsIn(under, roomId);
+      const texts = await textsIn(fixture, roomId);
       assert.equal(texts.length, 3 + 240);
       for (const userId of users) {
         const numbers = texts
@@ -89,17 +89,17 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('publishes no event that is not on disk yet', async () => {
-      const { under, database } = await openUnreliable();
-      const roomId = await under.room(alice);
+      const { fixture, database } = await openUnreliable();
+      const roomId = await fixture.room(alice);
       const writing = Promise.withResolvers<void>();
       database.delay = () => writing.promise;
-      const sending = under.say(alice, roomId, 'hello');
-      const newest = async () => (await under.engine.heads.get(roomId))?.extremities[0]?.eventId;
+      const sending = fixture.say(alice, roomId, 'hello');
+      const newest = async () => (await fixture.engine.heads.get(roomId))?.extremities[0]?.eventId;
       const before = await newest();
       while ((await newest()) === before) await new Promise(setImmediate);
       const eventId = (await newest()) ?? '';
       const show = () =>
-        under.rooms.historyReader.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
+        fixture.rooms.historyReader.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
       await assert.rejects(show(), { errcode: 'M_NOT_FOUND' });
       writing.resolve();
       assert.equal(await sending, eventId);
@@ -107,14 +107,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('writes the events that are staged in one turn of the event loop with one flush', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      await under.say(alice, roomId, 'warm');
-      const { flushes, batches } = under.database.statistics;
-      await Promise.all(Array.from({ length: 50 }, (_, index) => under.say(alice, roomId, `${index}`)));
-      assert.equal(under.database.statistics.batches, batches + 1);
-      assert.ok(under.database.statistics.flushes <= flushes + 1);
-      const events = await timelineOf(under, roomId);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      await fixture.say(alice, roomId, 'warm');
+      const { flushes, batches } = fixture.database.statistics;
+      await Promise.all(Array.from({ length: 50 }, (_, index) => fixture.say(alice, roomId, `${index}`)));
+      assert.equal(fixture.database.statistics.batches, batches + 1);
+      assert.ok(fixture.database.statistics.flushes <= flushes + 1);
+      const events = await timelineOf(fixture, roomId);
       for (const [index, { event }] of events.entries()) {
         assert.equal(event.depth, index + 1);
         assert.deepEqual(event.prevEventIds, index === 0 ? [] : [events[index - 1]?.event.eventId]);
@@ -122,9 +122,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('signs and writes many events before a long turn of the event loop is over', async () => {
-      const { under, database } = await openUnreliable();
-      const roomId = await under.room(alice);
-      await Promise.all(['these', 'start', 'the signer'].map((text) => under.say(alice, roomId, text)));
+      const { fixture, database } = await openUnreliable();
+      const roomId = await fixture.room(alice);
+      await Promise.all(['these', 'start', 'the signer'].map((text) => fixture.say(alice, roomId, text)));
       let turnIsOver = false;
       let isWriting = false;
       setImmediate(() => {
@@ -137,19 +137,19 @@ forSelectedDatabases(import.meta.url, (open) => {
       const moment = new Int32Array(new SharedArrayBuffer(4));
       const sending: Promise<unknown>[] = [];
       while (!isWriting && sending.length < 2_000) {
-        sending.push(under.say(alice, roomId, `${sending.length}`));
+        sending.push(fixture.say(alice, roomId, `${sending.length}`));
         for (let step = 0; step < 50; step++) await Promise.resolve();
         if (sending.length > 16) Atomics.wait(moment, 0, 0, 1);
       }
       assert.equal(isWriting, true);
       assert.equal(turnIsOver, false);
       await Promise.all(sending);
-      assert.equal((await textsIn(under, roomId)).length, 3 + sending.length);
+      assert.equal((await textsIn(fixture, roomId)).length, 3 + sending.length);
     });
 
     it('commits an event without waiting for other rooms, but after earlier events of its own room', async () => {
-      const { under, database } = await openUnreliable();
-      const [one, other] = [await under.room(alice), await under.room(bob)];
+      const { fixture, database } = await openUnreliable();
+      const [one, other] = [await fixture.room(alice), await fixture.room(bob)];
       const written: string[] = [];
       const isWriting = Promise.withResolvers<void>();
       const slow = Promise.withResolvers<void>();
@@ -159,16 +159,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         isWriting.resolve();
         return texts.includes('first') ? slow.promise : undefined;
       };
-      const first = under.say(alice, one, 'first');
+      const first = fixture.say(alice, one, 'first');
       await isWriting.promise;
-      const second = under.say(alice, one, 'second');
-      const elsewhere = under.say(bob, other, 'elsewhere');
+      const second = fixture.say(alice, one, 'second');
+      const elsewhere = fixture.say(bob, other, 'elsewhere');
       await eventually('the other room', () => written.length > 1);
-      await under.database.transaction(async () => undefined);
+      await fixture.database.transaction(async () => undefined);
       assert.deepEqual(written, ['first', 'elsewhere']);
       slow.resolve();
       await Promise.all([first, second, elsewhere]);
-      assert.deepEqual(await textsIn(under, one), ['first', 'second']);
+      assert.deepEqual(await textsIn(fixture, one), ['first', 'second']);
     });
 
     it('continues after a restart from the stored extremities and state', async () => {
@@ -185,31 +185,31 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends events in every room version, also after a restart', async () => {
-      let under = await RoomsUnderTest.open(open);
+      let fixture = await RoomsUnderTest.open(open);
       const rooms: string[] = [];
       for (const id of roomVersions.keys()) {
-        rooms.push(await under.rooms.creation.create(alice, { preset: 'public_chat', room_version: id }));
+        rooms.push(await fixture.rooms.creation.create(alice, { preset: 'public_chat', room_version: id }));
       }
-      under = await under.restart(open);
+      fixture = await fixture.restart(open);
       for (const roomId of rooms) {
-        await under.join(bob, roomId);
-        await under.redact(alice, roomId, await under.say(alice, roomId, 'hello'));
-        const [target] = (await timelineOf(under, roomId)).slice(-2);
+        await fixture.join(bob, roomId);
+        await fixture.redact(alice, roomId, await fixture.say(alice, roomId, 'hello'));
+        const [target] = (await timelineOf(fixture, roomId)).slice(-2);
         assert.notEqual(target?.redactedBy, undefined);
       }
     });
 
     it('sends events while caches hold nothing: unsaved events stay in memory, and others are read again', async () => {
-      const under = await RoomsUnderTest.open(open, [], { eventCacheSize: 1 });
-      const roomId = await under.room(alice, bob);
+      const fixture = await RoomsUnderTest.open(open, [], { eventCacheSize: 1 });
+      const roomId = await fixture.room(alice, bob);
       const sent = await Promise.all(
-        Array.from({ length: 30 }, (_, index) => under.say(index % 2 ? alice : bob, roomId, `${index}`)),
+        Array.from({ length: 30 }, (_, index) => fixture.say(index % 2 ? alice : bob, roomId, `${index}`)),
       );
       assert.equal(new Set(sent).size, 30);
       const [first = ''] = sent;
-      await under.say(alice, roomId, 'something else');
-      await under.redact(bob, roomId, first);
-      const recent = (await under.engine.heads.get(roomId))?.recent;
+      await fixture.say(alice, roomId, 'something else');
+      await fixture.redact(bob, roomId, first);
+      const recent = (await fixture.engine.heads.get(roomId))?.recent;
       const target = recent?.find(({ event }) => event.eventId === first);
       assert.notEqual(target?.redactedBy, undefined, 'also the copy that sync has must be redacted');
     });
@@ -220,27 +220,27 @@ forSelectedDatabases(import.meta.url, (open) => {
     const topic = { type: 'm.room.topic', stateKey: '' };
 
     it('returns the present event without sending another one', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      const set = () => under.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      const set = () => fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
       const [first, second] = await Promise.all([set(), set()]);
       assert.equal(first, second);
       assert.equal(await set(), first);
     });
 
     it('sends the event when the present one was redacted', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      const first = await under.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
-      await under.redact(alice, roomId, first);
-      assert.notEqual(await under.rooms.sending.state(sender, roomId, topic, { topic: 'x' }), first);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      const first = await fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
+      await fixture.redact(alice, roomId, first);
+      assert.notEqual(await fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' }), first);
     });
 
     it('rejects when the present event could not be stored', async () => {
-      const { under, database } = await openUnreliable();
-      const roomId = await under.room(alice);
+      const { fixture, database } = await openUnreliable();
+      const roomId = await fixture.room(alice);
       database.fails = (statements) => mentions(statements, 'doomed');
-      const set = () => under.rooms.sending.state(sender, roomId, topic, { topic: 'doomed' });
+      const set = () => fixture.rooms.sending.state(sender, roomId, topic, { topic: 'doomed' });
       const results = await Promise.allSettled([set(), set()]);
       assert.deepEqual(
         results.map(({ status }) => status),
@@ -251,34 +251,34 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('EventWriter after a failed commit', () => {
     it('removes the events from memory and continues from the events on disk', async () => {
-      const { under, database } = await openUnreliable();
+      const { fixture, database } = await openUnreliable();
       const facts: RoomFact[] = [];
-      const roomId = await under.room(alice, bob);
-      const kept = await under.say(alice, roomId, 'kept');
-      under.engine.stream.subscribe((fact) => facts.push(fact));
+      const roomId = await fixture.room(alice, bob);
+      const kept = await fixture.say(alice, roomId, 'kept');
+      fixture.engine.stream.subscribe((fact) => facts.push(fact));
       database.fails = () => true;
       const lost = await Promise.allSettled([
-        under.say(bob, roomId, 'lost'),
-        under.leave(bob, roomId),
-        under.redact(alice, roomId, kept),
+        fixture.say(bob, roomId, 'lost'),
+        fixture.leave(bob, roomId),
+        fixture.redact(alice, roomId, kept),
       ]);
       assert.ok(lost.every(({ status }) => status === 'rejected'));
       database.fails = () => false;
       assert.equal(facts.length, 0);
-      assert.equal((await under.engine.heads.get(roomId))?.membership(bob), 'join');
-      assert.equal((await under.engine.events.getById(kept))?.redactedBy, undefined);
-      await under.say(bob, roomId, 'again');
-      assert.deepEqual(await textsIn(under, roomId), ['kept', 'again']);
+      assert.equal((await fixture.engine.heads.get(roomId))?.membership(bob), 'join');
+      assert.equal((await fixture.engine.events.getById(kept))?.redactedBy, undefined);
+      await fixture.say(bob, roomId, 'again');
+      assert.deepEqual(await textsIn(fixture, roomId), ['kept', 'again']);
       assert.equal(facts.length, 1);
-      assert.equal(under.streams.current, facts[0]?.stored.stream);
-      const after = await under.restart(open);
+      assert.equal(fixture.streams.current, facts[0]?.stored.stream);
+      const after = await fixture.restart(open);
       assert.deepEqual(await textsIn(after, roomId), ['kept', 'again']);
       await after.say(bob, roomId, 'and again');
     });
 
     it('rejects later events of the room with the reason why the earlier one could not be stored', async () => {
-      const { under, database } = await openUnreliable();
-      const roomId = await under.room(alice);
+      const { fixture, database } = await openUnreliable();
+      const roomId = await fixture.room(alice);
       const begun = Promise.withResolvers<void>();
       const { promise, resolve } = Promise.withResolvers<void>();
       database.delay = (statements) => {
@@ -287,45 +287,45 @@ forSelectedDatabases(import.meta.url, (open) => {
         return promise;
       };
       database.fails = (statements) => mentions(statements, 'doomed');
-      const first = assert.rejects(under.say(alice, roomId, 'doomed'), /the disk is full/);
+      const first = assert.rejects(fixture.say(alice, roomId, 'doomed'), /the disk is full/);
       await begun.promise;
-      const second = assert.rejects(under.say(alice, roomId, 'behind it'), (error: Error) => {
+      const second = assert.rejects(fixture.say(alice, roomId, 'behind it'), (error: Error) => {
         assert.equal(error.message, 'an earlier event of the room could not be stored');
         assert.equal((error.cause as Error).message, 'the disk is full');
         return true;
       });
-      await under.database.transaction(async () => undefined);
+      await fixture.database.transaction(async () => undefined);
       resolve();
       await Promise.all([first, second]);
     });
 
     it('commits the events of other rooms that shared the batch', async () => {
-      const { under, database } = await openUnreliable();
-      const [one, other] = [await under.room(alice), await under.room(bob)];
+      const { fixture, database } = await openUnreliable();
+      const [one, other] = [await fixture.room(alice), await fixture.room(bob)];
       database.fails = (statements) => mentions(statements, 'poison');
       const [good, bad, late] = await Promise.allSettled([
-        under.say(alice, one, 'good'),
-        under.say(bob, other, 'poison'),
-        under.say(bob, other, 'built on poison'),
+        fixture.say(alice, one, 'good'),
+        fixture.say(bob, other, 'poison'),
+        fixture.say(bob, other, 'built on poison'),
       ]);
       assert.deepEqual([good.status, bad.status, late.status], ['fulfilled', 'rejected', 'rejected']);
-      await under.say(bob, other, 'healthy');
-      assert.deepEqual(await textsIn(under, one), ['good']);
-      assert.deepEqual(await textsIn(under, other), ['healthy']);
+      await fixture.say(bob, other, 'healthy');
+      assert.deepEqual(await textsIn(fixture, one), ['good']);
+      assert.deepEqual(await textsIn(fixture, other), ['healthy']);
     });
 
     it('sends an event that could not be stored when the client repeats its transaction id', async () => {
-      const { under, database } = await openUnreliable();
-      const roomId = await under.room(alice);
+      const { fixture, database } = await openUnreliable();
+      const roomId = await fixture.room(alice);
       const sender = { userId: alice, deviceId: 'DEVICE' };
       const send = () =>
-        under.rooms.sending.message(sender, roomId, { type: 'm', content: { body: 'once' } }, 'txn');
+        fixture.rooms.sending.message(sender, roomId, { type: 'm', content: { body: 'once' } }, 'txn');
       database.fails = () => true;
       await assert.rejects(send());
       database.fails = () => false;
       const eventId = await send();
       assert.equal(await send(), eventId);
-      assert.deepEqual(await textsIn(under, roomId), ['once']);
+      assert.deepEqual(await textsIn(fixture, roomId), ['once']);
     });
   });
 
@@ -334,8 +334,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const first = await RoomsUnderTest.open(open);
       const [one, other] = [await first.room(alice), await first.room(alice)];
       const device = { userId: alice, deviceId: 'ONE' };
-      const send = (under: RoomsUnderTest, roomId = one, type = 'm', sender = device) =>
-        under.rooms.sending.message(sender, roomId, { type, content: {} }, 'txn');
+      const send = (fixture: RoomsUnderTest, roomId = one, type = 'm', sender = device) =>
+        fixture.rooms.sending.message(sender, roomId, { type, content: {} }, 'txn');
       const [eventId, same] = await Promise.all([send(first), send(first)]);
       assert.equal(same, eventId);
       const others = [

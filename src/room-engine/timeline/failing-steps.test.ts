@@ -52,12 +52,12 @@ class Fault {
    * @param when instead of doing its work, or after it
    * @param only counts calls of this step alone; absent: of all steps
    */
-  constructor(under: RoomsUnderTest, number: number, when: 'before' | 'after', only?: string) {
+  constructor(fixture: RoomsUnderTest, number: number, when: 'before' | 'after', only?: string) {
     this.#only = only;
     this.#left = number;
     this.#when = when;
     for (const [target, names] of steps) for (const name of names) this.#wrap(target, name);
-    this.#wrap(under.database, 'batch');
+    this.#wrap(fixture.database, 'batch');
     this.#watchReservations();
   }
 
@@ -118,7 +118,7 @@ interface Operation {
   run(): Promise<unknown>;
 }
 
-type Prepare = (under: RoomsUnderTest) => Promise<Operation>;
+type Prepare = (fixture: RoomsUnderTest) => Promise<Operation>;
 
 const entered = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
   await engine.placement.enter(room.room, room.join(alice));
@@ -127,11 +127,11 @@ const entered = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
 /** Places an event of a remote server. */
 const placing =
   (make: (room: ReferenceRoom) => readonly string[], version = '10'): Prepare =>
-  async (under) => {
+  async (fixture) => {
     const room = new ReferenceRoom(version);
-    await entered(under, room);
+    await entered(fixture, room);
     const eventIds = make(room);
-    const { placement } = under.engine;
+    const { placement } = fixture.engine;
     return {
       roomId: room.roomId,
       run: async () => {
@@ -141,21 +141,21 @@ const placing =
   };
 
 const operations: Readonly<Record<string, Prepare>> = {
-  'sending a message': async (under) => {
-    const roomId = await under.room(alice);
-    return { roomId, run: () => under.say(alice, roomId, 'hello') };
+  'sending a message': async (fixture) => {
+    const roomId = await fixture.room(alice);
+    return { roomId, run: () => fixture.say(alice, roomId, 'hello') };
   },
-  'sending a state event': async (under) => {
-    const roomId = await under.room(alice);
+  'sending a state event': async (fixture) => {
+    const roomId = await fixture.room(alice);
     const topic = { type: 'm.room.topic', sender: alice, stateKey: '', content: { topic: 'news' } };
-    return { roomId, run: () => under.engine.timeline.append(roomId, topic) };
+    return { roomId, run: () => fixture.engine.timeline.append(roomId, topic) };
   },
-  'redacting a message': async (under) => {
-    const roomId = await under.room(alice);
-    const eventId = await under.say(alice, roomId, 'hello');
-    return { roomId, run: () => under.redact(alice, roomId, eventId) };
+  'redacting a message': async (fixture) => {
+    const roomId = await fixture.room(alice);
+    const eventId = await fixture.say(alice, roomId, 'hello');
+    return { roomId, run: () => fixture.redact(alice, roomId, eventId) };
   },
-  'making a room': async (under) => ({ roomId: undefined, run: () => under.room(alice) }),
+  'making a room': async (fixture) => ({ roomId: undefined, run: () => fixture.room(alice) }),
   'placing a message of another server': placing((room) => [room.say(ann)]),
   'placing state of another server': placing((room) => [room.member(ben, 'leave')]),
   'placing state on two sides of a fork': placing((room) => {
@@ -166,53 +166,53 @@ const operations: Readonly<Record<string, Prepare>> = {
     ];
     return [left, right, room.member(ben, 'leave')];
   }),
-  'entering a room': async (under) => {
+  'entering a room': async (fixture) => {
     const room = new ReferenceRoom();
     const join = room.join(alice);
-    return { roomId: room.roomId, run: () => under.engine.placement.enter(room.room, join) };
+    return { roomId: room.roomId, run: () => fixture.engine.placement.enter(room.room, join) };
   },
-  'taking older events': async (under) => {
+  'taking older events': async (fixture) => {
     const room = new ReferenceRoom();
     const past = [room.say(ann), room.member('@x:s.example', 'join')];
-    await entered(under, room);
+    await entered(fixture, room);
     const { state, authChain } = room.stateAndAuthChain(room.stateBefore(past[0]!));
-    await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+    await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
     const stateBefore = state.map(({ event }) => event.eventId);
     const older = past.map((eventId, index) => ({
       event: room.get(eventId),
       ...(index === 0 && { stateBefore }),
     }));
-    return { roomId: room.roomId, run: () => under.engine.placement.backfill(room.roomId, older) };
+    return { roomId: room.roomId, run: () => fixture.engine.placement.backfill(room.roomId, older) };
   },
-  'storing outliers of a new room': async (under) => {
+  'storing outliers of a new room': async (fixture) => {
     const room = new ReferenceRoom();
     const { state, authChain } = room.stateAndAuthChain(room.stateAfter(room.forwardExtremities));
     return {
       roomId: undefined,
-      run: () => under.engine.placement.addOutliers(room.room, [...authChain, ...state]),
+      run: () => fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]),
     };
   },
-  'taking an invite from outside': async (under) => {
+  'taking an invite from outside': async (fixture) => {
     const room = new ReferenceRoom();
     const invite = room.get(room.member(alice, 'invite', { sender: ann }));
     return {
       roomId: undefined,
-      run: () => under.engine.placement.addOutOfBand(room.room, invite, { state: [] }),
+      run: () => fixture.engine.placement.addOutOfBand(room.room, invite, { state: [] }),
     };
   },
-  'completing the state of a room': async (under) => {
+  'completing the state of a room': async (fixture) => {
     const room = new ReferenceRoom();
     room.member('@x:s.example', 'join');
     const { event, state, authChain } = room.join(alice);
     const partial = { servers: ['a.example'], from: 'a.example' };
     const essential = state.filter((one) => one.event.type !== 'm.room.member' || one.event.stateKey === ann);
-    await under.engine.placement.enter(room.room, { event, state: essential, authChain, partial });
-    await under.engine.placement.addOutliers(room.room, state);
-    await under.say(alice, room.roomId, 'meanwhile');
+    await fixture.engine.placement.enter(room.room, { event, state: essential, authChain, partial });
+    await fixture.engine.placement.addOutliers(room.room, state);
+    await fixture.say(alice, room.roomId, 'meanwhile');
     const stateBefore = state.map((one) => one.event.eventId);
     return {
       roomId: room.roomId,
-      run: () => under.engine.placement.completeState(room.roomId, { stateBefore }),
+      run: () => fixture.engine.placement.completeState(room.roomId, { stateBefore }),
     };
   },
 };
@@ -227,11 +227,11 @@ async function headOf({ engine }: RoomsUnderTest, roomId: string) {
 }
 
 /** Compares the head in memory with one that is loaded from the disk. */
-async function assertHeadAsOnDisk(under: RoomsUnderTest, roomId: string): Promise<void> {
-  const inMemory = await headOf(under, roomId);
-  const head = await under.engine.heads.get(roomId);
-  under.engine.heads.abandon(head!);
-  assert.deepEqual(inMemory, await headOf(under, roomId));
+async function assertHeadAsOnDisk(fixture: RoomsUnderTest, roomId: string): Promise<void> {
+  const inMemory = await headOf(fixture, roomId);
+  const head = await fixture.engine.heads.get(roomId);
+  fixture.engine.heads.abandon(head!);
+  assert.deepEqual(inMemory, await headOf(fixture, roomId));
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -239,31 +239,31 @@ forSelectedDatabases(import.meta.url, (open) => {
     for (const [name, prepare] of Object.entries(operations)) {
       for (const when of ['before', 'after'] as const) {
         it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
-          const under = await RoomsUnderTest.open(open);
+          const fixture = await RoomsUnderTest.open(open);
           const failed: string[] = [];
           // Each run fails in another step. The interleaving of batches and later events differs from run to
           // run, so one run has the batch alone.
           for (let number = 0; ; number++) {
-            const operation = await prepare(under);
-            await under.engine.settled();
-            const fault = new Fault(under, Math.max(1, number), when, number === 0 ? 'batch' : undefined);
+            const operation = await prepare(fixture);
+            await fixture.engine.settled();
+            const fault = new Fault(fixture, Math.max(1, number), when, number === 0 ? 'batch' : undefined);
             const outcome = await Promise.allSettled([operation.run()]);
-            await under.engine.settled();
+            await fixture.engine.settled();
             fault.end();
-            assert.equal(under.streams.current, fault.reserved, fault.failed);
+            assert.equal(fixture.streams.current, fault.reserved, fault.failed);
             if (fault.failed === undefined) {
               assert.equal(outcome[0].status, 'fulfilled');
               break;
             }
             failed.push(fault.failed);
-            if (operation.roomId !== undefined && (await under.engine.heads.get(operation.roomId)))
-              await assertHeadAsOnDisk(under, operation.roomId);
+            if (operation.roomId !== undefined && (await fixture.engine.heads.get(operation.roomId)))
+              await assertHeadAsOnDisk(fixture, operation.roomId);
             await operation.run();
-            await under.engine.settled();
+            await fixture.engine.settled();
             if (operation.roomId !== undefined) {
-              const position = await under.positionOf(await under.say(alice, operation.roomId, 'after it'));
-              assert.equal(under.streams.current, position);
-              await assertHeadAsOnDisk(under, operation.roomId);
+              const position = await fixture.positionOf(await fixture.say(alice, operation.roomId, 'after it'));
+              assert.equal(fixture.streams.current, position);
+              await assertHeadAsOnDisk(fixture, operation.roomId);
             }
           }
           assert.ok(failed.includes('stage') && failed.includes('batch'), failed.join());
@@ -275,23 +275,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let slow: UnreliableDatabase | undefined;
       const wrapDatabase = (database: Database) => (slow = new UnreliableDatabase(database));
-      const under = await RoomsUnderTest.open(open, [], { wrapDatabase });
-      const roomId = await under.room(alice);
+      const fixture = await RoomsUnderTest.open(open, [], { wrapDatabase });
+      const roomId = await fixture.room(alice);
       slow!.delay = () => {
         begun.resolve();
         return released.promise;
       };
-      const first = under.say(alice, roomId, 'on its way');
+      const first = fixture.say(alice, roomId, 'on its way');
       await begun.promise;
       slow!.delay = () => undefined;
-      const fault = new Fault(under, 1, 'before');
-      await assert.rejects(under.say(alice, roomId, 'fails'), /fails/);
+      const fault = new Fault(fixture, 1, 'before');
+      await assert.rejects(fixture.say(alice, roomId, 'fails'), /fails/);
       fault.end();
-      const next = under.say(alice, roomId, 'comes after it');
+      const next = fixture.say(alice, roomId, 'comes after it');
       released.resolve();
-      const { event } = (await under.engine.events.getById(await next))!;
+      const { event } = (await fixture.engine.events.getById(await next))!;
       assert.deepEqual(event.prevEventIds, [await first]);
-      await assertHeadAsOnDisk(under, roomId);
+      await assertHeadAsOnDisk(fixture, roomId);
     });
   });
 });

@@ -9,18 +9,18 @@ const hour = 3_600_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
   it('deleteOldTransactions deletes transaction ids between 24 and 25 hours after they were used', async () => {
-    const under = await RoomsUnderTest.open(open);
-    const roomId = await under.room(alice);
+    const fixture = await RoomsUnderTest.open(open);
+    const roomId = await fixture.room(alice);
     const sender = { userId: alice, deviceId: 'A' };
     const send = (txnId: string) =>
-      under.rooms.sending.message(
+      fixture.rooms.sending.message(
         sender,
         roomId,
         { type: 'm.room.message', content: { body: txnId } },
         txnId,
       );
     const remembered = async () => {
-      const rows = await under.database
+      const rows = await fixture.database
         .reader<RoomTables>()
         .selectFrom('event_transactions')
         .select('txn_id')
@@ -28,8 +28,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       return rows.map((row) => row.txn_id.slice(-1)).sort();
     };
     const round = async () => {
-      await deleteOldTransactions(under);
-      under.clock.advance(hour);
+      await deleteOldTransactions(fixture);
+      fixture.clock.advance(hour);
     };
     await send('a');
     await round();
@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await remembered(), ['b']);
     await round();
     assert.deepEqual(await remembered(), []);
-    const marks = await under.database
+    const marks = await fixture.database
       .reader<RoomTables>()
       .selectFrom('transaction_marks')
       .selectAll()

@@ -14,8 +14,8 @@ function sendUnreceived({ room }: JoinedRoom, count: number): string[] {
 }
 
 /** The number of missing events that are backfilled in the background. */
-async function gaps({ under }: JoinedRoom): Promise<number> {
-  const reader = under.database.reader<RoomTables>();
+async function gaps({ fixture }: JoinedRoom): Promise<number> {
+  const reader = fixture.database.reader<RoomTables>();
   const rows = await reader
     .selectFrom('backward_extremities')
     .select('event_id')
@@ -26,10 +26,10 @@ async function gaps({ under }: JoinedRoom): Promise<number> {
 
 /** Advances the clock in steps until no missing event is left. */
 async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promise<void> {
-  const { under } = joined;
+  const { fixture } = joined;
   for (let steps = 0; steps < most && (await gaps(joined)) > 0; steps++) {
-    under.clock.advance(step);
-    await under.rooms.incoming.settled();
+    fixture.clock.advance(step);
+    await fixture.rooms.incoming.settled();
   }
 }
 
@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await gaps(joined), 0);
       const requests = joined.peers.count('backfill');
       assert.ok(requests <= 5, `${requests} requests`);
-      const page = await joined.under.rooms.historyReader.messages(
+      const page = await joined.fixture.rooms.historyReader.messages(
         { userId: alice, deviceId: 'DEVICE' },
         joined.room.roomId,
         { direction: 'backward', limit: 520, filter: noFilter.room.timeline },
@@ -63,8 +63,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await joined.send('b.example', messages.at(-1)!);
       const again = await joined.restart();
       assert.ok((await gaps(again)) > 0);
-      again.under.rooms.incoming.start();
-      await again.under.rooms.incoming.settled();
+      again.fixture.rooms.incoming.start();
+      await again.fixture.rooms.incoming.settled();
       await untilFilled(again);
       assert.deepEqual(new Set(await again.fates(...messages)), new Set(['older', 'placed']));
     });
@@ -75,9 +75,9 @@ forSelectedDatabases(import.meta.url, (open) => {
           for (let index = 0; index < 250; index++) room.say(creator, `before ${index}`);
         },
       });
-      const { room, under, peers } = joined;
-      under.clock.advance(day);
-      await under.rooms.incoming.settled();
+      const { room, fixture, peers } = joined;
+      fixture.clock.advance(day);
+      await fixture.rooms.incoming.settled();
       assert.equal(peers.count('backfill'), 0);
       // A fork of the history from before this server joined.
       const [before = ''] = room.get(joined.join).event.prevEventIds;
@@ -102,11 +102,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       ];
       assert.ok(a > 5 && a <= 14 && b > 5 && b <= 14, `${a} and ${b} requests`);
       joined.peers.scripts.clear();
-      joined.under.clock.advance(day);
+      joined.fixture.clock.advance(day);
       assert.equal(joined.peers.count('backfill'), a + b);
-      await joined.under.rooms.incoming.backfill(
+      await joined.fixture.rooms.incoming.backfill(
         joined.room.roomId,
-        await joined.under.engine.backwardExtremities(joined.room.roomId),
+        await joined.fixture.engine.backwardExtremities(joined.room.roomId),
         100,
       );
       assert.ok(joined.peers.count('backfill') > a + b);

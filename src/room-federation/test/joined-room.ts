@@ -11,7 +11,7 @@ export const remoteBob = '@bob:b.example';
 export interface JoinedRoom {
   readonly room: RemoteRoom;
   readonly peers: FakeRemoteServers;
-  readonly under: RoomsUnderTest;
+  readonly fixture: RoomsUnderTest;
   /** The event id of the local user's join. */
   readonly join: string;
   /** Sends events in one transaction and waits until they are processed. @returns the errors by event id */
@@ -32,31 +32,31 @@ export async function joinedRoom(
   room.join(remoteBob);
   prepare?.(room);
   const peers = new FakeRemoteServers(room);
-  const under = await RoomsUnderTest.open(open, [], { otherServers: peers });
+  const fixture = await RoomsUnderTest.open(open, [], { otherServers: peers });
   const join = room.join(alice);
   const state = [...room.get(join).stateBefore.values()];
   const verified = (ids: Iterable<string>) => [...ids].map((id) => room.get(id));
-  await under.engine.placement.enter(
+  await fixture.engine.placement.enter(
     { roomId: room.roomId, version: room.version },
     { event: room.get(join), state: verified(state), authChain: verified(room.authChain([join, ...state])) },
   );
-  return over({ room, peers, under, join, open });
+  return over({ room, peers, fixture, join, open });
 }
 
 function over(parts: {
   room: RemoteRoom;
   peers: FakeRemoteServers;
-  under: RoomsUnderTest;
+  fixture: RoomsUnderTest;
   join: string;
   open: OpenDatabase;
 }): JoinedRoom {
-  const { room, peers, under, join, open } = parts;
-  const { incoming } = under.rooms;
-  const stored = (eventId: string) => under.engine.events.getById(eventId);
+  const { room, peers, fixture, join, open } = parts;
+  const { incoming } = fixture.rooms;
+  const stored = (eventId: string) => fixture.engine.events.getById(eventId);
   return {
     room,
     peers,
-    under,
+    fixture,
     join,
     stored,
     async send(origin, ...eventIds) {
@@ -66,7 +66,7 @@ function over(parts: {
     },
     fates: (...eventIds) => Promise.all(eventIds.map(async (id) => fateOf(await stored(id)))),
     async restart() {
-      return over({ ...parts, under: await under.restart(open, { otherServers: peers }) });
+      return over({ ...parts, fixture: await fixture.restart(open, { otherServers: peers }) });
     },
   };
 }

@@ -8,11 +8,11 @@ const users = (count: number) => Array.from({ length: count }, (_, index) => `@u
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomCreation', () => {
     it('invites hundreds of local users with fewer than 100 flushes, the first 100 users among the first events of the room', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.rooms.creation.create(alice, { invite: users(250), is_direct: true });
-      const head = await under.engine.heads.get(roomId);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.rooms.creation.create(alice, { invite: users(250), is_direct: true });
+      const head = await fixture.engine.heads.get(roomId);
       for (const userId of users(250)) assert.equal(head?.membership(userId), 'invite', userId);
-      const { flushes } = under.database.statistics;
+      const { flushes } = fixture.database.statistics;
       assert.ok(flushes < 100, `${flushes} flushes`);
     });
 
@@ -22,7 +22,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const refused = () => {
         throw new Error('limited');
       };
-      const under = await RoomsUnderTest.open(open, [], {
+      const fixture = await RoomsUnderTest.open(open, [], {
         profiles: {
           profile: async () => {
             lookups++;
@@ -39,10 +39,10 @@ forSelectedDatabases(import.meta.url, (open) => {
           rc_room_creation: { take: refused, check: refused },
         },
       });
-      const { reads, scans } = under.database.statistics;
-      const creating = under.rooms.creation.create(alice, { invite: users(10) }, { userId: alice });
+      const { reads, scans } = fixture.database.statistics;
+      const creating = fixture.rooms.creation.create(alice, { invite: users(10) }, { userId: alice });
       await assert.rejects(creating, /limited/);
-      const after = under.database.statistics;
+      const after = fixture.database.statistics;
       assert.deepEqual([after.reads + after.scans - reads - scans, lookups], [0, 0]);
     });
   });

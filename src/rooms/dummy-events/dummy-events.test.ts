@@ -15,8 +15,8 @@ const minute = 60_000;
 forSelectedDatabases(import.meta.url, (open) => {
   /** A remote room with `ends` forward extremities after alice has joined. */
   const roomWith = async (ends: number, threshold: number) => {
-    const under = await RoomsUnderTest.open(open, jobMigrations);
-    const { engine, database, clock, caches } = under;
+    const fixture = await RoomsUnderTest.open(open, jobMigrations);
+    const { engine, database, clock, caches } = fixture;
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
     let ordered = 0;
     const countingDatabase: Pick<Database, 'transaction'> = {
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return extremities();
     };
     const dummies = async () => {
-      const all = await engine.events.between(0, under.streams.current, 1_000);
+      const all = await engine.events.between(0, fixture.streams.current, 1_000);
       return all.filter(({ event }) => event.type === 'org.proto.dummy_event');
     };
     const stop = async () => {
@@ -57,12 +57,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       await engine.close();
     };
     const merge = () => dummyEvents.merge(room.roomId);
-    return { under, room, fork, extremities, later, dummies, merge, stop };
+    return { fixture, room, fork, extremities, later, dummies, merge, stop };
   };
 
   describe('DummyEvents', () => {
     it('merges forward extremities as a local user [option: dummy_events_threshold]', async () => {
-      const { under, room, extremities, later, dummies, stop } = await roomWith(25, 5);
+      const { fixture, room, extremities, later, dummies, stop } = await roomWith(25, 5);
       assert.equal(await extremities(), 25);
       assert.ok(((await later()) ?? 9) < 5);
       const sent = await dummies();
@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const { event } of sent) assert.deepEqual([event.sender, event.content], [alice, {}]);
       const viewer = { userId: alice, deviceId: undefined };
       const request = { direction: 'backward', limit: 100 } as const;
-      const { chunk } = await under.rooms.historyReader.messages(viewer, room.roomId, {
+      const { chunk } = await fixture.rooms.historyReader.messages(viewer, room.roomId, {
         ...request,
         filter: noFilter.room.timeline,
       });
@@ -100,31 +100,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await enough.later(), 1);
       assert.equal((await enough.dummies()).length, 1, 'the threshold counts as reached');
       await enough.stop();
-      const { under, room, later, dummies, stop } = await roomWith(8, 5);
-      await under.say(alice, room.roomId, 'hello');
+      const { fixture, room, later, dummies, stop } = await roomWith(8, 5);
+      await fixture.say(alice, room.roomId, 'hello');
       assert.equal(await later(), 1);
       assert.equal((await dummies()).length, 0);
       await stop();
     });
 
     it('pauses for an hour when no local user may send to the room', async () => {
-      const { under, room, fork, later, dummies, stop } = await roomWith(1, 5);
+      const { fixture, room, fork, later, dummies, stop } = await roomWith(1, 5);
       const levels = {
         type: 'm.room.power_levels',
         sender: ann,
         stateKey: '',
         content: { users: { [ann]: 100 }, events_default: 50 },
       };
-      await under.engine.placement.place(room.roomId, room.get(room.add(levels)));
+      await fixture.engine.placement.place(room.roomId, room.get(room.add(levels)));
       await fork(8);
       assert.equal(await later(), 8);
       const allowed = { ...levels, content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 } };
       const { forwardExtremities: ends } = room;
-      await under.engine.placement.place(room.roomId, room.get(room.add({ ...allowed, prev: [ends[0]!] })));
+      await fixture.engine.placement.place(room.roomId, room.get(room.add({ ...allowed, prev: [ends[0]!] })));
       assert.equal(await later(false), 8);
       assert.equal((await dummies()).length, 0);
-      under.clock.advance(60 * minute);
-      await under.engine.placement.place(room.roomId, room.get(room.say(ann, [ends[1]!])));
+      fixture.clock.advance(60 * minute);
+      await fixture.engine.placement.place(room.roomId, room.get(room.say(ann, [ends[1]!])));
       assert.ok(((await later()) ?? 9) < 5);
       assert.equal((await dummies()).length, 1);
       await stop();

@@ -10,8 +10,8 @@ import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../../room-fede
 const viewer = { userId: alice, deviceId: 'DEVICE' };
 const { timeline: filter } = noFilter.room;
 
-const read = ({ under, room }: JoinedRoom, limit: number, from?: string) =>
-  under.rooms.historyReader.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });
+const read = ({ fixture, room }: JoinedRoom, limit: number, from?: string) =>
+  fixture.rooms.historyReader.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });
 
 /** Pages backward to the end. @returns event ids, newest first */
 async function readAll(joined: JoinedRoom, limit = 10): Promise<string[]> {
@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('delays a page by at most 10 seconds, and the token continues later', async () => {
       const joined = await joinedRoom(open, { prepare: talk(5) });
-      const { peers, under, join } = joined;
+      const { peers, fixture, join } = joined;
       const { promise: stuck, resolve: release } = Promise.withResolvers<void>();
       const honest = peers.events.backfill;
       for (const server of ['a.example', 'b.example']) {
@@ -117,14 +117,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       const reading = read(joined, 10);
       while (peers.count('backfill') === 0) await new Promise(setImmediate);
-      under.clock.advance(10_000);
+      fixture.clock.advance(10_000);
       const page = await reading;
       assert.deepEqual(
         page.chunk.map(({ event_id }) => event_id),
         [join],
       );
       release();
-      await under.rooms.incoming.settled();
+      await fixture.rooms.incoming.settled();
       const rest = await read(joined, 100, page.end);
       assert.equal(rest.chunk.length, joined.room.events.size - 1);
       const past = await read(joined, 100, rest.end);
@@ -133,20 +133,20 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('does not request history again for a while when no server has it', async () => {
       const joined = await joinedRoom(open, { prepare: talk(5) });
-      const { peers, under, join } = joined;
+      const { peers, fixture, join } = joined;
       peers.down.add('a.example').add('b.example');
       for (let times = 0; times < 5; times++) assert.deepEqual(await readAll(joined), [join]);
       const asked = peers.count('backfill');
       assert.equal(asked, 2);
       peers.down.clear();
-      under.clock.advance(5 * 60_000 + 1);
+      fixture.clock.advance(5 * 60_000 + 1);
       assert.equal((await readAll(joined)).length, joined.room.events.size);
     });
 
     it('backfills history for /context', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
-      const { under, room, join } = joined;
-      const context = await under.rooms.historyReader.context(viewer, room.roomId, join, {
+      const { fixture, room, join } = joined;
+      const context = await fixture.rooms.historyReader.context(viewer, room.roomId, join, {
         limit: 10,
         filter,
       });
@@ -154,15 +154,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('costs no extra reads in a room without other servers', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
       const page = () =>
-        under.rooms.historyReader.messages(viewer, roomId, { direction: 'backward', limit: 3, filter });
+        fixture.rooms.historyReader.messages(viewer, roomId, { direction: 'backward', limit: 3, filter });
       await page();
-      const { reads, scans } = under.database.statistics;
+      const { reads, scans } = fixture.database.statistics;
       await page();
-      const cost = under.database.statistics.reads - reads;
-      assert.equal(under.database.statistics.scans, scans);
+      const cost = fixture.database.statistics.reads - reads;
+      assert.equal(fixture.database.statistics.scans, scans);
       assert.ok(cost <= 2, `${cost} reads`);
     });
   });
@@ -170,10 +170,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('timestamp_to_event with other servers', () => {
     it('returns an event of another server where the stored history has a gap', async () => {
       const joined = await joinedRoom(open, { prepare: talk(50) });
-      const { under, room, peers } = joined;
+      const { fixture, room, peers } = joined;
       const ids = [...room.events.keys()];
       const wanted = room.get(ids[20]!).event;
-      const { eventByTime } = under.rooms;
+      const { eventByTime } = fixture.rooms;
       const find = async (ts: number, direction: 'forward' | 'backward') =>
         (await eventByTime.find({ userId: alice, deviceId: undefined }, room.roomId, ts, direction)).event
           .eventId;
@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const join = room.get(joined.join).event;
       assert.equal(await find(join.originServerTs + 1, 'backward'), join.eventId);
       assert.equal(peers.count('timestampToEvent'), asked, 'the end of the history is here');
-      const context = await under.rooms.historyReader.context(viewer, room.roomId, wanted.eventId, {
+      const context = await fixture.rooms.historyReader.context(viewer, room.roomId, wanted.eventId, {
         limit: 10,
         filter,
       });
@@ -194,7 +194,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('returns the stored event when other servers answer wrongly or not at all', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
-      const { under, room, peers, join } = joined;
+      const { fixture, room, peers, join } = joined;
       const [first = '', second = ''] = room.events.keys();
       const ts = room.get(first).event.originServerTs - 5;
       for (const server of ['a.example', 'b.example']) {
@@ -202,7 +202,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           timestampToEvent: async () => ({ eventId: second, originServerTs: ts }),
         });
       }
-      const found = await under.rooms.eventByTime.find(
+      const found = await fixture.rooms.eventByTime.find(
         { userId: alice, deviceId: undefined },
         room.roomId,
         ts,
@@ -210,8 +210,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       assert.equal(found.event.eventId, join);
       peers.down.add('a.example').add('b.example');
-      under.clock.advance(3_600_000);
-      const again = await under.rooms.eventByTime.find(
+      fixture.clock.advance(3_600_000);
+      const again = await fixture.rooms.eventByTime.find(
         { userId: alice, deviceId: undefined },
         room.roomId,
         ts,

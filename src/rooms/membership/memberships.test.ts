@@ -43,12 +43,12 @@ const moderating = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nn
 
 /** Creates a room of alice in which bob has the membership `state`. @returns its id */
 async function roomWith(
-  under: RoomsUnderTest,
+  fixture: RoomsUnderTest,
   state: State,
   rule: string,
   allowed?: string,
 ): Promise<string> {
-  const { memberships, sending, creation } = under.rooms;
+  const { memberships, sending, creation } = fixture.rooms;
   const roomId = await creation.create(alice, {
     preset: 'private_chat',
     initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
@@ -80,32 +80,32 @@ async function outcomeOf(action: Promise<unknown>): Promise<Outcome> {
 }
 
 /** Sets a membership through the state of the room. */
-function put(under: RoomsUnderTest, sender: string, roomId: string, target: string, membership: string) {
+function put(fixture: RoomsUnderTest, sender: string, roomId: string, target: string, membership: string) {
   const place = { type: 'm.room.member', stateKey: target };
-  return under.rooms.sending.state({ userId: sender, deviceId: undefined }, roomId, place, { membership });
+  return fixture.rooms.sending.state({ userId: sender, deviceId: undefined }, roomId, place, { membership });
 }
 
-type Act = (under: RoomsUnderTest, roomId: string) => Promise<unknown>;
+type Act = (fixture: RoomsUnderTest, roomId: string) => Promise<unknown>;
 
 /** The two ways to change a membership: its endpoint, and a membership event. */
 const ways = (endpoint: Act, sender: string, membership: string): [way: string, Act][] => [
   ['its endpoint', endpoint],
-  ['the state', (under, roomId) => put(under, sender, roomId, bob, membership)],
+  ['the state', (fixture, roomId) => put(fixture, sender, roomId, bob, membership)],
 ];
 
 function table(open: OpenDatabase) {
-  let under: RoomsUnderTest;
+  let fixture: RoomsUnderTest;
   let allowed: string;
   before(async () => {
-    under = await RoomsUnderTest.open(open);
-    allowed = await under.room(carol, bob);
+    fixture = await RoomsUnderTest.open(open);
+    allowed = await fixture.room(carol, bob);
   });
   const check = (name: string, row: string, rule: string, act: Act, isAllowed = false) =>
     it(`${name}, for the memberships ${states.join(', ')}: ${row}`, async () => {
       const found: Outcome[] = [];
       for (const state of states) {
-        const roomId = await roomWith(under, state, rule, isAllowed ? allowed : undefined);
-        found.push(await outcomeOf(act(under, roomId)));
+        const roomId = await roomWith(fixture, state, rule, isAllowed ? allowed : undefined);
+        found.push(await outcomeOf(act(fixture, roomId)));
       }
       assert.deepEqual(found, outcomes(row), states.join(' '));
     });
@@ -165,13 +165,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       });
 
-    const contentOf = async (under: RoomsUnderTest, roomId: string, userId: string) => {
-      const entry = (await under.engine.heads.get(roomId))?.entry('m.room.member', userId);
-      return entry && (await under.engine.events.get(entry.nid))?.event.content;
+    const contentOf = async (fixture: RoomsUnderTest, roomId: string, userId: string) => {
+      const entry = (await fixture.engine.heads.get(roomId))?.entry('m.room.member', userId);
+      return entry && (await fixture.engine.events.get(entry.nid))?.event.content;
     };
 
-    const setOwn = (under: RoomsUnderTest, roomId: string, content: object) =>
-      under.rooms.sending.state(
+    const setOwn = (fixture: RoomsUnderTest, roomId: string, content: object) =>
+      fixture.rooms.sending.state(
         { userId: bob, deviceId: undefined },
         roomId,
         { type: 'm.room.member', stateKey: bob },
@@ -179,104 +179,104 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
 
     it('puts the profile of joined and invited users into membership events, and not that of users who leave', async () => {
-      const under = await withProfiles();
-      const roomId = await under.room(alice, bob);
+      const fixture = await withProfiles();
+      const roomId = await fixture.room(alice, bob);
       const profile = { displayname: `Name of ${bob}`, avatar_url: 'mxc://test/a' };
-      assert.deepEqual(await contentOf(under, roomId, bob), { ...profile, membership: 'join' });
-      await under.rooms.memberships.leave(bob, roomId, { given: { reason: 'bored' } });
-      assert.deepEqual(await contentOf(under, roomId, bob), { reason: 'bored', membership: 'leave' });
-      await under.rooms.memberships.invite(alice, roomId, bob, { given: { reason: 'please' } });
+      assert.deepEqual(await contentOf(fixture, roomId, bob), { ...profile, membership: 'join' });
+      await fixture.rooms.memberships.leave(bob, roomId, { given: { reason: 'bored' } });
+      assert.deepEqual(await contentOf(fixture, roomId, bob), { reason: 'bored', membership: 'leave' });
+      await fixture.rooms.memberships.invite(alice, roomId, bob, { given: { reason: 'please' } });
       const invited = { ...profile, reason: 'please', membership: 'invite' };
-      assert.deepEqual(await contentOf(under, roomId, bob), invited);
+      assert.deepEqual(await contentOf(fixture, roomId, bob), invited);
     });
 
     it('keeps a per-room profile and unknown content keys in a membership event', async () => {
-      const under = await withProfiles();
-      const roomId = await under.room(alice, bob);
-      await setOwn(under, roomId, { displayname: 'Other', more: 1, join_authorised_via_users_server: alice });
+      const fixture = await withProfiles();
+      const roomId = await fixture.room(alice, bob);
+      await setOwn(fixture, roomId, { displayname: 'Other', more: 1, join_authorised_via_users_server: alice });
       const content = { displayname: 'Other', avatar_url: 'mxc://test/a', more: 1, membership: 'join' };
-      assert.deepEqual(await contentOf(under, roomId, bob), content);
+      assert.deepEqual(await contentOf(fixture, roomId, bob), content);
     });
 
     it('leaves the membership event unchanged at a repeated join', async () => {
-      const under = await withProfiles();
-      const roomId = await under.room(alice, bob);
-      await setOwn(under, roomId, { displayname: 'Other' });
-      await under.join(bob, roomId);
-      assert.equal((await contentOf(under, roomId, bob))?.['displayname'], 'Other');
+      const fixture = await withProfiles();
+      const roomId = await fixture.room(alice, bob);
+      await setOwn(fixture, roomId, { displayname: 'Other' });
+      await fixture.join(bob, roomId);
+      assert.equal((await contentOf(fixture, roomId, bob))?.['displayname'], 'Other');
     });
 
     it('omits the profile of invited users (include_profile_data_on_invite: false)', async () => {
-      const under = await withProfiles({ include_profile_data_on_invite: false });
-      const roomId = await under.room(alice);
-      await under.rooms.memberships.invite(alice, roomId, bob);
-      assert.deepEqual(await contentOf(under, roomId, bob), { membership: 'invite' });
+      const fixture = await withProfiles({ include_profile_data_on_invite: false });
+      const roomId = await fixture.room(alice);
+      await fixture.rooms.memberships.invite(alice, roomId, bob);
+      assert.deepEqual(await contentOf(fixture, roomId, bob), { membership: 'invite' });
     });
 
     it('uses the global profile in every room (allow_per_room_profiles: false)', async () => {
-      const under = await withProfiles({ allow_per_room_profiles: false });
-      const roomId = await under.room(alice, bob);
-      const before = await contentOf(under, roomId, bob);
-      await setOwn(under, roomId, { displayname: 'Other', avatar_url: 'mxc://test/b' });
-      assert.deepEqual(await contentOf(under, roomId, bob), before);
+      const fixture = await withProfiles({ allow_per_room_profiles: false });
+      const roomId = await fixture.room(alice, bob);
+      const before = await contentOf(fixture, roomId, bob);
+      await setOwn(fixture, roomId, { displayname: 'Other', avatar_url: 'mxc://test/b' });
+      assert.deepEqual(await contentOf(fixture, roomId, bob), before);
     });
 
     it('names the authorising user in a join to a restricted room', async () => {
-      const under = await withProfiles();
-      const allowed = await under.room(carol, bob);
-      const roomId = await roomWith(under, 'none', 'restricted', allowed);
-      await under.join(bob, roomId);
-      const content = await contentOf(under, roomId, bob);
+      const fixture = await withProfiles();
+      const allowed = await fixture.room(carol, bob);
+      const roomId = await roomWith(fixture, 'none', 'restricted', allowed);
+      await fixture.join(bob, roomId);
+      const content = await contentOf(fixture, roomId, bob);
       assert.equal(content?.['join_authorised_via_users_server'], alice);
     });
   });
 
   describe('Memberships.forget', () => {
     it('refuses joined and unknown rooms, hides a room that was left, and ends with the next join', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { memberships } = under.rooms;
-      const roomId = await under.room(alice, bob);
+      const fixture = await RoomsUnderTest.open(open);
+      const { memberships } = fixture.rooms;
+      const roomId = await fixture.room(alice, bob);
       await assert.rejects(memberships.forget(bob, roomId), { status: 400, errcode: 'M_UNKNOWN' });
       await assert.rejects(memberships.forget(carol, roomId), { status: 404 });
-      await under.leave(bob, roomId);
+      await fixture.leave(bob, roomId);
       await memberships.forget(bob, roomId);
-      assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
+      assert.equal((await fixture.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
       const viewer = { userId: bob, deviceId: undefined };
-      await assert.rejects(under.rooms.stateReader.all(viewer, roomId), { errcode: 'M_FORBIDDEN' });
-      await under.join(bob, roomId);
-      assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, false);
-      assert.ok((await under.rooms.stateReader.all(viewer, roomId)).length > 0);
+      await assert.rejects(fixture.rooms.stateReader.all(viewer, roomId), { errcode: 'M_FORBIDDEN' });
+      await fixture.join(bob, roomId);
+      assert.equal((await fixture.engine.userRooms.of(bob)).get(roomId)?.forgotten, false);
+      assert.ok((await fixture.rooms.stateReader.all(viewer, roomId)).length > 0);
     });
 
     it('forgets the room after a leave, kick or ban (forget_rooms_on_leave)', async () => {
-      const under = await RoomsUnderTest.open(open, [], { options: { forget_rooms_on_leave: true } });
-      const { memberships } = under.rooms;
+      const fixture = await RoomsUnderTest.open(open, [], { options: { forget_rooms_on_leave: true } });
+      const { memberships } = fixture.rooms;
       const ends = [
         (roomId: string) => memberships.leave(bob, roomId),
         (roomId: string) => memberships.kick(alice, roomId, bob),
         (roomId: string) => memberships.ban(alice, roomId, bob),
-        (roomId: string) => put(under, bob, roomId, bob, 'leave'),
-        (roomId: string) => put(under, alice, roomId, bob, 'ban'),
+        (roomId: string) => put(fixture, bob, roomId, bob, 'leave'),
+        (roomId: string) => put(fixture, alice, roomId, bob, 'ban'),
         async (roomId: string) => {
           await memberships.ban(alice, roomId, bob);
           await memberships.unban(alice, roomId, bob);
         },
       ];
       for (const end of ends) {
-        const roomId = await under.room(alice, bob);
+        const roomId = await fixture.room(alice, bob);
         await end(roomId);
-        assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
+        assert.equal((await fixture.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
       }
     });
   });
 
   it('answers a repeated join or leave only when the event is on disk', async () => {
-    const under = await RoomsUnderTest.open(open);
-    const roomId = await under.room(alice, bob);
-    const { memberships } = under.rooms;
-    const head = await under.engine.heads.get(roomId);
+    const fixture = await RoomsUnderTest.open(open);
+    const roomId = await fixture.room(alice, bob);
+    const { memberships } = fixture.rooms;
+    const head = await fixture.engine.heads.get(roomId);
     const isStored = async (eventId: string) => {
-      const reader = under.database.reader<{ events: { event_id: string } }>();
+      const reader = fixture.database.reader<{ events: { event_id: string } }>();
       const rows = await reader
         .selectFrom('events')
         .select('event_id')
@@ -297,29 +297,29 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('keeps the position of the join when only the profile changes, after a restart as well', async () => {
-    let under = await RoomsUnderTest.open(open);
-    const roomId = await under.room(alice, bob);
-    const since = async () => (await under.engine.userRooms.of(bob)).get(roomId)?.stream;
+    let fixture = await RoomsUnderTest.open(open);
+    const roomId = await fixture.room(alice, bob);
+    const since = async () => (await fixture.engine.userRooms.of(bob)).get(roomId)?.stream;
     const joined = await since();
     const change = { type: 'm.room.member', stateKey: bob };
     const setName = (displayname: string) =>
-      under.rooms.sending.state({ userId: bob, deviceId: undefined }, roomId, change, {
+      fixture.rooms.sending.state({ userId: bob, deviceId: undefined }, roomId, change, {
         membership: 'join',
         displayname,
       });
     await setName('one');
     assert.equal(await since(), joined);
-    under = await under.restart(open);
+    fixture = await fixture.restart(open);
     assert.equal(await since(), joined);
-    const head = await under.engine.heads.get(roomId);
-    const leaving = under.leave(bob, roomId);
+    const head = await fixture.engine.heads.get(roomId);
+    const leaving = fixture.leave(bob, roomId);
     while (head?.membership(bob) === 'join') await new Promise(setImmediate);
-    await Promise.all([leaving, under.join(bob, roomId)]);
+    await Promise.all([leaving, fixture.join(bob, roomId)]);
     await setName('two');
     const rejoined = await since();
     assert.ok(rejoined !== undefined && joined !== undefined && rejoined > joined);
-    under = await under.restart(open);
+    fixture = await fixture.restart(open);
     assert.equal(await since(), rejoined);
-    assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.membership, 'join');
+    assert.equal((await fixture.engine.userRooms.of(bob)).get(roomId)?.membership, 'join');
   });
 });

@@ -13,15 +13,15 @@ import { openPurgeMetrics } from './purge-metrics.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('HistoryDeletion', () => {
     it('records gaps in the transaction that deletes events, so that the history can be backfilled after a failure, and lets users send to the room between its transactions', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
       const ids: string[] = [];
-      for (let index = 0; index < 210; index++) ids.push(await under.say(alice, roomId, `${index}`));
-      const { engine } = under;
+      for (let index = 0; index < 210; index++) ids.push(await fixture.say(alice, roomId, `${index}`));
+      const { engine } = fixture;
       const { roomNid } = (await engine.heads.get(roomId))!;
       let ended = 0;
       const deletion = new HistoryDeletion({
-        ...under,
+        ...fixture,
         serverName: 'test',
         rows: [],
         metrics: openPurgeMetrics(undefined),
@@ -45,7 +45,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       await assert.rejects(deletion.run({ payload, signal: stopping.signal, progress }));
       const stored = async () => {
-        const rows = await under.database
+        const rows = await fixture.database
           .reader<RoomTables>()
           .selectFrom('events')
           .select('event_id')
@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         payload,
         signal: new AbortController().signal,
         progress: async () => {
-          sent.push(await under.say(alice, roomId, 'meanwhile'));
+          sent.push(await fixture.say(alice, roomId, 'meanwhile'));
         },
       });
       await engine.settled();
@@ -76,11 +76,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps an event that is a forward extremity in the database and no longer in memory', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
       const ids: string[] = [];
-      for (let index = 0; index < 6; index++) ids.push(await under.say(alice, roomId, `${index}`));
-      const { engine, database } = under;
+      for (let index = 0; index < 6; index++) ids.push(await fixture.say(alice, roomId, `${index}`));
+      const { engine, database } = fixture;
       await engine.settled();
       const { roomNid } = (await engine.heads.get(roomId))!;
       const events = await engine.events.getManyById(ids);
@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       ]);
       const deletion = new HistoryDeletion({
-        ...under,
+        ...fixture,
         ...{ serverName: 'test', rows: [], metrics: openPurgeMetrics(undefined) },
         onEnd: async () => undefined,
       });
@@ -115,10 +115,10 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('HistoryPurge', () => {
     it('schedules one of two purges of a room that are requested at the same time', async () => {
-      const under = await RoomsUnderTest.open(open, jobMigrations);
-      const { database, clock, engine } = under;
-      const roomId = await under.room(alice);
-      const eventId = await under.say(alice, roomId, 'hello');
+      const fixture = await RoomsUnderTest.open(open, jobMigrations);
+      const { database, clock, engine } = fixture;
+      const roomId = await fixture.room(alice);
+      const eventId = await fixture.say(alice, roomId, 'hello');
       const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
       const purge = new HistoryPurge({
         ...{ database, clock, jobs, engine, randomness: systemRandomness, deletion: {} as never },

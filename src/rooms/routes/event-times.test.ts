@@ -9,14 +9,14 @@ const long = 1_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('origin_server_ts of a sent event', () => {
-    let under: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let http: RoutesUnderTest;
     let roomId: string;
     before(async () => {
-      under = await RoomsUnderTest.open(open);
+      fixture = await RoomsUnderTest.open(open);
       const delayed = { schedule: async () => 'not asked for here' };
-      http = await RoutesUnderTest.start(sendingRoutes(under.rooms.sending, delayed), under.clock);
-      roomId = await under.room(alice, bob);
+      http = await RoutesUnderTest.start(sendingRoutes(fixture.rooms.sending, delayed), fixture.clock);
+      roomId = await fixture.room(alice, bob);
     });
     after(() => http.stop());
 
@@ -28,7 +28,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const send = (type: string) => `/send/${type}/t${transactions++}`;
     const timeOf = async ({ status, body }: Awaited<ReturnType<typeof put>>) => {
       assert.equal(status, 200, JSON.stringify(body));
-      return (await under.engine.events.getById(String(body['event_id'])))?.event.originServerTs;
+      return (await fixture.engine.events.getById(String(body['event_id'])))?.event.originServerTs;
     };
     const message = { msgtype: 'm.text', body: 'hello' };
 
@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('uses the current time as origin_server_ts for other users, and without ts', async () => {
-      const now = under.clock.now();
+      const now = fixture.clock.now();
       assert.equal(await timeOf(await put(bob, send('m.room.message'), message, long)), now);
       assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, long)), now);
       assert.equal(await timeOf(await put(bridge, send('m.room.message'), message)), now);

@@ -10,7 +10,7 @@ import { SettingsTransfer } from './settings-transfer.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('SettingsTransfer', () => {
     it('copies the settings of the upgrading user, who joins the new room before the tombstone, also after those of another user were refused', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const transferred: string[] = [];
       const refused = new Set<string>();
       const transfer = async (...names: [userId: string, from: string, to: string]) => {
@@ -24,7 +24,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const moved: string[] = [];
       const moveListing = async (from: string, to: string) => void moved.push(`${from} ${to}`);
       const following = new SettingsTransfer({
-        ...under,
+        ...fixture,
         log: silentLogger,
         serverName: 'test',
         transfer,
@@ -32,24 +32,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       await following.start();
       const successor = (roomId: string) =>
-        under.rooms.creation.create(alice, {
+        fixture.rooms.creation.create(alice, {
           preset: 'public_chat',
           creation_content: { predecessor: { room_id: roomId, event_id: '$last' } },
         });
       const sendTombstone = (roomId: string, next: string) =>
-        under.engine.timeline.append(roomId, {
+        fixture.engine.timeline.append(roomId, {
           type: 'm.room.tombstone',
           stateKey: '',
           sender: alice,
           content: { replacement_room: next },
         });
-      const [old, other] = [await under.room(alice, bob), await under.room(alice, bob)];
+      const [old, other] = [await fixture.room(alice, bob), await fixture.room(alice, bob)];
       const [next, otherNext] = [await successor(old), await successor(other)];
       await sendTombstone(other, otherNext);
-      await under.join(bob, otherNext);
+      await fixture.join(bob, otherNext);
       await eventually('the refused settings', () => refused.size > 0);
-      await under.leave(bob, otherNext);
-      await under.join(bob, otherNext);
+      await fixture.leave(bob, otherNext);
+      await fixture.join(bob, otherNext);
       await eventually('the transfer of the earlier upgrade', () =>
         transferred.includes([bob, other, otherNext].join(' ')),
       );

@@ -16,9 +16,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       disk = new UnreliableDatabase(database);
       return disk;
     };
-    const under = await RoomsUnderTest.open(open, [], { wrapDatabase: between });
+    const fixture = await RoomsUnderTest.open(open, [], { wrapDatabase: between });
     assert.ok(disk);
-    return { under, disk };
+    return { fixture, disk };
   };
 
   const feedsOf = ({ engine, streams, clock, caches }: RoomsUnderTest, max?: number) =>
@@ -26,58 +26,58 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('Feeds.wait', () => {
     it('wakes once for two messages that are written one after the other, after both are published', async () => {
-      const { under, disk } = await openRooms();
-      const roomId = await under.room(alice, bob);
-      const feeds = feedsOf(under);
+      const { fixture, disk } = await openRooms();
+      const roomId = await fixture.room(alice, bob);
+      const feeds = feedsOf(fixture);
       const feed = await feeds.open(bob);
-      const before = under.streams.current;
+      const before = fixture.streams.current;
       const writing = holdBack(disk, 'first');
       const woken: number[] = [];
       const waiting = feeds
         .wait(feed, 1e6, new AbortController().signal)
-        .then(() => woken.push(under.streams.current));
-      const first = under.say(alice, roomId, 'first');
+        .then(() => woken.push(fixture.streams.current));
+      const first = fixture.say(alice, roomId, 'first');
       const proceed = await writing;
-      const ofFirst = newest(under, roomId);
-      const second = under.say(bob, roomId, 'second');
-      await until(() => newest(under, roomId) > ofFirst);
+      const ofFirst = newest(fixture, roomId);
+      const second = fixture.say(bob, roomId, 'second');
+      await until(() => newest(fixture, roomId) > ofFirst);
       proceed();
       await Promise.all([first, second, waiting]);
-      const last = await under.positionOf(await second);
+      const last = await fixture.positionOf(await second);
       assert.deepEqual(woken, [last]);
       assert.equal(feed.changes(before, last)?.rooms.get(roomId), timelineBit);
     });
 
     it('wakes for a published message although the next one fails', async () => {
-      const { under, disk } = await openRooms();
-      const roomId = await under.room(alice, bob);
-      const feeds = feedsOf(under);
+      const { fixture, disk } = await openRooms();
+      const roomId = await fixture.room(alice, bob);
+      const feeds = feedsOf(fixture);
       const feed = await feeds.open(bob);
-      const before = under.streams.current;
+      const before = fixture.streams.current;
       const writing = holdBack(disk, 'first');
       disk.fails = (statements) => mentions(statements, 'second');
       let isWoken = false;
       const waiting = feeds.wait(feed, 1e6, new AbortController().signal).then(() => {
         isWoken = true;
       });
-      const first = under.say(alice, roomId, 'first');
+      const first = fixture.say(alice, roomId, 'first');
       const proceed = await writing;
-      const ofFirst = newest(under, roomId);
-      const second = assert.rejects(under.say(bob, roomId, 'second'), /full/);
-      await until(() => newest(under, roomId) > ofFirst);
+      const ofFirst = newest(fixture, roomId);
+      const second = assert.rejects(fixture.say(bob, roomId, 'second'), /full/);
+      await until(() => newest(fixture, roomId) > ofFirst);
       proceed();
       await Promise.all([first, second]);
       await turn();
       assert.equal(isWoken, false, 'it waits for the message that is being written');
-      under.clock.advance(50);
+      fixture.clock.advance(50);
       await waiting;
-      assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), timelineBit);
+      assert.equal(feed.changes(before, fixture.streams.current)?.rooms.get(roomId), timelineBit);
     });
 
     it('resolves at once for a feed that was dropped from memory', { timeout: 120_000 }, async () => {
-      const { under } = await openRooms();
-      const roomId = await under.room(alice, bob);
-      const feeds = feedsOf(under, 1);
+      const { fixture } = await openRooms();
+      const roomId = await fixture.room(alice, bob);
+      const feeds = feedsOf(fixture, 1);
       const feed = await feeds.open(bob);
       const { signal } = new AbortController();
       const waiting = feeds.wait(feed, 1e6, signal);
@@ -88,7 +88,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const reopened = await feeds.open(bob);
       assert.notEqual(reopened, feed);
       const woken = feeds.wait(reopened, 1e6, signal);
-      await under.say(alice, roomId, 'hello');
+      await fixture.say(alice, roomId, 'hello');
       await woken;
     });
   });

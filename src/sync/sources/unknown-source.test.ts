@@ -86,8 +86,8 @@ class Moods implements SyncSource {
 }
 
 async function openMoods(open: OpenDatabase) {
-  const under = await RoomsUnderTest.open(open, [...accountDataMigrations, ...slidingSyncMigrations]);
-  const { rooms, streams, clock, caches, database } = under;
+  const fixture = await RoomsUnderTest.open(open, [...accountDataMigrations, ...slidingSyncMigrations]);
+  const { rooms, streams, clock, caches, database } = fixture;
   const moods = new Moods(streams);
   const sync = openSync({
     rooms,
@@ -110,7 +110,7 @@ async function openMoods(open: OpenDatabase) {
     ...slidingSyncRoutes(sync, setPresence),
   ];
   const http = await RoutesUnderTest.start(routes, clock);
-  const roomId = await under.room(alice, bob);
+  const roomId = await fixture.room(alice, bob);
   /** Syncs as Bob; returns the answer and the moods of the room in it. */
   const next = async (since?: unknown, timeout = 0) => {
     const query = since === undefined ? '' : `?since=${since}&timeout=${timeout}`;

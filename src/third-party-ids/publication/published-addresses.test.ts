@@ -10,20 +10,20 @@ import type { TestUser } from '../../../test/support/servers/server.ts';
 import { codeOf, loginBody, ServerWithMail } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  let at: ServerWithMail;
+  let fixture: ServerWithMail;
   let identity: IdentityServerUnderTest;
   let anna: TestUser;
   beforeEach(async () => {
     identity = await IdentityServerUnderTest.start(commonTestAuthority());
-    at = await ServerWithMail.start(open.kind, {}, { email: null });
-    anna = await at.server.register('anna');
+    fixture = await ServerWithMail.start(open.kind, {}, { email: null });
+    anna = await fixture.server.register('anna');
   });
   afterEach(async () => {
-    await at.stop();
+    await fixture.stop();
     await identity.stop();
   });
   const publish = (more: object = {}, user = anna) =>
-    at.post(
+    fixture.post(
       '/account/3pid/bind',
       {
         sid: 'one',
@@ -36,7 +36,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     );
   const unpublish = async (more: object = {}, user = anna, path = 'unbind') => {
     const body = { medium: 'email', address: 'anna@example.org', ...more };
-    return (await at.post(`/account/3pid/${path}`, body, user.token)).body['id_server_unbind_result'];
+    return (await fixture.post(`/account/3pid/${path}`, body, user.token)).body['id_server_unbind_result'];
   };
   const owner = () => identity.bound.get('anna@example.org email');
 
@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { status, body } = await publish();
       assert.deepEqual([status, body], [200, {}]);
       assert.equal(owner(), anna.userId);
-      assert.deepEqual(await at.addressesOf(anna), []);
+      assert.deepEqual(await fixture.addressesOf(anna), []);
     });
 
     it('returns the error of an identity server that has not validated the address, and 502 for one that cannot be reached', async () => {
@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('asks the named identity server, only about the requesting user', async () => {
       identity.validated.set('one', 'anna@example.org');
       await publish();
-      const eve = await at.server.register('eve');
+      const eve = await fixture.server.register('eve');
       assert.equal(await unpublish({ id_server: identity.name }, eve), 'no-support');
       assert.equal(owner(), anna.userId);
       assert.equal(await unpublish({ id_server: identity.name }), 'success');
@@ -100,18 +100,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal(await unpublish({}, anna, 'delete'), 'success');
     assert.equal(identity.bound.size, 2);
     const auth = loginBody({ type: 'm.id.user', user: 'anna' }, 'correct horse');
-    const { body } = await at.post('/account/deactivate', { auth }, anna.token);
+    const { body } = await fixture.post('/account/deactivate', { auth }, anna.token);
     assert.deepEqual(body, { id_server_unbind_result: 'success' });
     assert.equal(identity.bound.size, 0);
   });
 
   it('lets an older invite of the address reach the user who publishes it', async () => {
-    const ben = await at.server.register('ben');
-    const { body } = await at.post('/createRoom', { preset: 'private_chat' }, ben.token);
+    const ben = await fixture.server.register('ben');
+    const { body } = await fixture.post('/createRoom', { preset: 'private_chat' }, ben.token);
     const room = String(body['room_id']);
     const address = { medium: 'email', address: 'anna@example.org' };
     const invite = { ...address, id_server: identity.name, id_access_token: identityToken };
-    assert.equal((await at.post(`/rooms/${encodeURIComponent(room)}/invite`, invite, ben.token)).status, 200);
+    assert.equal((await fixture.post(`/rooms/${encodeURIComponent(room)}/invite`, invite, ben.token)).status, 200);
     identity.validated.set('one', 'anna@example.org');
     assert.equal((await publish()).status, 200);
     // Identity servers send this notice when an address with stored invites is bound.
@@ -120,8 +120,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     const pending = { ...address, mxid: anna.userId, room_id: room, sender, signed };
     const notice = { ...address, mxid: anna.userId, invites: [pending] };
     const path = '/_matrix/federation/v1/3pid/onbind';
-    assert.equal((await at.server.api('PUT', path, { body: notice })).status, 200);
-    assert.equal((await at.post(`/join/${encodeURIComponent(room)}`, {}, anna.token)).status, 200);
+    assert.equal((await fixture.server.api('PUT', path, { body: notice })).status, 200);
+    assert.equal((await fixture.post(`/join/${encodeURIComponent(room)}`, {}, anna.token)).status, 200);
   });
 
   it('tells a user who deactivates the account that an identity server keeps an address', async () => {
@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await publish();
     identity.answers.set('/3pid/unbind', { status: 403, body: {} });
     const auth = loginBody({ type: 'm.id.user', user: 'anna' }, 'correct horse');
-    const { status, body } = await at.post('/account/deactivate', { auth }, anna.token);
+    const { status, body } = await fixture.post('/account/deactivate', { auth }, anna.token);
     assert.deepEqual([status, body], [200, { id_server_unbind_result: 'no-support' }]);
   });
 });

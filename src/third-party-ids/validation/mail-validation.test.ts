@@ -4,19 +4,19 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { codeOf, linkIn, parametersOf, ServerWithMail } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  let at: ServerWithMail;
-  afterEach(() => at.stop());
+  let fixture: ServerWithMail;
+  afterEach(() => fixture.stop());
   const start = async (
     ...more: Parameters<typeof ServerWithMail.start> extends [unknown, ...infer M] ? M : never
   ) => {
-    at = await ServerWithMail.start(open.kind, ...more);
+    fixture = await ServerWithMail.start(open.kind, ...more);
   };
   const emailStage = (credentials: object) => ({
     type: 'm.login.email.identity',
     threepid_creds: credentials,
   });
   const register = (username: string, auth?: object) =>
-    at.post('/register', { username, password: 'correct horse', ...(auth && { auth }) });
+    fixture.post('/register', { username, password: 'correct horse', ...(auth && { auth }) });
   const needsMail = { registrations_require_3pid: ['email'] } as const;
 
   describe('POST /register/email/requestToken', () => {
@@ -25,48 +25,48 @@ forSelectedDatabases(import.meta.url, (open) => {
       const asked = await register('anna');
       assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.email.identity'] }]);
       const { session } = asked.body as { session: string };
-      const { sid, link } = await at.receiveLink('register', 'Anna@Example.org');
+      const { sid, link } = await fixture.receiveLink('register', 'Anna@Example.org');
       const stage = { ...emailStage({ sid, client_secret: 'secret' }), session };
       assert.deepEqual(codeOf(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);
-      at.clock.advance(59_000);
-      const page = await at.open(link);
+      fixture.clock.advance(59_000);
+      const page = await fixture.open(link);
       assert.equal(page.status, 200);
       assert.match(page.text, /Your address is confirmed/);
       assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
       const { status, body } = await register('anna', stage);
       assert.equal(status, 200);
-      const [{ validated_at, ...address } = {}] = await at.addressesOf({
+      const [{ validated_at, ...address } = {}] = await fixture.addressesOf({
         token: String(body['access_token']),
       });
-      assert.deepEqual(address, { medium: 'email', address: 'anna@example.org', added_at: at.clock.now() });
-      assert.equal(validated_at, at.clock.now());
+      assert.deepEqual(address, { medium: 'email', address: 'anna@example.org', added_at: fixture.clock.now() });
+      assert.equal(validated_at, fixture.clock.now());
     });
 
     it('sends one mail for each send attempt, in one session', async () => {
       await start();
-      const { sid } = await at.receiveLink('register', 'anna@example.org');
-      const again = await at.askForMail('register', 'anna@example.org');
+      const { sid } = await fixture.receiveLink('register', 'anna@example.org');
+      const again = await fixture.askForMail('register', 'anna@example.org');
       assert.deepEqual([again.status, again.body['sid']], [200, sid]);
-      const next = await at.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
+      const next = await fixture.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
       assert.equal(next.sid, sid);
-      assert.equal(at.mailServer.attempts, 2);
-      const other = await at.receiveLink('register', 'anna@example.org', { client_secret: 'other' });
+      assert.equal(fixture.mailServer.attempts, 2);
+      const other = await fixture.receiveLink('register', 'anna@example.org', { client_secret: 'other' });
       assert.notEqual(other.sid, sid);
     });
 
     it('accepts the links of all mails of a session', async () => {
       await start();
-      const { link } = await at.receiveLink('register', 'anna@example.org');
-      await at.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
-      assert.equal((await at.open(link)).status, 200);
-      assert.equal((await at.open(link)).status, 200);
+      const { link } = await fixture.receiveLink('register', 'anna@example.org');
+      await fixture.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
+      assert.equal((await fixture.open(link)).status, 200);
+      assert.equal((await fixture.open(link)).status, 200);
     });
 
     it('shows a page with the reason for a link that has expired [option: email.validation_token_lifetime]', async () => {
       await start({}, { email: { validation_token_lifetime: 60_000 } });
-      const { link } = await at.receiveLink('register', 'anna@example.org');
-      at.clock.advance(60_001);
-      const { status, text } = await at.open(link);
+      const { link } = await fixture.receiveLink('register', 'anna@example.org');
+      fixture.clock.advance(60_001);
+      const { status, text } = await fixture.open(link);
       assert.equal(status, 400);
       assert.match(text, /This link does not work/);
       assert.match(text, /This link is not valid, or has expired/);
@@ -74,13 +74,13 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects a link with the token, the secret or the session id of another session', async () => {
       await start(needsMail);
-      const mine = parametersOf((await at.receiveLink('register', 'eve@example.org')).link);
-      const { link, sid } = await at.receiveLink('register', 'anna@example.org', { client_secret: 'hers' });
+      const mine = parametersOf((await fixture.receiveLink('register', 'eve@example.org')).link);
+      const { link, sid } = await fixture.receiveLink('register', 'anna@example.org', { client_secret: 'hers' });
       const theirs = parametersOf(link);
       for (const changed of [{ token: mine['token']! }, { client_secret: 'secret' }, { sid: mine['sid']! }]) {
         const url = new URL(link);
         for (const [name, value] of Object.entries(changed)) url.searchParams.set(name, value);
-        assert.equal((await at.open(url.href)).status, 400, url.search);
+        assert.equal((await fixture.open(url.href)).status, 400, url.search);
       }
       const stage = emailStage({ sid, client_secret: theirs['client_secret'] });
       assert.deepEqual(codeOf(await register('eve', stage)), [401, 'M_UNAUTHORIZED']);
@@ -88,7 +88,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects the validation of another client, of an unknown session and of another purpose', async () => {
       await start(needsMail);
-      const { sid } = await at.validate('register', 'anna@example.org');
+      const { sid } = await fixture.validate('register', 'anna@example.org');
       for (const credentials of [
         { sid, client_secret: 'guessed' },
         { sid: 'unknown', client_secret: 'secret' },
@@ -104,16 +104,16 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('lets one validation register one account, also when it is used twice', async () => {
       await start(needsMail);
-      const credentials = await at.validate('register', 'anna@example.org');
+      const credentials = await fixture.validate('register', 'anna@example.org');
       assert.equal((await register('anna', emailStage(credentials))).status, 200);
       assert.deepEqual(codeOf(await register('eve', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
     });
 
     it('does not validate an address for which another user has registered in the meantime', async () => {
       await start(needsMail);
-      const mine = await at.validate('register', 'anna@example.org', 'one');
+      const mine = await fixture.validate('register', 'anna@example.org', 'one');
       const { body } = await register('eve');
-      const other = await at.validate('register', 'anna@example.org', 'two');
+      const other = await fixture.validate('register', 'anna@example.org', 'two');
       const session = { session: body['session'] };
       assert.equal((await register('anna', emailStage(mine))).status, 200);
       const late = await register('eve', { ...emailStage(other), ...session });
@@ -122,9 +122,9 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects addresses in use with M_THREEPID_IN_USE', async () => {
       await start();
-      const anna = await at.server.register('anna');
-      await at.addAddress(anna, 'anna@example.org');
-      assert.deepEqual(codeOf(await at.askForMail('register', 'ANNA@example.org')), [
+      const anna = await fixture.server.register('anna');
+      await fixture.addAddress(anna, 'anna@example.org');
+      assert.deepEqual(codeOf(await fixture.askForMail('register', 'ANNA@example.org')), [
         400,
         'M_THREEPID_IN_USE',
       ]);
@@ -142,11 +142,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         'a\r\nBcc:b@example.org',
         'a\0@example.org',
       ]) {
-        assert.deepEqual(codeOf(await at.askForMail('register', email)), [400, 'M_INVALID_PARAM'], email);
+        assert.deepEqual(codeOf(await fixture.askForMail('register', email)), [400, 'M_INVALID_PARAM'], email);
       }
-      const answer = await at.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
+      const answer = await fixture.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
       assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
-      assert.equal(at.mailServer.attempts, 0);
+      assert.equal(fixture.mailServer.attempts, 0);
     });
 
     it('allows only addresses that match a pattern, from their beginning [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
@@ -155,14 +155,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         { medium: 'msisdn' as const, pattern: '44' },
       ];
       await start({ ...needsMail, allowed_local_3pids });
-      assert.equal((await at.askForMail('register', 'anna@example.org')).status, 200);
+      assert.equal((await fixture.askForMail('register', 'anna@example.org')).status, 200);
       for (const address of ['anna@example.com', 'anna@example.org.evil.com', '44@a.org']) {
         assert.deepEqual(
-          codeOf(await at.askForMail('register', address)),
+          codeOf(await fixture.askForMail('register', address)),
           [403, 'M_THREEPID_DENIED'],
           address,
         );
-        assert.deepEqual(codeOf(await at.askForMail('account/3pid', address)), [403, 'M_THREEPID_DENIED']);
+        assert.deepEqual(codeOf(await fixture.askForMail('account/3pid', address)), [403, 'M_THREEPID_DENIED']);
       }
     });
 
@@ -170,8 +170,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const rc_3pid_validation = { per_second: 0.001, burst_count: 2 };
       await start({}, { rateLimits: { rc_3pid_validation } });
       for (const secret of ['a', 'b'])
-        await at.receiveLink('register', 'anna@example.org', { client_secret: secret });
-      const third = await at.askForMail('register', 'ben@example.org', { client_secret: 'c' });
+        await fixture.receiveLink('register', 'anna@example.org', { client_secret: secret });
+      const third = await fixture.askForMail('register', 'ben@example.org', { client_secret: 'c' });
       assert.deepEqual(codeOf(third), [429, 'M_LIMIT_EXCEEDED']);
     });
   });
@@ -180,14 +180,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('redirects the browser to next_link after the validation', async () => {
       await start();
       const next_link = 'https://client.example.org/#/next?a=b';
-      const { link } = await at.receiveLink('register', 'anna@example.org', { next_link });
-      const { status, location } = await at.open(link);
+      const { link } = await fixture.receiveLink('register', 'anna@example.org', { next_link });
+      const { status, location } = await fixture.open(link);
       assert.deepEqual([status, location], [303, next_link]);
     });
 
     it('next_link may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: ['client.example.org'] });
-      const ask = (next_link: string) => at.askForMail('register', 'anna@example.org', { next_link });
+      const ask = (next_link: string) => fixture.askForMail('register', 'anna@example.org', { next_link });
       assert.equal((await ask('https://client.example.org:8443/path')).status, 200);
       for (const next_link of [
         'https://evil.example.org/',
@@ -204,11 +204,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('next_link may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: [] });
       const next_link = 'https://client.example.org/';
-      assert.deepEqual(codeOf(await at.askForMail('register', 'a@example.org', { next_link })), [
+      assert.deepEqual(codeOf(await fixture.askForMail('register', 'a@example.org', { next_link })), [
         400,
         'M_INVALID_PARAM',
       ]);
-      assert.equal((await at.askForMail('register', 'a@example.org')).status, 200);
+      assert.equal((await fixture.askForMail('register', 'a@example.org')).status, 200);
     });
 
     it('next_link must be an http or https URL', async () => {
@@ -220,7 +220,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'client',
         'app:/',
       ]) {
-        const answer = await at.askForMail('register', 'anna@example.org', { next_link });
+        const answer = await fixture.askForMail('register', 'anna@example.org', { next_link });
         assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM'], next_link);
       }
     });
@@ -229,18 +229,18 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('request_token_inhibit_3pid_errors', () => {
     it('makes the answers for used and unknown addresses alike [option: request_token_inhibit_3pid_errors]', async () => {
       await start({ request_token_inhibit_3pid_errors: true });
-      const anna = await at.server.register('anna');
-      await at.addAddress(anna, 'anna@example.org');
-      const before = at.mailServer.received.length;
+      const anna = await fixture.server.register('anna');
+      await fixture.addAddress(anna, 'anna@example.org');
+      const before = fixture.mailServer.received.length;
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
         for (const address of ['anna@example.org', 'ben@example.org']) {
-          const { status, body } = await at.askForMail(purpose, address);
+          const { status, body } = await fixture.askForMail(purpose, address);
           assert.equal(status, 200);
           assert.deepEqual(Object.keys(body), ['sid']);
           assert.match(String(body['sid']), /^\w{24}$/);
         }
       }
-      const mails = await Promise.all([0, 1, 2, 3, 4].map((index) => at.mailServer.mail(before + index)));
+      const mails = await Promise.all([0, 1, 2, 3, 4].map((index) => fixture.mailServer.mail(before + index)));
       const subjects = mails.map(({ to, content }) => `${to} ${content.html?.match(/<h1>(.*)<\/h1>/)?.[1]}`);
       assert.deepEqual(subjects.toSorted(), [
         'anna@example.org Set a new password',
@@ -256,7 +256,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects requests for mails with M_THREEPID_MEDIUM_NOT_SUPPORTED', async () => {
       await start({}, { email: null });
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
-        const answer = await at.askForMail(purpose, 'anna@example.org');
+        const answer = await fixture.askForMail(purpose, 'anna@example.org');
         assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
       }
     });
@@ -269,10 +269,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         password_reset: '%(server_name)s: password',
       };
       await start({}, { email: { app_name: 'Fire', subjects } });
-      const anna = await at.server.register('anna');
-      await at.addAddress(anna, 'anna@example.org');
-      await at.receiveLink('account/password', 'anna@example.org');
-      const [first, second] = at.mailServer.received;
+      const anna = await fixture.server.register('anna');
+      await fixture.addAddress(anna, 'anna@example.org');
+      await fixture.receiveLink('account/password', 'anna@example.org');
+      const [first, second] = fixture.mailServer.received;
       assert.deepEqual(
         [first?.content.subject, second?.content.subject],
         ['Fire: your address', 'test: password'],
@@ -282,8 +282,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('validation mails link to the public address of the server', async () => {
       await start({}, { server: { public_baseurl: 'https://chat.example.org/matrix/' } });
-      await at.askForMail('register', 'anna@example.org');
-      const link = linkIn(await at.mailServer.mail(0));
+      await fixture.askForMail('register', 'anna@example.org');
+      const link = linkIn(await fixture.mailServer.mail(0));
       assert.match(link, /^https:\/\/chat\.example\.org\/matrix\/_matrix\/client\/unstable\/registration\//);
     });
   });

@@ -5,24 +5,24 @@ import { PhoneService } from '../test/phone-service.ts';
 import { codeOf, type Options, ServerWithMail } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  let at: ServerWithMail;
+  let fixture: ServerWithMail;
   let phones: PhoneService;
   beforeEach(async () => {
     phones = await PhoneService.start();
   });
   afterEach(async () => {
-    await at.stop();
+    await fixture.stop();
     await phones.stop();
   });
   const start = async (options: Options = {}) => {
-    at = await ServerWithMail.start(
+    fixture = await ServerWithMail.start(
       open.kind,
       { account_threepid_delegates: { msisdn: phones.url }, ...options },
       { email: null },
     );
   };
   const ask = (purpose: string, more: object = {}) =>
-    at.post(`/${purpose}/msisdn/requestToken`, {
+    fixture.post(`/${purpose}/msisdn/requestToken`, {
       client_secret: 'secret',
       country: 'GB',
       phone_number: '07700 900123',
@@ -32,7 +32,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const submit = async ({ sid, submit_url }: Record<string, unknown>, token: string) => {
     const { pathname } = new URL(String(submit_url));
     const body = { sid, client_secret: 'secret', token };
-    return at.server.api('POST', pathname, { body });
+    return fixture.server.api('POST', pathname, { body });
   };
   const stage = (sid: unknown, more: object = {}) => ({
     type: 'm.login.msisdn',
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('validates phone numbers by the service of the operator [option: account_threepid_delegates.msisdn]', async () => {
     await start();
-    const anna = await at.server.register('anna');
+    const anna = await fixture.server.register('anna');
     const asked = await ask('account/3pid', { next_link: 'https://client.example.org/' });
     assert.equal(asked.status, 200);
     assert.deepEqual(phones.requests, [
@@ -62,13 +62,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       },
     ]);
     const credentials = { sid: asked.body['sid'], client_secret: 'secret' };
-    const early = await at.addValidated(anna, credentials);
+    const early = await fixture.addValidated(anna, credentials);
     assert.deepEqual(codeOf(early), [400, 'M_THREEPID_AUTH_FAILED']);
     assert.deepEqual((await submit(asked.body, 'wrong')).body, { success: false });
     assert.deepEqual((await submit(asked.body, 'code1')).body, { success: true });
-    assert.equal((await at.addValidated(anna, credentials)).status, 200);
-    const added_at = at.clock.now();
-    assert.deepEqual(await at.addressesOf(anna), [
+    assert.equal((await fixture.addValidated(anna, credentials)).status, 200);
+    const added_at = fixture.clock.now();
+    assert.deepEqual(await fixture.addressesOf(anna), [
       { medium: 'msisdn', address: '447700900123', validated_at: 5, added_at },
     ]);
   });
@@ -85,7 +85,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   it('registers a user with a phone number [option: registrations_require_3pid]', async () => {
     await start({ registrations_require_3pid: ['msisdn'] });
     const register = (auth?: object) =>
-      at.post('/register', { username: 'anna', password: 'correct horse', ...(auth && { auth }) });
+      fixture.post('/register', { username: 'anna', password: 'correct horse', ...(auth && { auth }) });
     assert.deepEqual((await register()).body['flows'], [{ stages: ['m.login.msisdn'] }]);
     const { sid } = await validate('register');
     assert.equal((await register(stage(sid))).status, 200);
@@ -95,29 +95,29 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('logs in and sets a new password by the phone number', async () => {
     await start();
-    const anna = await at.server.register('anna');
-    await at.addValidated(anna, await validate('account/3pid'));
+    const anna = await fixture.server.register('anna');
+    await fixture.addValidated(anna, await validate('account/3pid'));
     const phone = { type: 'm.id.phone', country: 'GB', phone: '(07700) 900 123' };
-    assert.equal((await at.login(phone)).status, 200);
+    assert.equal((await fixture.login(phone)).status, 200);
     assert.equal(
-      (await at.login({ type: 'm.id.thirdparty', medium: 'msisdn', address: '+447700900123' })).status,
+      (await fixture.login({ type: 'm.id.thirdparty', medium: 'msisdn', address: '+447700900123' })).status,
       200,
     );
-    assert.deepEqual(codeOf(await at.login({ ...phone, phone: '07700 900124' })), [403, 'M_FORBIDDEN']);
+    assert.deepEqual(codeOf(await fixture.login({ ...phone, phone: '07700 900124' })), [403, 'M_FORBIDDEN']);
     const { sid } = await validate('account/password');
-    const answer = await at.post('/account/password', { new_password: 'brand new', auth: stage(sid) });
+    const answer = await fixture.post('/account/password', { new_password: 'brand new', auth: stage(sid) });
     assert.equal(answer.status, 200, answer.raw);
-    assert.equal((await at.login(phone, 'brand new')).status, 200);
+    assert.equal((await fixture.login(phone, 'brand new')).status, 200);
   });
 
   it('does not take the number of another session of the service for the validated one', async () => {
     await start();
-    const anna = await at.server.register('anna');
+    const anna = await fixture.server.register('anna');
     const { body } = await ask('account/3pid');
     await submit(body, 'code1');
     const validated = phones.sessions.get('1')!;
     phones.sessions.set('1', { ...validated, address: '447700900999' });
-    const answer = await at.addValidated(anna, { sid: body['sid'], client_secret: 'secret' });
+    const answer = await fixture.addValidated(anna, { sid: body['sid'], client_secret: 'secret' });
     assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
   });
 
@@ -140,12 +140,12 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('answers alike for used and unknown numbers, and asks the service afterwards [option: request_token_inhibit_3pid_errors]', async () => {
     await start({ request_token_inhibit_3pid_errors: true });
-    const anna = await at.server.register('anna');
+    const anna = await fixture.server.register('anna');
     const { body } = await ask('account/3pid');
     while (phones.sessions.size === 0) await new Promise((resolve) => setImmediate(resolve));
     const credentials = { sid: body['sid'], client_secret: 'secret' };
     while (!(await submit(body, 'code1')).body['success']);
-    assert.equal((await at.addValidated(anna, credentials)).status, 200);
+    assert.equal((await fixture.addValidated(anna, credentials)).status, 200);
     const used = await ask('account/3pid', { client_secret: 'two' });
     assert.deepEqual([used.status, Object.keys(used.body).toSorted()], [200, ['sid', 'submit_url']]);
     const unknown = await ask('account/password', { phone_number: '07700 900124' });
@@ -155,31 +155,31 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('completes the stage on the pages for browsers', async () => {
     await start({ registrations_require_3pid: ['msisdn'] });
-    const asked = await at.post('/register', { username: 'anna', password: 'correct horse' });
+    const asked = await fixture.post('/register', { username: 'anna', password: 'correct horse' });
     const session = String(asked.body['session']);
     const path = 'https://test/_matrix/client/v3/auth/m.login.msisdn/fallback/web';
     assert.match(
-      (await at.open(`${path}?session=${session}`)).text,
+      (await fixture.open(`${path}?session=${session}`)).text,
       /<label for="phone_number">Phone number/,
     );
-    const wrongNumber = await at.open(path, { session, country: 'GB', phone_number: '12' });
+    const wrongNumber = await fixture.open(path, { session, country: 'GB', phone_number: '12' });
     assert.match(wrongNumber.text, /role="alert">This is not a valid phone number/);
-    const sent = await at.open(path, { session, country: 'gb', phone_number: '07700 900123' });
+    const sent = await fixture.open(path, { session, country: 'gb', phone_number: '07700 900123' });
     assert.match(sent.text, /A text message with a code is on its way to <strong>07700 900123<\/strong>/);
     const hidden = [...sent.text.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
       name,
       value,
     ]);
     const fields: Record<string, string> = Object.fromEntries(hidden);
-    const wrong = await at.open(path, { ...fields, code: 'guess' });
+    const wrong = await fixture.open(path, { ...fields, code: 'guess' });
     assert.match(wrong.text, /role="alert">The code is wrong/);
-    assert.equal((await at.open(path, { ...fields, code: 'code1' })).status, 200);
-    const { status, body } = await at.post('/register', { auth: { session } });
+    assert.equal((await fixture.open(path, { ...fields, code: 'code1' })).status, 200);
+    const { status, body } = await fixture.post('/register', { auth: { session } });
     assert.deepEqual([status, body['user_id']], [200, '@anna:test']);
   });
 
   it('rejects phone numbers with M_THREEPID_MEDIUM_NOT_SUPPORTED without a service', async () => {
-    at = await ServerWithMail.start(open.kind, {}, { email: null });
+    fixture = await ServerWithMail.start(open.kind, {}, { email: null });
     assert.deepEqual(codeOf(await ask('account/3pid')), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
   });
 });

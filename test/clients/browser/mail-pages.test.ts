@@ -5,15 +5,15 @@ import { after, before, test } from '../bounded-test.ts';
 import { launchChromium } from './web-page.ts';
 
 let browser: Browser;
-let at: ServerWithMail;
+let fixture: ServerWithMail;
 before(async () => {
   browser = await launchChromium();
-  at = await ServerWithMail.start('sqlite');
-  await at.addAddress(await at.server.register('anna'), 'anna@example.org');
+  fixture = await ServerWithMail.start('sqlite');
+  await fixture.addAddress(await fixture.server.register('anna'), 'anna@example.org');
 });
 after(async () => {
   await browser?.close();
-  await at?.stop();
+  await fixture?.stop();
 });
 
 async function openPage(url: string): Promise<{ page: Page; errors: readonly string[] }> {
@@ -25,35 +25,35 @@ async function openPage(url: string): Promise<{ page: Page; errors: readonly str
     // A form that is sent too early is answered with an error status, which browsers log.
     if (message.type() === 'error' && !/status of 4/.test(message.text())) errors.push(message.text());
   });
-  await page.goto(at.server.baseUrl + url);
+  await page.goto(fixture.server.baseUrl + url);
   return { page, errors };
 }
 
 /** The link of the mail of a number, at the address at which the server listens. */
 async function linkOfMail(index: number): Promise<string> {
-  const { pathname, search } = new URL(linkIn(await at.mailServer.mail(index)));
+  const { pathname, search } = new URL(linkIn(await fixture.mailServer.mail(index)));
   return pathname + search;
 }
 
 test('lets a person in Chromium confirm a new password with the link of the mail', async () => {
   const secret = { client_secret: 'reset' };
-  const number = at.mailServer.received.length;
-  const { body } = await at.askForMail('account/password', 'anna@example.org', {
+  const number = fixture.mailServer.received.length;
+  const { body } = await fixture.askForMail('account/password', 'anna@example.org', {
     ...secret,
-    next_link: `${at.server.baseUrl}/health`,
+    next_link: `${fixture.server.baseUrl}/health`,
   });
   const { page, errors } = await openPage(await linkOfMail(number));
   await page.getByRole('button', { name: 'Yes, it was me' }).click();
   await page.waitForURL('**/health');
   const threepid_creds = { sid: body['sid'], ...secret };
   const auth = { type: 'm.login.email.identity', threepid_creds };
-  assert.equal((await at.post('/account/password', { new_password: 'brand new', auth })).status, 200);
-  assert.equal((await at.login({ type: 'm.id.user', user: 'anna' }, 'brand new')).status, 200);
+  assert.equal((await fixture.post('/account/password', { new_password: 'brand new', auth })).status, 200);
+  assert.equal((await fixture.login({ type: 'm.id.user', user: 'anna' }, 'brand new')).status, 200);
   assert.deepEqual(errors, []);
 });
 
 test('a person who has forgotten the password sets a new one in Chromium with the link of the mail, and logs in', async () => {
-  const number = at.mailServer.received.length;
+  const number = fixture.mailServer.received.length;
   const { page, errors } = await openPage('/_matrix/static/client/login/');
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
   await page.getByLabel('Mail address of your account').fill('anna@example.org');
@@ -68,7 +68,7 @@ test('a person who has forgotten the password sets a new one in Chromium with th
   await mail.page.getByRole('heading', { name: 'Almost done' }).waitFor();
   await page.getByRole('button', { name: 'I have opened the link' }).click();
   await page.getByRole('heading', { name: 'Your new password is set' }).waitFor();
-  await page.goto(`${at.server.baseUrl}/_matrix/static/client/login/`);
+  await page.goto(`${fixture.server.baseUrl}/_matrix/static/client/login/`);
   await page.getByLabel('User name or mail address').fill('anna@example.org');
   await page.getByLabel('Password').fill('newer still');
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -25,13 +25,13 @@ interface ShownMail {
 }
 
 let browser: Browser;
-let under: MailingServer;
+let fixture: MailingServer;
 const mails: ShownMail[] = [];
 /** Requests of the mails: mail programs load nothing. */
 const requests: string[] = [];
 
 before(async () => {
-  under = await MailingServer.start(
+  fixture = await MailingServer.start(
     'sqlite',
     { enable_notifs: true, client_base_url: clientUrl, app_name: 'Hearth' },
     { request_token_inhibit_3pid_errors: true },
@@ -42,7 +42,7 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  await under?.stop();
+  await fixture?.stop();
 });
 
 const shown = (name: string, { content }: Pick<ReceivedMail, 'content'>): ShownMail => {
@@ -57,7 +57,7 @@ const shown = (name: string, { content }: Pick<ReceivedMail, 'content'>): ShownM
 
 /** Collects the mails about accounts: each kind once. */
 async function collectAccountMails(): Promise<void> {
-  const { at } = under;
+  const { at } = fixture;
   await at.addAddress(await at.server.register('zoe'), 'zoe@example.org');
   for (const [name, purpose, address] of [
     ['registration', 'register', 'new@example.org'],
@@ -80,12 +80,12 @@ async function collectAccountMails(): Promise<void> {
 
 /** Collects mails about missed events: of one room, of several with an encrypted one, and of invites. */
 async function collectNotifications(): Promise<void> {
-  const { clients } = under;
-  const anna = await under.at.server.register('anna');
-  await under.uploadAvatar(anna);
+  const { clients } = fixture;
+  const anna = await fixture.homeserver.server.register('anna');
+  await fixture.uploadAvatar(anna);
   const addressed = ['bea', 'ben', 'bob', 'cem', 'cid', 'eve'] as const;
   const users = new Map<string, Awaited<ReturnType<MailingServer['subscriber']>>>();
-  for (const name of addressed) users.set(name, await under.subscriber(name));
+  for (const name of addressed) users.set(name, await fixture.subscriber(name));
   const [bea, ben, bob, cem, cid, eve] = addressed.map((name) => users.get(name)!);
 
   await clients.say(anna, await clients.room(anna, [bea!]), 'Hello');
@@ -124,7 +124,7 @@ async function collectNotifications(): Promise<void> {
     ['invite-to-space', 'cid'],
     ['encrypted-room', 'eve'],
   ] as const) {
-    mails.push(shown(name, await under.mailTo(user)));
+    mails.push(shown(name, await fixture.mailTo(user)));
   }
 }
 
@@ -214,7 +214,7 @@ test('the links of mails lead to pages of the server and into the client, and no
       if (link.startsWith(`${clientUrl}/#/room/`) || link === clientUrl) continue;
       const { origin, pathname, search } = new URL(link);
       assert.equal(origin, 'https://test', link);
-      const response = await fetch(under.at.server.baseUrl + pathname + search);
+      const response = await fetch(fixture.homeserver.server.baseUrl + pathname + search);
       assert.equal(response.status, 200, await response.text());
     }
   }

@@ -112,9 +112,9 @@ export class SenderUnderTest {
   readonly #recipients: LoopbackServer[] = [];
   #http: OutboundHttp | undefined;
 
-  private constructor(open: OpenDatabase, under: RoomsUnderTest, options: Overrides<FederationClientConfig>) {
+  private constructor(open: OpenDatabase, fixture: RoomsUnderTest, options: Overrides<FederationClientConfig>) {
     this.#open = open;
-    this.rooms = under;
+    this.rooms = fixture;
     this.#options = options;
   }
 
@@ -124,8 +124,8 @@ export class SenderUnderTest {
     rooms: RoomsTuning = {},
   ) {
     const migrations = [...federationClientMigrations, ...federationMigrations];
-    const under = await RoomsUnderTest.open(open, migrations, rooms);
-    const test = new SenderUnderTest(open, under, options);
+    const fixture = await RoomsUnderTest.open(open, migrations, rooms);
+    const test = new SenderUnderTest(open, fixture, options);
     await test.#start();
     return test;
   }

@@ -28,8 +28,8 @@ export class ServedRooms {
   }
 
   static async open(open: OpenDatabase, tuning?: RoomsTuning): Promise<ServedRooms> {
-    const under = await RoomsUnderTest.open(open, [], tuning);
-    const { rooms, clock, database } = under;
+    const fixture = await RoomsUnderTest.open(open, [], tuning);
+    const { rooms, clock, database } = fixture;
     const access = new RoomAccess({ ...rooms, serverName: 'test' });
     const { history, state } = openServing(rooms.engine, database);
     const http = await ServerRoutesUnderTest.start(
@@ -39,7 +39,7 @@ export class ServedRooms {
       ],
       clock,
     );
-    return new ServedRooms(under, http);
+    return new ServedRooms(fixture, http);
   }
 
   /** Makes a room of Alice with this history visibility. */

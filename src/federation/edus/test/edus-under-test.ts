@@ -28,14 +28,14 @@ export async function startEdus(
   open: OpenDatabase,
   { enabled = true as boolean | 'untracked', transactionsPerSecond = 50 } = {},
 ) {
-  const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...presenceMigrations]);
-  const { engine, streams, clock, database, caches } = under;
+  const fixture = await RoomsUnderTest.open(open, [...receiptMigrations, ...presenceMigrations]);
+  const { engine, streams, clock, database, caches } = fixture;
   const typing = new Typing({ streams, clock, caches, roomStream: engine.stream });
   const markers = { find: async () => undefined, set: async () => undefined };
   const receipts = new Receipts({ caches, database, streams, clock, engine, markers });
   const limiter = new RateLimiter({ per_second: 1e6, burst_count: 1e6 }, clock);
   const presence = new Presence({ database, streams, clock, engine, limiter, log: silentLogger }, enabled);
-  const shared = { ...under.rooms, engine, typing, receipts, presence, clock };
+  const shared = { ...fixture.rooms, engine, typing, receipts, presence, clock };
   const edus = new EduHandlers(silentLogger, [ephemeralEduHandlers(shared)]);
   const sent: { to: string[]; edu: EphemeralEdu; lazy: boolean }[] = [];
   const sender = {
@@ -47,8 +47,8 @@ export async function startEdus(
   const senderDeps = { ...shared, serverName: 'test', sender, log: silentLogger, transactionsPerSecond };
   const senders = [new TypingEduSender(senderDeps), new ReceiptEduSender(senderDeps)];
   new PresenceEduSender(senderDeps);
-  const roomId = await under.room(alice, bob, dora, eve);
+  const roomId = await fixture.room(alice, bob, dora, eve);
   const handle = (origin: string, type: string, content: unknown) =>
     edus.dispatch(origin, [{ edu_type: type, content: content as JsonObject }]);
-  return { under, clock, typing, receipts, presence, edus, handle, sent, roomId, senders };
+  return { fixture, clock, typing, receipts, presence, edus, handle, sent, roomId, senders };
 }

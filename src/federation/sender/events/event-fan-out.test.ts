@@ -9,12 +9,12 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('EventFanOut', () => {
     /** A room that alice joined without its members; `complete` supplies them. */
     async function partialRoom() {
-      const under = await RoomsUnderTest.open(open);
-      const { engine, streams } = under;
+      const fixture = await RoomsUnderTest.open(open);
+      const { engine, streams } = fixture;
       const delivered: [type: string, destinations: string[]][] = [];
       const fanOut = new EventFanOut({
         serverName: 'test',
-        caches: under.caches,
+        caches: fixture.caches,
         engine,
         streams,
         isDestination: () => true,
@@ -37,19 +37,19 @@ forSelectedDatabases(import.meta.url, (open) => {
         const stateBefore = state.map((one) => one.event.eventId);
         await engine.placement.completeState(room.roomId, { stateBefore });
       };
-      return { under, room, delivered, fanOut: () => fanOut.fanOut(joinedAt, streams.current), complete };
+      return { fixture, room, delivered, fanOut: () => fanOut.fanOut(joinedAt, streams.current), complete };
     }
 
     it('sends a leave from before the state was complete to all servers in the completed state', async () => {
-      const { under, room, delivered, fanOut, complete } = await partialRoom();
-      const { append } = under.engine.timeline;
+      const { fixture, room, delivered, fanOut, complete } = await partialRoom();
+      const { append } = fixture.engine.timeline;
       const leave = {
         type: 'm.room.member',
         sender: alice,
         stateKey: alice,
         content: { membership: 'leave' },
       };
-      await append.call(under.engine.timeline, room.roomId, leave);
+      await append.call(fixture.engine.timeline, room.roomId, leave);
       await complete();
       await fanOut();
       const servers = [ben, cat].map((userId) => userId.split(':')[1]);
@@ -57,8 +57,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('does not send the join that another server accepted', async () => {
-      const { under, room, delivered, fanOut } = await partialRoom();
-      await under.say(alice, room.roomId, 'hello');
+      const { fixture, room, delivered, fanOut } = await partialRoom();
+      await fixture.say(alice, room.roomId, 'hello');
       await fanOut();
       assert.deepEqual(delivered, [['m.room.message', ['a.example', 'gone.example']]]);
     });

@@ -21,10 +21,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   const membershipIn = async ({ engine }: RoomsUnderTest, userId: string, { roomId }: ReferenceRoom) =>
     (await engine.userRooms.of(userId)).get(roomId);
 
-  const membershipEvent = async (under: RoomsUnderTest, userId: string, room: ReferenceRoom) => {
-    const present = await membershipIn(under, userId, room);
+  const membershipEvent = async (fixture: RoomsUnderTest, userId: string, room: ReferenceRoom) => {
+    const present = await membershipIn(fixture, userId, room);
     assert.ok(present);
-    return under.engine.events.get(present.eventNid);
+    return fixture.engine.events.get(present.eventNid);
   };
 
   const checkState = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
@@ -41,24 +41,24 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('a room with an unverified version', () => {
     for (const claimed of ['3', '8', '11']) {
       it(`is entered with version 10 of its resident server, although an invite claimed version ${claimed}`, async () => {
-        const under = await RoomsUnderTest.open(open);
+        const fixture = await RoomsUnderTest.open(open);
         const room = new ReferenceRoom('10');
-        const { placement } = under.engine;
+        const { placement } = fixture.engine;
         const claim = { roomId: room.roomId, version: getRoomVersion(claimed)! };
         const other = new ReferenceRoom(claimed);
         const far = other.get(other.member(alice, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const invite = { event: receivePdu(pdu, claim.version).event, json: JSON.stringify(pdu) };
         await placement.addOutOfBand(claim, invite, { state: shown });
-        assert.equal((await membershipEvent(under, alice, room))?.event.version.id, claimed);
+        assert.equal((await membershipEvent(fixture, alice, room))?.event.version.id, claimed);
         await placement.enter(room.room, room.join(bob));
         const check = async (now: RoomsUnderTest) => {
           assert.equal(await versionOf(now, room), '10');
           await checkState(now, room);
           assert.equal((await membershipIn(now, alice, room))?.membership, 'leave');
         };
-        await check(under);
-        const again = await under.restart(open);
+        await check(fixture);
+        const again = await fixture.restart(open);
         await check(again);
         await again.say(bob, room.roomId, 'hello');
         assert.ok(
@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
 
     it('stores invites that claim different versions, each parsed by the version that it claims, also after a restart', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom('10');
       const versions = [...roomVersions.values()].filter(({ roomId }) => roomId === 'origin');
       const users = versions.map(({ id }) => `@user${id}:test`);
@@ -80,7 +80,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const far = other.get(other.member(users[index]!, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
-        await under.engine.placement.addOutOfBand({ roomId: room.roomId, version }, event, { state: shown });
+        await fixture.engine.placement.addOutOfBand({ roomId: room.roomId, version }, event, { state: shown });
       }
       const check = async (now: RoomsUnderTest) => {
         for (const [index, version] of versions.entries()) {
@@ -89,13 +89,13 @@ forSelectedDatabases(import.meta.url, (open) => {
           assert.equal(stored?.event.stateKey, users[index]);
         }
       };
-      await check(under);
-      await check(await under.restart(open));
+      await check(fixture);
+      await check(await fixture.restart(open));
     });
 
     it('is entered although an invite in its state arrived before with a wrong version', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { placement, events } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { placement, events } = fixture.engine;
       const room = new ReferenceRoom('9');
       const inviteId = room.member(alice, 'invite', { sender: ann });
       const wrong = readAs('10', room.get(inviteId));
@@ -112,8 +112,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual([stored?.event.eventId, stored?.event.version.id], [inviteId, '9']);
         assert.equal((await membershipIn(now, alice, room))?.membership, 'invite');
       };
-      await check(under);
-      const again = await under.restart(open);
+      await check(fixture);
+      const again = await fixture.restart(open);
       await check(again);
       const join = room.join(alice);
       await again.engine.placement.place(room.roomId, join.event);
@@ -121,8 +121,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('drops the outliers of a failed attempt to enter it with a wrong version', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { placement, events } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { placement, events } = fixture.engine;
       const room = new ReferenceRoom('9');
       // In version 10 power levels are numbers, and an event like this one is rejected.
       const users = { [ann]: '100' };
@@ -151,15 +151,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(head?.state.get(stateMapKey('m.room.power_levels', ''))?.eventId, levelsId);
         assert.equal(await versionOf(now, room), '9');
       };
-      await check(under);
-      const again = await under.restart(open);
+      await check(fixture);
+      const again = await fixture.restart(open);
       await check(again);
       await again.say(alice, room.roomId, 'here');
     });
 
     it('rejects invites and joins with another version with M_FORBIDDEN once it has been entered', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { placement } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { placement } = fixture.engine;
       const room = new ReferenceRoom('9');
       await placement.enter(room.room, room.join(alice));
       const leave = room.member(alice, 'leave');
@@ -173,16 +173,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(placement.enter(claim, { event: readAs('10', event), ...rest }), {
         errcode: 'M_FORBIDDEN',
       });
-      assert.equal(await versionOf(under, room), '9');
+      assert.equal(await versionOf(fixture, room), '9');
       await placement.enter(room.room, room.join(alice));
-      await checkState(under, room);
+      await checkState(fixture, room);
     });
   });
 
   describe('an out-of-band membership event', () => {
     it('does not conflict with an event of another room that has the same id', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { placement } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { placement } = fixture.engine;
       // In versions 1 and 2 the server of the sender chooses ids, and it may choose one twice.
       const [room, fake] = [new ReferenceRoom('1'), new ReferenceRoom('1')];
       const event = room.get(room.member('@evil:e.example', 'join'));
@@ -193,21 +193,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       const invite = { event: receivePdu(pdu, fake.version).event, json: JSON.stringify(pdu) };
       await placement.addOutOfBand(fake.room, invite, { state: shown });
       await placement.enter(room.room, room.join(bob));
-      await checkState(under, room);
-      assert.equal((await membershipIn(under, alice, fake))?.membership, 'invite');
-      assert.equal((await membershipEvent(under, alice, fake))?.event.roomId, fake.roomId);
+      await checkState(fixture, room);
+      assert.equal((await membershipIn(fixture, alice, fake))?.membership, 'invite');
+      assert.equal((await membershipEvent(fixture, alice, fake))?.event.roomId, fake.roomId);
     });
 
     it('does not restore the invite when it is repeated after the room was entered and left', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { placement } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { placement } = fixture.engine;
       const room = new ReferenceRoom();
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
       await placement.addOutOfBand(room.room, invite, { state: shown });
       await placement.enter(room.room, room.join(alice));
       await placement.place(room.roomId, room.get(room.member(alice, 'leave')));
       await placement.addOutOfBand(room.room, invite, { state: shown });
-      assert.equal((await membershipIn(under, alice, room))?.membership, 'leave');
+      assert.equal((await membershipIn(fixture, alice, room))?.membership, 'leave');
     });
   });
 });

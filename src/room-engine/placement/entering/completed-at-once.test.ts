@@ -26,11 +26,11 @@ function fastClock(): ManualClock & { readonly reads: number } {
 async function joinedFast(open: OpenDatabase, messageCount: number) {
   const clock = fastClock();
   let unreliable: UnreliableDatabase | undefined;
-  const under = await RoomsUnderTest.open(open, [], {
+  const fixture = await RoomsUnderTest.open(open, [], {
     clock,
     wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),
   });
-  const { placement, timeline } = under.engine;
+  const { placement, timeline } = fixture.engine;
   const room = new ReferenceRoom();
   for (let index = 0; index < 5; index++) room.member(`@user${index}:s.example`, 'join');
   const { event, state, authChain } = room.join(alice);
@@ -59,7 +59,7 @@ async function joinedFast(open: OpenDatabase, messageCount: number) {
   }
   const complete = () =>
     placement.completeState(room.roomId, { stateBefore: state.map((one) => one.event.eventId) });
-  return { under, clock, room, sent, complete, unreliable: unreliable! };
+  return { fixture, clock, room, sent, complete, unreliable: unreliable! };
 }
 
 /** The largest number of positions that were reserved in one turn of the event loop during `work`. */
@@ -105,15 +105,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('get their complete states in one write, prepared in steps that yield to other work', async () => {
       const counts: { reads: number; atOnce: number }[] = [];
       for (const messageCount of [20, 420]) {
-        const { under, clock, complete, sent } = await joinedFast(open, messageCount);
+        const { fixture, clock, complete, sent } = await joinedFast(open, messageCount);
         const before = clock.reads;
-        const atOnce = await maxReservedAtOnce(under, complete);
+        const atOnce = await maxReservedAtOnce(fixture, complete);
         counts.push({ reads: clock.reads - before, atOnce });
-        const events = await under.engine.events.getManyById(sent);
+        const events = await fixture.engine.events.getManyById(sent);
         assert.equal(events.size, messageCount);
         for (const stored of events.values()) {
           // The five omitted members are in every state, as are ann, ben, and alice.
-          assert.equal(await membersBefore(under, stored), 8);
+          assert.equal(await membersBefore(fixture, stored), 8);
         }
       }
       const [few, many] = counts;
@@ -124,25 +124,25 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keep their partial states until the write of the complete states succeeds', async () => {
-      const { under, complete, sent, room, unreliable } = await joinedFast(open, 30);
-      const { events, heads } = under.engine;
+      const { fixture, complete, sent, room, unreliable } = await joinedFast(open, 30);
+      const { events, heads } = fixture.engine;
       const before = await groupsOf(events, sent);
       unreliable.fails = (batch) => batch.some(({ sql }) => sql.includes('partial_state'));
       await assert.rejects(complete(), /the disk is full/);
       assert.deepEqual(await groupsOf(events, sent), before);
       assert.equal((await heads.get(room.roomId))?.isPartial, true);
-      await under.say(alice, room.roomId, 'still here');
+      await fixture.say(alice, room.roomId, 'still here');
       unreliable.fails = () => false;
       await complete();
       assert.equal((await heads.get(room.roomId))?.isPartial, false);
       const after = await groupsOf(events, sent);
       for (const [index, groups] of after.entries()) assert.notDeepEqual(groups, before[index]);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       assert.deepEqual(await groupsOf(again.engine.events, sent), after);
     });
 
     it('are read in their revised form while the revision is being written', async () => {
-      const { under, complete, sent, unreliable, room } = await joinedFast(open, 10);
+      const { fixture, complete, sent, unreliable, room } = await joinedFast(open, 10);
       const release = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
       unreliable.delay = (batch) => {
@@ -152,10 +152,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       const completing = complete();
       await begun.promise;
-      const read = await under.engine.events.getById(sent[0]!);
-      assert.equal(await membersBefore(under, read!), 8);
+      const read = await fixture.engine.events.getById(sent[0]!);
+      assert.equal(await membersBefore(fixture, read!), 8);
       // Changes in the meantime are not lost.
-      const redacted = under.engine.timeline.append(room.roomId, {
+      const redacted = fixture.engine.timeline.append(room.roomId, {
         type: 'm.room.redaction',
         sender: alice,
         redacts: sent[0]!,
@@ -164,13 +164,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       release.resolve();
       await completing;
       const { nid } = await redacted;
-      assert.equal((await under.engine.events.getById(sent[0]!))?.redactedBy, nid);
-      const again = await under.restart(open);
+      assert.equal((await fixture.engine.events.getById(sent[0]!))?.redactedBy, nid);
+      const again = await fixture.restart(open);
       assert.equal((await again.engine.events.getById(sent[0]!))?.redactedBy, nid);
     });
 
     it('stay redacted when the redaction takes effect during the revision', async () => {
-      const { under, complete, sent, room } = await joinedFast(open, 40);
+      const { fixture, complete, sent, room } = await joinedFast(open, 40);
       const redactions: Promise<{ readonly nid: number }>[] = [];
       let isDone = false;
       const completing = complete().finally(() => {
@@ -180,7 +180,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         if (turn % 9 === 3) {
           const redacts = sent[redactions.length * 2]!;
           const draft = { type: 'm.room.redaction', sender: alice, redacts, content: {} };
-          redactions.push(under.engine.timeline.append(room.roomId, draft));
+          redactions.push(fixture.engine.timeline.append(room.roomId, draft));
         }
         await new Promise(setImmediate);
       }
@@ -192,8 +192,8 @@ forSelectedDatabases(import.meta.url, (open) => {
           assert.equal(stored?.redactedBy, (await redaction).nid);
         }
       };
-      await check(under);
-      await check(await under.restart(open));
+      await check(fixture);
+      await check(await fixture.restart(open));
     });
   });
 });

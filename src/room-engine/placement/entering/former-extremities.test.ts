@@ -7,67 +7,67 @@ import type { RoomTables } from '../../tables.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   const entered = async () => {
-    const under = await RoomsUnderTest.open(open);
+    const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
-    await under.engine.placement.enter(room.room, room.join(alice));
-    return { under, room };
+    await fixture.engine.placement.enter(room.room, room.join(alice));
+    return { fixture, room };
   };
 
-  const ends = async (under: RoomsUnderTest, room: ReferenceRoom) =>
-    (await under.engine.heads.get(room.roomId))?.extremities.map(({ eventId }) => eventId);
+  const ends = async (fixture: RoomsUnderTest, room: ReferenceRoom) =>
+    (await fixture.engine.heads.get(room.roomId))?.extremities.map(({ eventId }) => eventId);
 
   /** The former extremities of the head, which must equal those on disk. */
-  const formerExtremities = async (under: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
-    const head = await under.engine.heads.get(room.roomId);
+  const formerExtremities = async (fixture: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
+    const head = await fixture.engine.heads.get(room.roomId);
     assert.ok(head);
-    const row = await under.database
+    const row = await fixture.database
       .reader<RoomTables>()
       .selectFrom('rooms')
       .select('loose_ends')
       .where('room_id', '=', room.roomId)
       .executeTakeFirstOrThrow();
     assert.deepEqual(JSON.parse(row.loose_ends ?? '[]'), head.formerExtremities);
-    const events = await under.engine.events.getMany(head.formerExtremities);
+    const events = await fixture.engine.events.getMany(head.formerExtremities);
     return head.formerExtremities.map((nid) => events.get(nid)?.event.eventId ?? '');
   };
 
   /** Another user sends an event after `prev` that this server does not receive, and alice joins again. */
-  const enterAgain = async (under: RoomsUnderTest, room: ReferenceRoom, prev: readonly string[]) => {
+  const enterAgain = async (fixture: RoomsUnderTest, room: ReferenceRoom, prev: readonly string[]) => {
     const unreceived = room.say(ann, prev);
     const { event, ...answer } = room.join(alice, [unreceived]);
-    await under.engine.placement.enter(room.room, { event, ...answer });
+    await fixture.engine.placement.enter(room.room, { event, ...answer });
     return event.event.eventId;
   };
 
   describe('RoomHead.formerExtremities', () => {
     it('is empty in a room that is entered for the first time', async () => {
-      const { under, room } = await entered();
-      assert.deepEqual(await formerExtremities(under, room), []);
-      await under.say(alice, room.roomId, 'hello');
-      assert.deepEqual(await formerExtremities(await under.restart(open), room), []);
+      const { fixture, room } = await entered();
+      assert.deepEqual(await formerExtremities(fixture, room), []);
+      await fixture.say(alice, room.roomId, 'hello');
+      assert.deepEqual(await formerExtremities(await fixture.restart(open), room), []);
     });
 
     it('holds the extremities before the room was entered again, local ones included, across restarts', async () => {
-      const { under, room } = await entered();
-      const { placement } = under.engine;
-      const messageId = await under.say(alice, room.roomId, 'this event reaches no other server');
+      const { fixture, room } = await entered();
+      const { placement } = fixture.engine;
+      const messageId = await fixture.say(alice, room.roomId, 'this event reaches no other server');
       const kick = room.member(alice, 'leave', { sender: ann });
       await placement.place(room.roomId, room.get(kick));
-      assert.deepEqual((await ends(under, room))?.sort(), [messageId, kick].sort());
-      assert.deepEqual(await formerExtremities(under, room), [], 'no extremity has been replaced yet');
-      const back = await enterAgain(under, room, [kick]);
-      assert.deepEqual(await ends(under, room), [back]);
-      assert.deepEqual((await formerExtremities(under, room)).sort(), [messageId, kick].sort());
-      const again = await under.restart(open);
+      assert.deepEqual((await ends(fixture, room))?.sort(), [messageId, kick].sort());
+      assert.deepEqual(await formerExtremities(fixture, room), [], 'no extremity has been replaced yet');
+      const back = await enterAgain(fixture, room, [kick]);
+      assert.deepEqual(await ends(fixture, room), [back]);
+      assert.deepEqual((await formerExtremities(fixture, room)).sort(), [messageId, kick].sort());
+      const again = await fixture.restart(open);
       assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
       await again.say(alice, room.roomId, 'a later message');
       assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
     });
 
     it('gets further extremities each time the room is entered again, oldest first', async () => {
-      const { under, room } = await entered();
+      const { fixture, room } = await entered();
       const gone: string[] = [];
-      let tested = under;
+      let tested = fixture;
       let last = room.forwardExtremities;
       for (let time = 0; time < 3; time++) {
         const kick = room.member(alice, 'leave', { sender: ann, prev: last });
@@ -80,8 +80,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('holds at most the newest two hundred extremities', async () => {
-      const { under, room } = await entered();
-      const { placement } = under.engine;
+      const { fixture, room } = await entered();
+      const { placement } = fixture.engine;
       const all: string[] = [];
       let last = room.forwardExtremities;
       for (let time = 0; time < 2; time++) {
@@ -91,26 +91,26 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
         const kick = room.member(alice, 'leave', { sender: ann, prev: start });
         await placement.place(room.roomId, room.get(kick));
-        const nids = (await under.engine.heads.get(room.roomId))?.extremities.map(({ nid }) => nid) ?? [];
+        const nids = (await fixture.engine.heads.get(room.roomId))?.extremities.map(({ nid }) => nid) ?? [];
         assert.equal(nids.length, 111);
-        const events = await under.engine.events.getMany(nids);
+        const events = await fixture.engine.events.getMany(nids);
         all.push(...nids.map((nid) => events.get(nid)?.event.eventId ?? ''));
-        last = [await enterAgain(under, room, [kick])];
+        last = [await enterAgain(fixture, room, [kick])];
       }
-      assert.deepEqual(await formerExtremities(under, room), all.slice(-200));
-      assert.deepEqual(await formerExtremities(await under.restart(open), room), all.slice(-200));
+      assert.deepEqual(await formerExtremities(fixture, room), all.slice(-200));
+      assert.deepEqual(await formerExtremities(await fixture.restart(open), room), all.slice(-200));
     });
 
     it('stays the same when entering the room fails', async () => {
-      const { under, room } = await entered();
+      const { fixture, room } = await entered();
       const kick = room.member(alice, 'leave', { sender: ann });
-      await under.engine.placement.place(room.roomId, room.get(kick));
+      await fixture.engine.placement.place(room.roomId, room.get(kick));
       const { state, ...entry } = room.join(alice, [kick]);
       const [, ...others] = state;
-      const failing = under.engine.placement.enter(room.room, { ...entry, state: others, authChain: [] });
+      const failing = fixture.engine.placement.enter(room.room, { ...entry, state: others, authChain: [] });
       await assert.rejects(failing);
-      assert.deepEqual(await formerExtremities(under, room), []);
-      assert.deepEqual(await ends(under, room), [kick]);
+      assert.deepEqual(await formerExtremities(fixture, room), []);
+      assert.deepEqual(await ends(fixture, room), [kick]);
     });
   });
 });

@@ -23,18 +23,18 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('Placement.addOutOfBand of an invite', () => {
     it('stores the invite with its stripped state, also across a restart, until it is rejected', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const facts: RoomFact[] = [];
-      under.engine.stream.subscribe((fact) => facts.push(fact));
+      fixture.engine.stream.subscribe((fact) => facts.push(fact));
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
-      await under.engine.placement.addOutOfBand(room.room, invite, { state: shown });
-      await under.engine.placement.addOutOfBand(room.room, invite, { state: shown });
+      await fixture.engine.placement.addOutOfBand(room.room, invite, { state: shown });
+      await fixture.engine.placement.addOutOfBand(room.room, invite, { state: shown });
       assert.deepEqual(
         facts.map(({ onTimeline, membershipChanges }) => [onTimeline, membershipChanges.map(({ to }) => to)]),
         [[false, ['invite']]],
       );
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       const known = await membershipIn(again, alice, room);
       assert.equal(known?.membership, 'invite');
       assert.ok(known);
@@ -55,9 +55,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects invites of remote users, and of users whose room this server is in', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      const { placement } = under.engine;
+      const { placement } = fixture.engine;
       const other = room.get(room.member('@dan:d.example', 'invite', { sender: ann }));
       await assert.rejects(placement.addOutOfBand(room.room, other, { state: [] }), {
         errcode: 'M_FORBIDDEN',
@@ -73,29 +73,29 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('makes the invite an event of the room when the room is entered', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      await under.engine.placement.addOutOfBand(
+      await fixture.engine.placement.addOutOfBand(
         room.room,
         room.get(room.member(bob, 'invite', { sender: ann })),
         { state: shown },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
-      const early = await under.engine.placement.addOutOfBand(room.room, room.get(invite), { state: shown });
-      await under.engine.placement.enter(room.room, room.join(alice));
-      assert.deepEqual(await stateOf(under, room), wanted(room));
-      const stored = await under.engine.events.getById(invite);
+      const early = await fixture.engine.placement.addOutOfBand(room.room, room.get(invite), { state: shown });
+      await fixture.engine.placement.enter(room.room, room.join(alice));
+      assert.deepEqual(await stateOf(fixture, room), wanted(room));
+      const stored = await fixture.engine.events.getById(invite);
       assert.ok(stored && stored.nid > early.nid);
       // The out-of-band copy stays in its table, so that a repetition is recognised.
-      assert.equal((await under.engine.events.get(early.nid))?.outOfBand, true);
-      const auth = await under.engine.events.getManyById(stored.event.authEventIds);
+      assert.equal((await fixture.engine.events.get(early.nid))?.outOfBand, true);
+      const auth = await fixture.engine.events.getManyById(stored.event.authEventIds);
       assert.equal(auth.size, stored.event.authEventIds.length);
       for (const { nid } of auth.values()) assert.ok(nid < stored.nid);
-      const others = await membershipIn(under, bob, room);
+      const others = await membershipIn(fixture, bob, room);
       assert.ok(others);
-      assert.equal((await under.engine.events.get(others.eventNid))?.event.stateKey, bob);
-      assert.equal(await under.engine.strippedState(bob, others), undefined);
-      const again = await under.restart(open);
+      assert.equal((await fixture.engine.events.get(others.eventNid))?.event.stateKey, bob);
+      assert.equal(await fixture.engine.strippedState(bob, others), undefined);
+      const again = await fixture.restart(open);
       assert.deepEqual(await stateOf(again, room), wanted(room));
       assert.deepEqual(await membershipIn(again, bob, room), others);
     });
@@ -103,14 +103,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('an invite that is not in the state of the room', () => {
     it('ends when another local user enters the room', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { placement } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const { placement } = fixture.engine;
       const room = new ReferenceRoom();
       const ends = [...room.forwardExtremities];
       const invite = room.get(room.member(bob, 'invite', { sender: ann }));
       await placement.addOutOfBand(room.room, invite, { state: shown });
       const facts: RoomFact[] = [];
-      under.engine.stream.subscribe((fact) => facts.push(fact));
+      fixture.engine.stream.subscribe((fact) => facts.push(fact));
       // The resident server does not know the invite.
       await placement.enter(room.room, room.join(alice, ends));
       const changes = facts.flatMap(({ membershipChanges }) => membershipChanges);
@@ -125,54 +125,54 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.ok(left);
         assert.equal(await now.engine.strippedState(bob, left), undefined);
       };
-      await check(under);
-      await check(await under.restart(open));
+      await check(fixture);
+      await check(await fixture.restart(open));
     });
   });
 
   describe('Placement.enter', () => {
     it('replaces the old state of a room that all local users had left', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      const { placement } = under.engine;
+      const { placement } = fixture.engine;
       await placement.enter(room.room, room.join(alice));
       room.add({ ...topic, content: { topic: 'old' } });
       await placement.place(room.roomId, room.get(room.forwardExtremities[0]!));
       const left = room.member(alice, 'leave');
       await placement.place(room.roomId, room.get(left));
-      assert.equal((await under.engine.heads.get(room.roomId))?.servers.has('test'), false);
+      assert.equal((await fixture.engine.heads.get(room.roomId))?.servers.has('test'), false);
       // This server receives none of these events.
       room.add({ ...topic, content: { topic: 'new' } });
       room.member(ben, 'leave');
       const facts: RoomFact[] = [];
-      under.engine.stream.subscribe((fact) => facts.push(fact));
+      fixture.engine.stream.subscribe((fact) => facts.push(fact));
       const stored = await placement.enter(room.room, room.join(alice));
-      assert.deepEqual(await stateOf(under, room), wanted(room));
+      assert.deepEqual(await stateOf(fixture, room), wanted(room));
       assert.equal(stored.followsGap, true);
       assert.deepEqual(facts[0]?.membershipChanges.map(({ userId, from, to }) => [userId, from, to]).sort(), [
         [alice, 'leave', 'join'],
         [ben, 'join', 'leave'],
       ]);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       assert.deepEqual(await stateOf(again, room), wanted(room));
       await again.say(alice, room.roomId, 'back');
     });
 
     it('places the join like any event while a local user is in the room', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      const { placement } = under.engine;
+      const { placement } = fixture.engine;
       await placement.enter(room.room, room.join(alice));
       const missed = room.say(ann);
       await placement.enter(room.room, room.join(bob));
-      assert.deepEqual(await stateOf(under, room), wanted(room));
-      assert.deepEqual((await under.engine.backwardExtremities(room.roomId)).includes(missed), true);
+      assert.deepEqual(await stateOf(fixture, room), wanted(room));
+      assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(missed), true);
     });
 
     it('does not mark the room or its events as entered when it fails', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      const { placement } = under.engine;
+      const { placement } = fixture.engine;
       const entry = room.join(alice);
       const [create, ...others] = entry.state;
       assert.ok(create);
@@ -186,20 +186,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       bans.member(bob, 'ban', { sender: ann });
       await assert.rejects(placement.enter(bans.room, bans.join(bob)), { errcode: 'M_FORBIDDEN' });
       for (const roomId of [room.roomId, bans.roomId]) {
-        const head = await under.engine.heads.get(roomId);
+        const head = await fixture.engine.heads.get(roomId);
         assert.equal(head?.state.size ?? 0, 0);
         assert.equal(head?.chain.id, undefined);
       }
-      assert.equal(await membershipIn(under, alice, room), undefined);
-      assert.equal(await membershipIn(under, bob, bans), undefined);
+      assert.equal(await membershipIn(fixture, alice, room), undefined);
+      assert.equal(await membershipIn(fixture, bob, bans), undefined);
       await placement.enter(room.room, entry);
-      assert.deepEqual(await stateOf(under, room), wanted(room));
+      assert.deepEqual(await stateOf(fixture, room), wanted(room));
     });
   });
 
   describe('RoomReader.authChain', () => {
     it('returns the auth events of a state and their auth events, lowest nid first', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       room.add({
         type: 'm.room.power_levels',
@@ -207,16 +207,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         stateKey: '',
         content: { users: { [ann]: 100 } },
       });
-      await under.engine.placement.enter(room.room, room.join(alice));
-      const head = await under.engine.heads.get(room.roomId);
+      await fixture.engine.placement.enter(room.room, room.join(alice));
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.ok(head);
       const nids = [...head.state.values()].map(({ nid }) => nid);
-      const chain = await under.engine.authChain(nids);
+      const chain = await fixture.engine.authChain(nids);
       assert.deepEqual(
         chain,
         chain.toSorted((a, b) => a - b),
       );
-      const events = await under.engine.events.getMany(chain);
+      const events = await fixture.engine.events.getMany(chain);
       const ids = [...events.values()].map(({ event }) => event.eventId).sort();
       const expected = new Set<string>();
       const pending = [...head.state.values()].map(({ eventId }) => eventId);
@@ -227,15 +227,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
       }
       assert.deepEqual(ids, [...expected].sort());
-      assert.deepEqual(await under.engine.authChain(nids, 2), chain.slice(-2));
+      assert.deepEqual(await fixture.engine.authChain(nids, 2), chain.slice(-2));
     });
   });
 
   describe('Placement.eventTemplate', () => {
     it('returns an event without hashes and signatures, and throws M_FORBIDDEN for a disallowed event', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      const { placement, heads } = under.engine;
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      const { placement, heads } = fixture.engine;
       const draft = {
         type: 'm.room.member',
         stateKey: ben,

@@ -14,13 +14,13 @@ forSelectedDatabases(import.meta.url, (open) => {
    * @param prepare changes the room before; unless `isKnown`, the servers that admit her have not received these events
    */
   const joined = async (
-    prepare: (room: ReferenceRoom, under: RoomsUnderTest) => unknown = () => undefined,
+    prepare: (room: ReferenceRoom, fixture: RoomsUnderTest) => unknown = () => undefined,
     { isKnown = true } = {},
   ) => {
-    const under = await RoomsUnderTest.open(open);
+    const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     const ends = [...room.forwardExtremities];
-    await prepare(room, under);
+    await prepare(room, fixture);
     const entry = room.join(alice, isKnown ? room.forwardExtremities : ends);
     const partial = { servers: ['a.example', 'b.example'], from: 'a.example' };
     const state = entry.state.filter((one) => !isMember(one));
@@ -32,21 +32,21 @@ forSelectedDatabases(import.meta.url, (open) => {
         (needed.has(event.eventId) || named.has(event.eventId)),
     );
     const more = room.stateAndAuthChain(new Map(chain.map(({ event }) => [event.eventId, event.eventId])));
-    await under.engine.placement.enter(room.room, {
+    await fixture.engine.placement.enter(room.room, {
       event: entry.event,
       state,
       authChain: [...more.state, ...more.authChain],
       partial,
     });
     /** Supplies the whole state before the join. */
-    const complete = async (tested = under) => {
+    const complete = async (tested = fixture) => {
       const whole = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
       await tested.engine.placement.addOutliers(room.room, [...whole.authChain, ...whole.state]);
       const stateBefore = whole.state.map(({ event }) => event.eventId);
       await tested.engine.placement.completeState(room.roomId, { stateBefore });
     };
     /** Sends an event of a user whose membership is unknown to this server. */
-    const send = async (eventId: string, tested = under) => {
+    const send = async (eventId: string, tested = fixture) => {
       const { event } = room.get(eventId);
       const answer = room.stateAndAuthChain(new Map(event.authEventIds.map((id) => [id, id])));
       await tested.engine.placement.addOutliers(room.room, [...answer.authChain, ...answer.state]);
@@ -59,17 +59,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(state, [...room.stateAfter(ends)].sort());
       return ends;
     };
-    return { under, room, partial, entry, complete, send, check };
+    return { fixture, room, partial, entry, complete, send, check };
   };
 
   describe('a room that was joined with omit_members', () => {
     it('is partial until its state is complete, also after a restart', async () => {
-      const { under, room, partial, entry, complete, check } = await joined();
+      const { fixture, room, partial, entry, complete, check } = await joined();
       const joinEventId = entry.event.event.eventId;
       const expected = [{ ...partial, joinEventId, roomId: room.roomId }];
-      assert.deepEqual(await under.engine.partialRooms(), expected);
-      assert.equal((await under.engine.heads.get(room.roomId))?.isPartial, true);
-      const again = await under.restart(open);
+      assert.deepEqual(await fixture.engine.partialRooms(), expected);
+      assert.equal((await fixture.engine.heads.get(room.roomId))?.isPartial, true);
+      const again = await fixture.restart(open);
       assert.deepEqual(await again.engine.partialRooms(), expected);
       const head = await again.engine.heads.get(room.roomId);
       assert.equal(head?.isPartial, true);
@@ -85,27 +85,27 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('accepts events of omitted members, and corrects their states when it is complete', async () => {
-      const { under, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
+      const { fixture, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
       const facts: RoomFact[] = [];
       const placed = [await send(room.say(cat)), await send(room.say(ben))];
       const topic = { type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } };
       placed.push(await send(room.add(topic)));
       for (const stored of placed) assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
-      const local = await under.say(alice, room.roomId, 'hello');
-      under.engine.stream.subscribe((fact) => facts.push(fact));
-      const during = under.say(alice, room.roomId, 'while it is completed');
+      const local = await fixture.say(alice, room.roomId, 'hello');
+      fixture.engine.stream.subscribe((fact) => facts.push(fact));
+      const during = fixture.say(alice, room.roomId, 'while it is completed');
       await complete();
       await during;
       for (const eventId of [local, await during]) {
-        const stored = await under.engine.events.getById(eventId);
+        const stored = await fixture.engine.events.getById(eventId);
         assert.ok(stored);
         room.addExisting({ event: stored.event, json: '' });
       }
-      assert.deepEqual(await check(under), [await during]);
+      assert.deepEqual(await check(fixture), [await during]);
       for (const { event } of placed) {
-        const stored = await under.engine.events.getById(event.eventId);
+        const stored = await fixture.engine.events.getById(event.eventId);
         assert.ok(stored);
-        const state = await under.engine.stateAt(stored, 'after');
+        const state = await fixture.engine.stateAt(stored, 'after');
         assert.deepEqual(
           [...(state?.keys() ?? [])].sort(),
           [...room.stateAfter([event.eventId]).keys()].sort(),
@@ -116,25 +116,25 @@ forSelectedDatabases(import.meta.url, (open) => {
         fact?.membershipChanges.map(({ userId, to }) => [userId, to]).sort(),
         [ann, ben, cat].map((userId) => [userId, 'join']),
       );
-      assert.deepEqual(await check(await under.restart(open)), [await during]);
+      assert.deepEqual(await check(await fixture.restart(open)), [await during]);
     });
 
     it('ends invites that are not in its state only when the state is complete', async () => {
-      const { under, room, complete } = await joined(
+      const { fixture, room, complete } = await joined(
         (one, { engine }) =>
           engine.placement.addOutOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {
             state: [],
           }),
         { isKnown: false },
       );
-      const membership = async () => (await under.engine.userRooms.of(bob)).get(room.roomId)?.membership;
+      const membership = async () => (await fixture.engine.userRooms.of(bob)).get(room.roomId)?.membership;
       assert.equal(await membership(), 'invite');
       await complete();
       assert.equal(await membership(), 'leave');
     });
 
     it('rejects events that the whole state does not allow', async () => {
-      const { under, room, complete, send, check } = await joined((one) => {
+      const { fixture, room, complete, send, check } = await joined((one) => {
         one.member(cat, 'join');
         one.member(cat, 'ban', { sender: ann });
       });
@@ -155,10 +155,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(room.rejected.has(evading), true);
       assert.equal((await send(evading)).rejected, false);
       await complete();
-      const stored = await under.engine.events.getById(evading);
+      const stored = await fixture.engine.events.getById(evading);
       assert.deepEqual([stored?.rejected, stored?.stream], [true, undefined]);
-      assert.deepEqual(await check(under), [last]);
-      assert.deepEqual(await check(await under.restart(open)), [last]);
+      assert.deepEqual(await check(fixture), [last]);
+      assert.deepEqual(await check(await fixture.restart(open)), [last]);
     });
   });
 });

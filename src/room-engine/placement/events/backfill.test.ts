@@ -8,45 +8,45 @@ import type { RoomFact } from '../../stored-event.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   /** A room with a past, which alice has entered. */
   const withPast = async () => {
-    const under = await RoomsUnderTest.open(open);
+    const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     const before = room.forwardExtremities;
     const past = [room.say(ann), room.member(cat, 'join'), room.say(cat), room.say(ben)];
-    await under.engine.placement.enter(room.room, room.join(alice));
+    await fixture.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
-    under.engine.stream.subscribe((fact) => facts.push(fact));
+    fixture.engine.stream.subscribe((fact) => facts.push(fact));
     /** The events with the state before the oldest. */
     const older = async (eventIds: readonly string[]) => {
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventIds[0]!));
-      await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+      await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
       return eventIds.map((eventId, index) => ({
         event: room.get(eventId),
         ...(index === 0 && { stateBefore: state.map(({ event }) => event.eventId) }),
       }));
     };
-    const history = async (tested = under) => {
+    const history = async (tested = fixture) => {
       const head = await tested.engine.heads.get(room.roomId);
       const range = { limit: 100, direction: 'forward' } as const;
       return (await tested.engine.events.history(head?.roomNid ?? 0, undefined, range)).map(
         ({ event }) => event.eventId,
       );
     };
-    return { under, room, past, before, facts, older, history };
+    return { fixture, room, past, before, facts, older, history };
   };
 
   describe('Placement.backfill', () => {
     it('places older events before the timeline in either order, and changes no state', async () => {
-      const { under, room, past, facts, older, history } = await withPast();
-      const { placement, heads } = under.engine;
+      const { fixture, room, past, facts, older, history } = await withPast();
+      const { placement, heads } = fixture.engine;
       const joined = room.forwardExtremities[0]!;
       const head = await heads.get(room.roomId);
       const state = new Map(head?.state);
-      assert.deepEqual(await under.engine.backwardExtremities(room.roomId), [past[3]]);
+      assert.deepEqual(await fixture.engine.backwardExtremities(room.roomId), [past[3]]);
       await placement.backfill(room.roomId, (await older(past.slice(2))).toReversed());
-      assert.deepEqual(await under.engine.backwardExtremities(room.roomId), [past[1]]);
+      assert.deepEqual(await fixture.engine.backwardExtremities(room.roomId), [past[1]]);
       await placement.backfill(room.roomId, await older(past.slice(0, 2)));
       assert.deepEqual(await history(), [...past, joined]);
-      const stored = await under.engine.events.getManyById(past);
+      const stored = await fixture.engine.events.getManyById(past);
       for (const one of stored.values()) assert.ok((one.stream ?? 0) < 0);
       assert.deepEqual(new Map(head?.state), state);
       assert.deepEqual(
@@ -60,22 +60,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const eventId of past) {
         const one = stored.get(eventId);
         assert.ok(one);
-        const at = (await under.engine.stateAt(one, 'after')) ?? new Map();
+        const at = (await fixture.engine.stateAt(one, 'after')) ?? new Map();
         assert.deepEqual([...at.keys()].sort(), [...room.stateAfter([eventId]).keys()].sort());
       }
-      assert.deepEqual(await history(await under.restart(open)), [...past, joined]);
+      assert.deepEqual(await history(await fixture.restart(open)), [...past, joined]);
     });
 
     it('shows a redaction to clients when its target is backfilled or stored as an outlier', async () => {
-      const { under, room, past, older } = await withPast();
-      const { placement, events } = under.engine;
+      const { fixture, room, past, older } = await withPast();
+      const { placement, events } = fixture.engine;
       const redact = (redacts: string) =>
         room.add({ type: 'm.room.redaction', sender: ann, redacts, content: { redacts } });
       const [ofMessage, ofState] = [redact(past[3]!), redact(room.member(cat, 'join', { prev: [past[0]!] }))];
       const withheld = async (eventId: string) => (await events.getById(eventId))?.withheld;
       const outlier = room.get(ofState).event.redacts!;
       for (const eventId of [ofMessage, ofState]) {
-        const stateBefore = (await under.engine.heads.get(room.roomId))?.state.values() ?? [];
+        const stateBefore = (await fixture.engine.heads.get(room.roomId))?.state.values() ?? [];
         const ids = [...stateBefore].map((entry) => entry.eventId);
         await placement.place(room.roomId, room.get(eventId), { stateBefore: ids });
       }
@@ -88,39 +88,39 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('shows backfilled events to betweenWithBackfill, and not to between', async () => {
-      const { under, past, room, older } = await withPast();
-      const from = under.streams.current;
-      await under.engine.placement.backfill(room.roomId, await older(past));
-      const upTo = under.streams.current;
-      const found = await under.engine.events.betweenWithBackfill(from, upTo, 100);
+      const { fixture, past, room, older } = await withPast();
+      const from = fixture.streams.current;
+      await fixture.engine.placement.backfill(room.roomId, await older(past));
+      const upTo = fixture.streams.current;
+      const found = await fixture.engine.events.betweenWithBackfill(from, upTo, 100);
       assert.deepEqual(
         found.map(({ stored }) => stored.event.eventId),
         past,
       );
-      assert.deepEqual(await under.engine.events.betweenWithBackfill(found[1]?.position ?? 0, upTo, 1), [
+      assert.deepEqual(await fixture.engine.events.betweenWithBackfill(found[1]?.position ?? 0, upTo, 1), [
         found[2],
       ]);
-      assert.deepEqual(await under.engine.events.between(from, upTo, 100), []);
-      const head = await under.engine.heads.get(room.roomId);
+      assert.deepEqual(await fixture.engine.events.between(from, upTo, 100), []);
+      const head = await fixture.engine.heads.get(room.roomId);
       const timeline = { limit: 100, direction: 'backward' } as const;
-      assert.equal((await under.engine.events.timeline(head?.roomNid ?? 0, timeline)).length, 1);
+      assert.equal((await fixture.engine.events.timeline(head?.roomNid ?? 0, timeline)).length, 1);
     });
 
     it('stores disallowed events as rejected, and places the events before them', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const first = room.say(ann);
       const intruder = room.say(cat);
       const last = room.say(ben, [intruder]);
-      await under.engine.placement.enter(room.room, room.join(alice, [last]));
+      await fixture.engine.placement.enter(room.room, room.join(alice, [last]));
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(first));
-      await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
-      await under.engine.placement.backfill(room.roomId, [
+      await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+      await fixture.engine.placement.backfill(room.roomId, [
         { event: room.get(first), stateBefore: state.map(({ event }) => event.eventId) },
         { event: room.get(intruder) },
         { event: room.get(last) },
       ]);
-      const found = await under.engine.events.getManyById([first, intruder, last]);
+      const found = await fixture.engine.events.getManyById([first, intruder, last]);
       assert.deepEqual(
         [first, intruder, last].map((id) => [found.get(id)?.rejected, found.get(id)?.stream === undefined]),
         [
@@ -132,20 +132,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('ignores events that no backward extremity leads to', async () => {
-      const { under, room, older, past } = await withPast();
-      await under.engine.placement.backfill(room.roomId, await older([past[0]!]));
-      assert.equal(await under.engine.events.getById(past[0]!), undefined);
+      const { fixture, room, older, past } = await withPast();
+      await fixture.engine.placement.backfill(room.roomId, await older([past[0]!]));
+      assert.equal(await fixture.engine.events.getById(past[0]!), undefined);
     });
 
     it('places all events up to the create event, and leaves no backward extremity', async () => {
-      const { under, room, history } = await withPast();
+      const { fixture, room, history } = await withPast();
       const all = [...room.events.keys()];
-      await under.engine.placement.backfill(
+      await fixture.engine.placement.backfill(
         room.roomId,
         all.slice(0, -1).map((eventId) => ({ event: room.get(eventId) })),
       );
       assert.deepEqual(await history(), all);
-      assert.deepEqual(await under.engine.backwardExtremities(room.roomId), []);
+      assert.deepEqual(await fixture.engine.backwardExtremities(room.roomId), []);
     });
   });
 });

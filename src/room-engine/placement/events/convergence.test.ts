@@ -122,34 +122,34 @@ forSelectedDatabases(import.meta.url, (open) => {
             .event.prevEventIds.some((id) => before.has(id) && id !== entry.event.event.eventId),
         );
         const states: [string, string][][] = [];
-        for (const [index, under] of servers.entries()) {
-          const { placement } = under.engine;
+        for (const [index, fixture] of servers.entries()) {
+          const { placement } = fixture.engine;
           await placement.enter(room.room, entry);
           for (const eventId of deliveryOrder(room, newEvents, orders[index] ?? [0])) {
             const options = late.includes(eventId)
-              ? { stateBefore: await storeStateBefore(under, room, eventId) }
+              ? { stateBefore: await storeStateBefore(fixture, room, eventId) }
               : {};
             await placement.place(room.roomId, room.get(eventId), options);
           }
-          const head = await under.engine.heads.get(room.roomId);
+          const head = await fixture.engine.heads.get(room.roomId);
           const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
           if (ends.length > 1) forks++;
-          const state = await stateIn(under, room.roomId);
+          const state = await stateIn(fixture, room.roomId);
           assert.deepEqual(state, sorted(room.stateAfter(ends)), 'the current state');
           states.push(state);
           for (const eventId of newEvents) {
-            const stored = await under.engine.events.getById(eventId);
+            const stored = await fixture.engine.events.getById(eventId);
             assert.ok(stored);
             assert.equal(stored.rejected, room.rejected.has(eventId), 'rejected');
             if (stored.resolves) resolved++;
-            const own = await under.engine.stateAt(stored, 'after');
-            const ids = await under.engine.events.getMany(own?.values() ?? []);
+            const own = await fixture.engine.stateAt(stored, 'after');
+            const ids = await fixture.engine.events.getMany(own?.values() ?? []);
             const after = [...(own ?? [])].map(
               ([key, nid]) => [key, ids.get(nid)?.event.eventId ?? ''] as const,
             );
             assert.deepEqual(sorted(after), sorted(room.stateAfter([eventId])), 'the state after an event');
           }
-          await checkMembers(under, room.roomId);
+          await checkMembers(fixture, room.roomId);
         }
       };
       await fc.assert(
@@ -163,17 +163,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       assert.ok(forks > 0 && resolved > 0, 'at least one room forked, and at least one state was resolved');
       // After a restart the stored state equals the state in memory.
-      for (const under of servers) {
+      for (const fixture of servers) {
         const rooms = [
           ...new Set(
-            (await under.engine.events.betweenWithBackfill(0, under.streams.current, 100_000)).map(
+            (await fixture.engine.events.betweenWithBackfill(0, fixture.streams.current, 100_000)).map(
               ({ stored }) => stored.event.roomId,
             ),
           ),
         ];
         const states = new Map<string, [string, string][]>();
-        for (const roomId of rooms) states.set(roomId, await stateIn(under, roomId));
-        const again = await under.restart(open);
+        for (const roomId of rooms) states.set(roomId, await stateIn(fixture, roomId));
+        const again = await fixture.restart(open);
         for (const [roomId, state] of states) assert.deepEqual(await stateIn(again, roomId), state);
       }
     });
@@ -182,12 +182,12 @@ forSelectedDatabases(import.meta.url, (open) => {
 
 /** Stores the state before an event, as a remote server would supply it. @returns the event ids */
 async function storeStateBefore(
-  under: RoomsUnderTest,
+  fixture: RoomsUnderTest,
   room: ReferenceRoom,
   eventId: string,
 ): Promise<string[]> {
   const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventId));
-  await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+  await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
   return state.map(({ event }) => event.eventId);
 }
 

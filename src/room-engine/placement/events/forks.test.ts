@@ -7,12 +7,12 @@ import type { RoomTables } from '../../tables.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   const entered = async () => {
-    const under = await RoomsUnderTest.open(open);
+    const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
-    await under.engine.placement.enter(room.room, room.join(alice));
-    const send = (eventId: string) => under.engine.placement.place(room.roomId, room.get(eventId));
+    await fixture.engine.placement.enter(room.room, room.join(alice));
+    const send = (eventId: string) => fixture.engine.placement.place(room.roomId, room.get(eventId));
     /** Adds what local users sent to the reference room, and compares the room with it. */
-    const check = async (tested = under) => {
+    const check = async (tested = fixture) => {
       const head = await tested.engine.heads.get(room.roomId);
       assert.ok(head);
       const all = await tested.engine.events.between(0, tested.streams.current, 10_000);
@@ -36,37 +36,37 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       return ends;
     };
-    return { under, room, send, check };
+    return { fixture, room, send, check };
   };
 
   describe('a room with many forward extremities', () => {
     it('accepts sent events and merges the forks of the room again', async () => {
-      const { under, room, send, check } = await entered();
+      const { fixture, room, send, check } = await entered();
       const before = room.forwardExtremities;
       for (let user = 0; user < 25; user++) {
         await send(room.member(`@u${user}:d.example`, 'join', { prev: before }));
       }
       assert.equal((await check()).length, 25);
-      await under.say(alice, room.roomId, 'one');
+      await fixture.say(alice, room.roomId, 'one');
       assert.equal((await check()).length, 16);
-      await under.rooms.sending.state(
+      await fixture.rooms.sending.state(
         { userId: alice, deviceId: undefined },
         room.roomId,
         { type: 'm.room.member', stateKey: alice },
         { membership: 'join', displayname: 'Alice' },
       );
       assert.equal((await check()).length, 7);
-      await under.say(alice, room.roomId, 'three');
+      await fixture.say(alice, room.roomId, 'three');
       assert.equal((await check()).length, 1);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       await again.say(alice, room.roomId, 'four');
       assert.equal((await check(again)).length, 1);
     });
 
     it('makes no state groups where only message events fork', async () => {
-      const { under, room, send, check } = await entered();
+      const { fixture, room, send, check } = await entered();
       const groups = async () => {
-        const rows = await under.database
+        const rows = await fixture.database
           .reader<RoomTables>()
           .selectFrom('state_groups')
           .select('id')
@@ -78,13 +78,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (let index = 0; index < 60; index++) await send(room.say(ann, before));
       assert.equal((await check()).length, 60);
       assert.equal(await groups(), made);
-      await under.say(alice, room.roomId, 'hello');
+      await fixture.say(alice, room.roomId, 'hello');
       assert.equal((await check()).length, 51);
       assert.equal(await groups(), made);
     });
 
     it('resolves the state of a fork once for all events after the same previous events', async () => {
-      const { under, room, send, check } = await entered();
+      const { fixture, room, send, check } = await entered();
       const before = room.forwardExtremities;
       const topic = (text: string) =>
         room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: text }, prev: before });
@@ -92,7 +92,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const eventId of parted) await send(eventId);
       await send(room.say(ben, parted));
       const count = async () =>
-        (await under.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute()).length;
+        (await fixture.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute()).length;
       const made = await count();
       for (let index = 0; index < 5; index++) await send(room.say(ben, parted));
       assert.equal(await count(), made);
@@ -102,8 +102,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('EventAppender.append during placement', () => {
     it('sends events of local users while remote events are placed, forks included', async () => {
-      const { under, room, send, check } = await entered();
-      await under.join(bob, room.roomId).catch(() => undefined);
+      const { fixture, room, send, check } = await entered();
+      await fixture.join(bob, room.roomId).catch(() => undefined);
       const before = room.forwardExtremities;
       for (let round = 0; round < 12; round++) {
         const prev = round % 3 === 0 ? before : room.forwardExtremities;
@@ -116,15 +116,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         const sender = { userId: alice, deviceId: undefined };
         await Promise.all([
           ...remote.map(send),
-          ...Array.from({ length: 5 }, (_, index) => under.say(alice, room.roomId, `${round} ${index}`)),
-          under.rooms.sending.state(sender, room.roomId, name, {
+          ...Array.from({ length: 5 }, (_, index) => fixture.say(alice, room.roomId, `${round} ${index}`)),
+          fixture.rooms.sending.state(sender, room.roomId, name, {
             membership: 'join',
             displayname: `${round}`,
           }),
         ]);
         await check();
       }
-      await check(await under.restart(open));
+      await check(await fixture.restart(open));
     });
   });
 });

@@ -29,14 +29,14 @@ const sorted = (state: ReadonlyMap<string, string>) => [...state].sort(([a], [b]
 forSelectedDatabases(import.meta.url, (open) => {
   /** A room that alice has entered, and the facts published since. */
   const entered = async (version?: string) => {
-    const under = await RoomsUnderTest.open(open);
+    const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom(version);
-    await under.engine.placement.enter(room.room, room.join(alice));
+    await fixture.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
-    under.engine.stream.subscribe((fact) => facts.push(fact));
-    const send = (eventId: string) => under.engine.placement.place(room.roomId, room.get(eventId));
+    fixture.engine.stream.subscribe((fact) => facts.push(fact));
+    const send = (eventId: string) => fixture.engine.placement.place(room.roomId, room.get(eventId));
     /** Compares the current state with the reference. */
-    const check = async (tested = under) => {
+    const check = async (tested = fixture) => {
       const head = await tested.engine.heads.get(room.roomId);
       const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
       assert.deepEqual(
@@ -46,24 +46,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       return ends;
     };
-    return { under, room, facts, send, check };
+    return { fixture, room, facts, send, check };
   };
 
   describe('Placement.enter', () => {
     for (const version of ['1', '2', '6', '10', '12']) {
       it(`takes over the state of the room and continues from there, in version ${version}`, async () => {
-        const { under, room, check } = await entered(version);
+        const { fixture, room, check } = await entered(version);
         await check();
-        const head = await under.engine.heads.get(room.roomId);
+        const head = await fixture.engine.heads.get(room.roomId);
         assert.deepEqual(Object.fromEntries(head?.servers ?? []), {
           'a.example': 1,
           'b.example': 1,
           test: 1,
         });
-        assert.equal((await under.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'join');
-        const messageId = await under.say(alice, room.roomId, 'hello');
-        assert.ok(await under.engine.events.getById(messageId));
-        const again = await under.restart(open);
+        assert.equal((await fixture.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'join');
+        const messageId = await fixture.say(alice, room.roomId, 'hello');
+        assert.ok(await fixture.engine.events.getById(messageId));
+        const again = await fixture.restart(open);
         await again.say(alice, room.roomId, 'hello again');
         assert.deepEqual(
           sorted(await currentState(again, room.roomId)),
@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('Placement.place', () => {
     it('places an allowed event on the timeline and applies its state', async () => {
-      const { under, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await entered();
       const message = await send(room.say(ben));
       const topic = await send(
         room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } }),
@@ -86,11 +86,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         [message, topic].map(({ nid, stream }) => [nid, true, stream]),
       );
       assert.equal(facts[1]?.stateChanges.length, 1);
-      await check(await under.restart(open));
+      await check(await fixture.restart(open));
     });
 
     it('rejects an event that the state before it does not allow, and events that name it as an auth event', async () => {
-      const { under, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await entered();
       const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
       assert.equal((await send(coup)).rejected, true);
       // An event may name a rejected event as a previous event, but not as an auth event.
@@ -111,7 +111,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notEqual(harmless.stream, undefined);
       assert.deepEqual(await check(), [harmless.event.eventId]);
       assert.equal(facts.length, 1);
-      await check(await under.restart(open));
+      await check(await fixture.restart(open));
     });
 
     it('soft-fails an event that the current state does not allow, and hides it from clients', async () => {
@@ -139,28 +139,28 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('throws M_FORBIDDEN without storing a disallowed event when refuse is set', async () => {
-      const { under, room } = await entered();
+      const { fixture, room } = await entered();
       const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
-      await assert.rejects(under.engine.placement.place(room.roomId, room.get(coup), { refuse: true }), {
+      await assert.rejects(fixture.engine.placement.place(room.roomId, room.get(coup), { refuse: true }), {
         errcode: 'M_FORBIDDEN',
       });
-      assert.equal(await under.engine.events.getById(coup), undefined);
+      assert.equal(await fixture.engine.events.getById(coup), undefined);
     });
 
     it('throws MissingEvents for an event whose previous events are missing', async () => {
-      const { under, room, send, check } = await entered();
+      const { fixture, room, send, check } = await entered();
       const [first, second] = [room.say(ann), room.say(ben)];
       await assert.rejects(send(second), { name: 'MissingEvents', eventIds: [first] });
       await send(first);
       await send(second);
       assert.deepEqual(await check(), [second]);
-      assert.equal((await under.engine.backwardExtremities(room.roomId)).length, 1);
+      assert.equal((await fixture.engine.backwardExtremities(room.roomId)).length, 1);
     });
   });
 
   describe('Placement.place over forks', () => {
     it("resolves the state: a ban wins over a concurrent join, and the user's membership changes", async () => {
-      const { under, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await entered();
       const before = room.forwardExtremities;
       const ban = room.member(alice, 'ban', { sender: ann, prev: before });
       const renewal = room.add({
@@ -177,13 +177,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         facts.at(-1)?.membershipChanges.map(({ userId, from, to }) => [userId, from, to]),
         [[alice, 'join', 'ban']],
       );
-      assert.equal((await under.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
-      const again = await under.restart(open);
+      assert.equal((await fixture.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
+      const again = await fixture.restart(open);
       assert.equal((await again.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
     });
 
     it("publishes all state changes when resolution changes more than the event's own entry", async () => {
-      const { under, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await entered();
       const before = room.forwardExtremities;
       const demotion = room.add({ ...levels({ [ann]: 100 }), sender: ann, prev: before });
       const topic = room.add({
@@ -202,28 +202,28 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['m.room.topic', undefined],
       ]);
       assert.equal(last?.stored.resolves, true);
-      await check(await under.restart(open));
+      await check(await fixture.restart(open));
     });
 
     it('merges the fork with an event after both sides', async () => {
-      const { under, room, send, check } = await entered();
+      const { fixture, room, send, check } = await entered();
       const before = room.forwardExtremities;
       const one = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }), sender: ann, prev: before });
       const two = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 2 }), sender: ann, prev: before });
       await send(one);
       await send(two);
       assert.equal((await check()).length, 2);
-      const local = await under.say(alice, room.roomId, 'I come after both');
-      const head = await under.engine.heads.get(room.roomId);
+      const local = await fixture.say(alice, room.roomId, 'I come after both');
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.deepEqual(
         head?.extremities.map(({ eventId }) => eventId),
         [local],
       );
-      assert.deepEqual(sorted(await currentState(under, room.roomId)), sorted(room.stateAfter([one, two])));
+      assert.deepEqual(sorted(await currentState(fixture, room.roomId)), sorted(room.stateAfter([one, two])));
       const merge = room.say(ann, [one, two]);
       const stored = await send(merge);
       assert.deepEqual(
-        [...((await under.engine.stateAt(stored, 'before')) ?? [])].map(([key]) => key).sort(),
+        [...((await fixture.engine.stateAt(stored, 'before')) ?? [])].map(([key]) => key).sort(),
         [...room.stateBefore(merge).keys()].sort(),
       );
     });
@@ -231,7 +231,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('Placement.place with the state before the event', () => {
     it('replaces a rejected event in the supplied state by the accepted event before it, also after a restart', async () => {
-      const { under, room } = await entered();
+      const { fixture, room } = await entered();
       const powerLevels = stateMapKey('m.room.power_levels', '');
       room.member(cat, 'join');
       const before = room.stateAfter(room.forwardExtremities).get(powerLevels);
@@ -240,34 +240,34 @@ forSelectedDatabases(import.meta.url, (open) => {
       const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
       const claimed = new Map([...room.stateBefore(topic), [powerLevels, coup]]);
       const { state, authChain } = room.stateAndAuthChain(claimed);
-      const { placement } = under.engine;
+      const { placement } = fixture.engine;
       const outliers = await placement.addOutliers(room.room, [...authChain, ...state]);
       assert.equal(outliers.get(coup)?.rejected, true);
       const stateBefore = [...claimed.values()];
       const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
-      const group = await under.engine.stateAt(stored, 'before');
-      const levels = await under.engine.events.get(group?.get(powerLevels) ?? 0);
+      const group = await fixture.engine.stateAt(stored, 'before');
+      const levels = await fixture.engine.events.get(group?.get(powerLevels) ?? 0);
       assert.equal(levels?.event.eventId, before);
-      const head = await (await under.restart(open)).engine.heads.get(room.roomId);
+      const head = await (await fixture.restart(open)).engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.power_levels', '')?.eventId, before);
       assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
     });
 
     it('places the event by the state that a remote server supplied, and fills the gap later', async () => {
-      const { under, room, send, check, facts } = await entered();
+      const { fixture, room, send, check, facts } = await entered();
       const lost = room.member(cat, 'join');
       const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(topic));
-      const { placement } = under.engine;
+      const { placement } = fixture.engine;
       await placement.addOutliers(room.room, [...authChain, ...state]);
       const stateBefore = state.map(({ event }) => event.eventId);
       const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
       assert.equal(stored.followsGap, true);
-      assert.deepEqual((await under.engine.backwardExtremities(room.roomId)).includes(lost), true);
+      assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(lost), true);
       const ends = await check();
       assert.ok(ends.includes(topic));
-      const outlier = await under.engine.events.getById(lost);
+      const outlier = await fixture.engine.events.getById(lost);
       assert.equal(outlier?.stream, undefined);
       const late = await send(lost);
       assert.equal(late.nid, outlier?.nid);
@@ -278,17 +278,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         [topic, lost],
       );
       assert.deepEqual(
-        (await under.engine.events.between(0, under.streams.current, 100)).slice(-2).map(({ nid }) => nid),
+        (await fixture.engine.events.between(0, fixture.streams.current, 100)).slice(-2).map(({ nid }) => nid),
         [stored.nid, late.nid],
       );
-      assert.equal((await under.engine.backwardExtremities(room.roomId)).includes(lost), false);
-      await check(await under.restart(open));
+      assert.equal((await fixture.engine.backwardExtremities(room.roomId)).includes(lost), false);
+      await check(await fixture.restart(open));
     });
   });
 
   describe('redactions of remote servers', () => {
     it('take effect when they are placed, also before their target', async () => {
-      const { under, room, send } = await entered();
+      const { fixture, room, send } = await entered();
       const message = room.say(ben);
       const redaction = room.add({
         type: 'm.room.redaction',
@@ -298,7 +298,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       await send(message);
       const stored = await send(redaction);
-      assert.equal((await under.engine.events.getById(message))?.redactedBy, stored.nid);
+      assert.equal((await fixture.engine.events.getById(message))?.redactedBy, stored.nid);
       const secret = room.say(ben);
       const sooner = room.add({
         type: 'm.room.redaction',
@@ -309,12 +309,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const early = await send(sooner);
       assert.equal((await send(secret)).redactedBy, early.nid);
-      const again = await under.restart(open);
+      const again = await fixture.restart(open);
       assert.equal((await again.engine.events.getById(secret))?.redactedBy, early.nid);
     });
 
     it('are withheld from clients until their target arrives and allows them', async () => {
-      const { under, room, send } = await entered();
+      const { fixture, room, send } = await entered();
       await send(room.member(cat, 'join'));
       const redact = (sender: string, redacts: string, prev: string[]) =>
         room.add({ type: 'm.room.redaction', sender, redacts, content: { redacts }, prev });
@@ -329,9 +329,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const redactions = [byCat, byAnn, again];
       const stateBefore = [...room.stateBefore(target).values()];
       for (const eventId of redactions)
-        await under.engine.placement.place(room.roomId, room.get(eventId), { stateBefore });
-      assert.deepEqual(await withheld(under, redactions), [true, true, true]);
-      const next = await under.restart(open);
+        await fixture.engine.placement.place(room.roomId, room.get(eventId), { stateBefore });
+      assert.deepEqual(await withheld(fixture, redactions), [true, true, true]);
+      const next = await fixture.restart(open);
       assert.deepEqual(await withheld(next, redactions), [true, true, true]);
       const placed = await next.engine.placement.place(room.roomId, room.get(target));
       assert.equal(placed.redactedBy, (await next.engine.events.getById(byAnn))?.nid);
@@ -341,7 +341,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('do not take effect without the power level to redact', async () => {
-      const { under, room, send } = await entered();
+      const { fixture, room, send } = await entered();
       await send(room.member(cat, 'join'));
       const message = room.say(ann);
       const redaction = room.add({
@@ -352,7 +352,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       await send(message);
       await send(redaction);
-      assert.equal((await under.engine.events.getById(message))?.redactedBy, undefined);
+      assert.equal((await fixture.engine.events.getById(message))?.redactedBy, undefined);
     });
   });
 });

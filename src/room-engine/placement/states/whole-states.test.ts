@@ -29,7 +29,7 @@ const isMember = ({ event }: { readonly event: { readonly type: string } }) => e
 forSelectedDatabases(import.meta.url, (open) => {
   const opened = async () => {
     const clock = hastyClock();
-    return { clock, under: await RoomsUnderTest.open(open, [], { clock }) };
+    return { clock, fixture: await RoomsUnderTest.open(open, [], { clock }) };
   };
 
   /** Returns how often the clock was read during `work`: other work could run each time. */
@@ -39,29 +39,29 @@ forSelectedDatabases(import.meta.url, (open) => {
     return clock.looks - before;
   };
 
-  const joinedFast = async (under: RoomsUnderTest, room: ReferenceRoom) => {
+  const joinedFast = async (fixture: RoomsUnderTest, room: ReferenceRoom) => {
     const { event, state, authChain } = room.join(alice);
     const essential = state.filter((one) => !isMember(one));
     const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
     const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
-    await under.engine.placement.enter(room.room, {
+    await fixture.engine.placement.enter(room.room, {
       event,
       state: essential,
       authChain: [...chain.state, ...chain.authChain],
       partial: { servers: ['a.example'], from: 'a.example' },
     });
-    await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+    await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
     return state.map((one) => one.event.eventId);
   };
 
-  const rename = async (under: RoomsUnderTest, room: ReferenceRoom, displayname: string) => {
+  const rename = async (fixture: RoomsUnderTest, room: ReferenceRoom, displayname: string) => {
     const content = { membership: 'join', displayname };
     const draft = { type: 'm.room.member', sender: alice, stateKey: alice, content };
-    return (await under.engine.timeline.append(room.roomId, draft)).event.eventId;
+    return (await fixture.engine.timeline.append(room.roomId, draft)).event.eventId;
   };
 
-  const check = async (under: RoomsUnderTest, room: ReferenceRoom) => {
-    const head = await under.engine.heads.get(room.roomId);
+  const check = async (fixture: RoomsUnderTest, room: ReferenceRoom) => {
+    const head = await fixture.engine.heads.get(room.roomId);
     assert.ok(head);
     const expected = room.stateAfter(head.extremities.map(({ eventId }) => eventId));
     const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       [...head.servers.values()].reduce((sum, count) => sum + count, 0),
       joined,
     );
-    const group = await under.engine.groups.load(head.chain.id ?? 0);
+    const group = await fixture.engine.groups.load(head.chain.id ?? 0);
     assert.deepEqual([...group.values()].sort(), Array.from(head.state.values(), ({ nid }) => nid).sort());
   };
 
@@ -81,15 +81,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const counts: Record<'enter' | 'complete' | 'load', number>[] = [];
       for (const members of [20, 420]) {
         const [room, another] = [large(members), large(members)];
-        const { clock, under } = await opened();
-        const enter = await looksOf(clock, () => under.engine.placement.enter(room.room, room.join(alice)));
-        await check(under, room);
-        const ids = await joinedFast(under, another);
+        const { clock, fixture } = await opened();
+        const enter = await looksOf(clock, () => fixture.engine.placement.enter(room.room, room.join(alice)));
+        await check(fixture, room);
+        const ids = await joinedFast(fixture, another);
         const complete = await looksOf(clock, () =>
-          under.engine.placement.completeState(another.roomId, { stateBefore: ids }),
+          fixture.engine.placement.completeState(another.roomId, { stateBefore: ids }),
         );
-        await check(under, another);
-        const again = await under.restart(open, { clock });
+        await check(fixture, another);
+        const again = await fixture.restart(open, { clock });
         const load = await looksOf(clock, () => again.engine.heads.get(room.roomId));
         await check(again, room);
         counts.push({ enter, complete, load });
@@ -104,60 +104,60 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('is entered with the supplied state while local users send events and change state', async () => {
       const room = large(150);
-      const { under } = await opened();
-      const ids = await joinedFast(under, room);
+      const { fixture } = await opened();
+      const ids = await joinedFast(fixture, room);
       const sent: Promise<string>[] = [];
-      const completing = under.engine.placement.completeState(room.roomId, { stateBefore: ids });
+      const completing = fixture.engine.placement.completeState(room.roomId, { stateBefore: ids });
       let isDone = false;
       const done = completing.finally(() => {
         isDone = true;
       });
       for (let turn = 0; !isDone && sent.length < 40; turn++) {
-        if (turn % 7 === 0) sent.push(under.say(alice, room.roomId, `turn ${turn}`));
+        if (turn % 7 === 0) sent.push(fixture.say(alice, room.roomId, `turn ${turn}`));
         if (turn === 21 || turn === 42) {
-          sent.push(rename(under, room, `Alice ${turn}`));
+          sent.push(rename(fixture, room, `Alice ${turn}`));
         }
         await new Promise(setImmediate);
       }
       await done;
       assert.ok(sent.length > 4);
-      const events = await under.engine.events.getManyById(await Promise.all(sent));
+      const events = await fixture.engine.events.getManyById(await Promise.all(sent));
       const inOrder = [...events.values()].sort((a, b) => a.event.depth - b.event.depth);
       for (const { event } of inOrder) room.addExisting({ event, json: '' });
-      await check(under, room);
-      const head = await under.engine.heads.get(room.roomId);
+      await check(fixture, room);
+      const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.isPartial, false);
       assert.deepEqual(
         head?.extremities.map(({ eventId }) => eventId),
         [inOrder.at(-1)?.event.eventId],
       );
       for (const stored of inOrder) {
-        const state = await under.engine.stateAt(stored, 'after');
+        const state = await fixture.engine.stateAt(stored, 'after');
         const expected = room.stateAfter([stored.event.eventId]);
         assert.deepEqual([...(state?.keys() ?? [])].sort(), [...expected.keys()].sort());
       }
-      await check(await under.restart(open), room);
+      await check(await fixture.restart(open), room);
     });
 
     it('reuses the state group of a supplied state that equals a stored one, whatever changes meanwhile', async () => {
       const room = large(150);
-      const { under } = await opened();
-      await under.engine.placement.enter(room.room, room.join(alice));
+      const { fixture } = await opened();
+      await fixture.engine.placement.enter(room.room, room.join(alice));
       const unreceived = room.member('@late:s1.example', 'join');
       const last = room.say(ann, [unreceived]);
       const state = [...room.stateBefore(last).values()];
-      await under.engine.placement.addOutliers(room.room, [room.get(unreceived)]);
-      const placing = under.engine.placement.place(room.roomId, room.get(last), { stateBefore: state });
-      const renamed = rename(under, room, 'Alice');
+      await fixture.engine.placement.addOutliers(room.room, [room.get(unreceived)]);
+      const placing = fixture.engine.placement.place(room.roomId, room.get(last), { stateBefore: state });
+      const renamed = rename(fixture, room, 'Alice');
       const stored = await placing;
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
-      const own = await under.engine.events.getById(await renamed);
+      const own = await fixture.engine.events.getById(await renamed);
       assert.ok(own);
       room.addExisting({ event: own.event, json: '' });
-      await check(under, room);
-      const before = await under.engine.stateAt(stored, 'before');
+      await check(fixture, room);
+      const before = await fixture.engine.stateAt(stored, 'before');
       assert.equal(before?.size, state.length);
-      await check(await under.restart(open), room);
+      await check(await fixture.restart(open), room);
     });
   });
 });

@@ -10,7 +10,7 @@ import { StateGroupCleanup } from './state-group-cleanup.ts';
 import { readUsedGroups } from './store.ts';
 
 /** Opens the cleanup with jobs that run when the test calls `run`. */
-function openCleanup(under: RoomsUnderTest) {
+function openCleanup(fixture: RoomsUnderTest) {
   const scheduled: JobRequest[] = [];
   let handler: JobHandler<JsonValue> | undefined;
   let removed = 0;
@@ -27,7 +27,7 @@ function openCleanup(under: RoomsUnderTest) {
   const onRemoved = (count: number) => {
     removed += count;
   };
-  const cleanup = new StateGroupCleanup({ ...under, jobs, onRemoved });
+  const cleanup = new StateGroupCleanup({ ...fixture, jobs, onRemoved });
   /**
    * Runs scheduled jobs until none is left.
    * @returns how many groups were removed
@@ -52,17 +52,17 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('StateGroupCleanup', () => {
     /** Makes a room with many states, of which some events were deleted as by a purge. */
     const openRoom = async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice, bob);
-      const { engine } = under;
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice, bob);
+      const { engine } = fixture;
       const set = (type: string, content: Record<string, string>) =>
-        under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, { type, stateKey: '' }, content);
+        fixture.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, { type, stateKey: '' }, content);
       for (let index = 0; index < 75; index++) {
         await set(index % 3 === 0 ? 'm.room.topic' : `org.example.${index % 7}`, { topic: `${index}` });
       }
       await engine.settled();
       const { roomNid } = (await engine.heads.get(roomId))!;
-      const reader = under.database.reader<RoomTables>();
+      const reader = fixture.database.reader<RoomTables>();
       const count = async () =>
         (await reader.selectFrom('state_groups').select('id').where('room_nid', '=', roomNid).execute())
           .length;
@@ -85,21 +85,21 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
         return { found, groups: rows.map((row) => row.state_group!) };
       };
-      return { under, roomId, roomNid, set, count, states };
+      return { fixture, roomId, roomNid, set, count, states };
     };
 
     it('removes unused state groups and merges those between used ones, while all states stay the same, in memory and after a restart', async () => {
-      const { under, roomId, roomNid, set, count, states } = await openRoom();
-      const head = (await under.engine.heads.get(roomId))!;
+      const { fixture, roomId, roomNid, set, count, states } = await openRoom();
+      const head = (await fixture.engine.heads.get(roomId))!;
       const current = new Set([...head.state.values()].map(({ nid }) => nid));
-      const events = await under.engine.events.timeline(roomNid, { limit: 100, direction: 'forward' });
+      const events = await fixture.engine.events.timeline(roomNid, { limit: 100, direction: 'forward' });
       const deleted = events
         .map(({ nid }) => nid)
         .filter((nid, index) => !current.has(nid) && index % 10 !== 0);
-      await under.database.transaction<RoomTables, unknown>((writer) =>
+      await fixture.database.transaction<RoomTables, unknown>((writer) =>
         writer.deleteFrom('events').where('nid', 'in', deleted).execute(),
       );
-      const before = await states(under);
+      const before = await states(fixture);
       // Fills the caches of chains and deltas.
       const [first, , , , last] = before.groups.toReversed();
       const differing = async (from: RoomsUnderTest) => {
@@ -108,9 +108,9 @@ forSelectedDatabases(import.meta.url, (open) => {
           keys.filter((key) => entryIn(group, key) !== entryIn(first!, key)).sort();
         return [of(last!), of(before.groups[8]!)];
       };
-      const differences = await differing(under);
+      const differences = await differing(fixture);
       const stored = await count();
-      const { cleanup, run } = openCleanup(under);
+      const { cleanup, run } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
       const interrupted = AbortSignal.abort();
       await assert.rejects(run(interrupted));
@@ -118,10 +118,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const removed = await run();
       assert.ok(removed > 15, `${removed} groups of ${stored} were removed`);
       assert.equal(await count(), stored - removed);
-      assert.deepEqual([await states(under), await differing(under)], [before, differences]);
+      assert.deepEqual([await states(fixture), await differing(fixture)], [before, differences]);
       // The next states are built on the chain in memory, and after the restart on the stored one.
       await set('m.room.topic', { topic: 'in memory' });
-      const restarted = await under.restart(open);
+      const restarted = await fixture.restart(open);
       const again = await states(restarted);
       for (const [nid, state] of before.found) assert.deepEqual(again.found.get(nid), state);
       assert.deepEqual(await differing(restarted), differences);
@@ -146,22 +146,22 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('cleans up the groups of a second purge together with those of the first while a cleanup waits', async () => {
-      const { under, roomId, roomNid, set } = await openRoom();
-      const { cleanup, scheduled } = openCleanup(under);
+      const { fixture, roomId, roomNid, set } = await openRoom();
+      const { cleanup, scheduled } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
       const [first] = scheduled;
-      under.clock.advance(300_000);
+      fixture.clock.advance(300_000);
       await set('m.room.topic', { topic: 'newer' });
-      const { stateGroup } = (await under.engine.heads.get(roomId))!;
-      await under.engine.settled();
+      const { stateGroup } = (await fixture.engine.heads.get(roomId))!;
+      await fixture.engine.settled();
       await cleanup.schedule({ roomId, roomNid });
       assert.deepEqual(scheduled, [{ ...first, payload: { roomId, roomNid, upTo: stateGroup } }]);
     });
 
     it('deletes a large group in transactions of a thousand entries', async () => {
-      const { under, roomId, roomNid } = await openRoom();
-      const { database } = under;
-      const id = (await under.engine.heads.get(roomId))!.stateGroup! + 1_000;
+      const { fixture, roomId, roomNid } = await openRoom();
+      const { database } = fixture;
+      const id = (await fixture.engine.heads.get(roomId))!.stateGroup! + 1_000;
       await database.batch([
         { sql: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, 0)', rows: [[id, roomNid]] },
         {
@@ -191,7 +191,7 @@ forSelectedDatabases(import.meta.url, (open) => {
             : (Reflect.get(target, name).bind?.(target) ?? Reflect.get(target, name)),
       });
       const { cleanup, run, runOnce } = openCleanup(
-        Object.assign(Object.create(RoomsUnderTest.prototype), under, { database: observed }),
+        Object.assign(Object.create(RoomsUnderTest.prototype), fixture, { database: observed }),
       );
       await cleanup.schedule({ roomId, roomNid });
       await runOnce();
@@ -201,8 +201,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('does not remove the groups of events that are backfilled while it reads the events', async () => {
-      const { under, roomNid } = await openRoom();
-      const { database } = under;
+      const { fixture, roomNid } = await openRoom();
+      const { database } = fixture;
       const group = 777_777;
       let queries = 0;
       const transformResult = async <R>({ result }: { result: R }) => {
@@ -219,9 +219,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('removes a group only when it is still unused ten minutes after it was found', async () => {
-      const { under, roomId, roomNid } = await openRoom();
-      const { database } = under;
-      const head = (await under.engine.heads.get(roomId))!;
+      const { fixture, roomId, roomNid } = await openRoom();
+      const { database } = fixture;
+      const head = (await fixture.engine.heads.get(roomId))!;
       const id = head.stateGroup! + 1_000;
       const refer = (group: number | null) =>
         database.batch([
@@ -236,7 +236,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           rows: [[id, roomNid]],
         },
       ]);
-      const { cleanup, run, runOnce } = openCleanup(under);
+      const { cleanup, run, runOnce } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
       assert.equal(await runOnce(), 0);
       // An event that was being placed refers to the group.

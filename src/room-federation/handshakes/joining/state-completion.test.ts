@@ -23,13 +23,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const key = room.key('gone.example');
       room.keys.delete('gone.example');
       const peers = new FakeRemoteServers(room);
-      const under = await RoomsUnderTest.open(open, [], { otherServers: peers });
+      const fixture = await RoomsUnderTest.open(open, [], { otherServers: peers });
       const join = room.join(alice);
       const verified = (ids: Iterable<string>) => [...ids].map((id) => room.get(id));
       const state = [...room.get(join).stateBefore.values()].filter(
         (id) => room.get(id).event.type !== 'm.room.member',
       );
-      await under.engine.placement.enter(
+      await fixture.engine.placement.enter(
         { roomId: room.roomId, version: room.version },
         {
           event: room.get(join),
@@ -38,27 +38,27 @@ forSelectedDatabases(import.meta.url, (open) => {
           partial: { servers: ['a.example', 'b.example'], from: 'a.example' },
         },
       );
-      const serverAcls = new ServerAcls(under.engine.events, plainCaches(under.clock));
+      const serverAcls = new ServerAcls(fixture.engine.events, plainCaches(fixture.clock));
       const pauses: number[] = [];
       /** Completes the state; timers fire at once. */
       const complete = async (onPause: () => void = () => undefined) => {
         const clock = {
-          ...under.clock,
+          ...fixture.clock,
           setTimer(delay: number, callback: () => void) {
             pauses.push(delay);
             onPause();
             if (pauses.length < 100)
               setImmediate(() => {
-                under.clock.advance(delay);
+                fixture.clock.advance(delay);
                 callback();
               });
             return { cancel: () => undefined };
           },
         };
         const completion = new StateCompletion({
-          engine: under.engine,
+          engine: fixture.engine,
           serverAcls,
-          incoming: under.rooms.incoming,
+          incoming: fixture.rooms.incoming,
           serverName: 'test',
           health: peers.health,
           clock,
@@ -66,17 +66,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         });
         completion.begin(room.roomId);
         await completion.whenComplete(room.roomId);
-        const head = await under.engine.heads.get(room.roomId);
+        const head = await fixture.engine.heads.get(room.roomId);
         return { isPartial: head?.isPartial, members: head?.memberCount('join') };
       };
       /** Starts the completion; timers fire when the test advances the clock. */
       const begin = async () => {
-        const { rooms, engine } = under;
+        const { rooms, engine } = fixture;
         const clock = {
-          ...under.clock,
+          ...fixture.clock,
           setTimer(delay: number, callback: () => void) {
             pauses.push(delay);
-            return under.clock.setTimer(delay, callback);
+            return fixture.clock.setTimer(delay, callback);
           },
         };
         const shared = { serverAcls, serverName: 'test', health: peers.health, clock, log: silentLogger };
@@ -85,8 +85,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         return completion;
       };
       const waited = () => pauses.reduce((sum, pause) => sum + pause, 0);
-      const isPartial = async () => (await under.engine.heads.get(room.roomId))?.isPartial;
-      const shared = { room, peers, under, join, complete, begin, isPartial };
+      const isPartial = async () => (await fixture.engine.heads.get(room.roomId))?.isPartial;
+      const shared = { room, peers, fixture, join, complete, begin, isPartial };
       return { ...shared, pauses, waited, return: () => room.keys.set('gone.example', key) };
     }
 
@@ -118,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         // Fails six times, up to a pause of more than five minutes.
         await failed(1);
         for (let times = 1; times < 6; times++) {
-          test.under.clock.advance(test.pauses.at(-1)!);
+          test.fixture.clock.advance(test.pauses.at(-1)!);
           await failed(times + 1);
         }
         assert.ok(test.pauses.at(-1)! > 5 * minute);
@@ -127,7 +127,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           const count = test.pauses.length;
           await happen();
           await eventually('another attempt', () => test.pauses.length > count);
-          test.under.clock.advance(10_000);
+          test.fixture.clock.advance(10_000);
         };
         const untilComplete = () =>
           eventually('the whole state', async () => (await test.isPartial()) === false);
@@ -137,11 +137,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       it('completes the state when a new server ACL admits this server again', async () => {
         const test = await refused();
         test.admit();
-        const { room, join, under } = test;
+        const { room, join, fixture } = test;
         const content = { allow: ['*'] };
         const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '', content };
         const acl = room.get(room.add({ ...draft, prev: [join] }));
-        await test.soonAfter(() => under.engine.placement.place(room.roomId, acl));
+        await test.soonAfter(() => fixture.engine.placement.place(room.roomId, acl));
         await test.untilComplete();
       });
 
@@ -176,21 +176,21 @@ forSelectedDatabases(import.meta.url, (open) => {
 
       it('keeps its schedule when retrySoon is called often, and sends requests at most every ten seconds', async () => {
         const test = await refused();
-        const [pause, begun] = [test.pauses.at(-1)!, test.under.clock.now()];
+        const [pause, begun] = [test.pauses.at(-1)!, test.fixture.clock.now()];
         const count = test.peers.receivedRequests.length;
         for (let times = 0; times < 5; times++) {
           test.completion.retrySoon(test.room.roomId);
           await test.soonAfter(() => test.completion.retrySoon(test.room.roomId));
           await eventually(
             'the next pause',
-            () => test.pauses.at(-1) === pause - (test.under.clock.now() - begun),
+            () => test.pauses.at(-1) === pause - (test.fixture.clock.now() - begun),
           );
         }
         assert.ok(
           test.peers.receivedRequests.length <= count + 5 * 4,
           String(test.peers.receivedRequests.length - count),
         );
-        assert.equal(test.under.clock.now() - begun, 50_000);
+        assert.equal(test.fixture.clock.now() - begun, 50_000);
       });
     });
 
@@ -198,16 +198,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       /** A room whose servers answer M_FORBIDDEN, with the server ACL if there is one. */
       async function forbidden(acl?: JsonObject) {
         const test = await joined(0);
-        const { room, join, under } = test;
+        const { room, join, fixture } = test;
         const deny = () => Promise.reject(new MatrixError(403, 'M_FORBIDDEN', 'Not in the room'));
         for (const server of ['a.example', 'b.example'])
           test.peers.scripts.set(server, { stateIds: deny, state: deny });
         if (acl) {
           const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '' };
           const event = room.get(room.add({ ...draft, content: acl, prev: [join] }));
-          await under.engine.placement.place(room.roomId, event);
+          await fixture.engine.placement.place(room.roomId, event);
         }
-        const membership = async () => (await under.engine.heads.get(room.roomId))?.membership(alice);
+        const membership = async () => (await fixture.engine.heads.get(room.roomId))?.membership(alice);
         return { ...test, membership };
       }
 

@@ -32,17 +32,17 @@ forSelectedDatabases(import.meta.url, (open) => {
           };
         },
       };
-      const start = async (under: RoomsUnderTest) => {
-        const jobs = new Jobs({ ...under, log: silentLogger, alone: true });
-        const checks = new InviteChecks({ ...under, jobs, peers, serverName: 'test' });
+      const start = async (fixture: RoomsUnderTest) => {
+        const jobs = new Jobs({ ...fixture, log: silentLogger, alone: true });
+        const checks = new InviteChecks({ ...fixture, jobs, peers, serverName: 'test' });
         await jobs.start();
-        return { under, jobs, checks };
+        return { fixture, jobs, checks };
       };
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const invite = () => {
         const { event, json } = room.setState('m.room.member', { membership: 'invite' }, alice);
         const place = { roomId: room.roomId, version: room.version };
-        return run.under.engine.placement.addOutOfBand(
+        return run.fixture.engine.placement.addOutOfBand(
           place,
           { event, json },
           { state: [], server: 'far.test' },
@@ -81,14 +81,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
         async restart() {
           await run.jobs.stop();
-          run = await start(await run.under.restart(open));
+          run = await start(await run.fixture.restart(open));
         },
         async pass(milliseconds: number) {
-          run.under.clock.advance(milliseconds);
+          run.fixture.clock.advance(milliseconds);
           await run.jobs.settled();
         },
         async membership() {
-          const { engine } = run.under;
+          const { engine } = run.fixture;
           const entry = (await engine.userRooms.of(alice)).get(room.roomId);
           const stored = entry && (await engine.events.get(entry.eventNid));
           return [entry?.membership, stored?.event.eventId];
@@ -111,8 +111,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(test.asked.length, 2);
         assert.deepEqual(await test.membership(), ['leave', kick.eventId]);
         assert.deepEqual(await test.jobs(), []);
-        const { sender, content } = (await test.run.under.engine.events.get(
-          (await test.run.under.engine.userRooms.of(alice)).get(test.room.roomId)!.eventNid,
+        const { sender, content } = (await test.run.fixture.engine.events.get(
+          (await test.run.fixture.engine.userRooms.of(alice)).get(test.room.roomId)!.eventNid,
         ))!.event;
         assert.deepEqual([sender, content], [kick.sender, kick.content]);
       });
@@ -176,7 +176,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(0);
       const join = { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } };
       const state = [...room.state.values()];
-      await run.under.engine.placement.enter(
+      await run.fixture.engine.placement.enter(
         { roomId: room.roomId, version: room.version },
         { event: room.build(join), state, authChain: state },
       );

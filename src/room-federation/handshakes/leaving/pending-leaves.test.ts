@@ -38,21 +38,21 @@ forSelectedDatabases(import.meta.url, (open) => {
           taken.push([server, event]);
         },
       };
-      const start = async (under: RoomsUnderTest) => {
-        const jobs = new Jobs({ ...under, log: silentLogger, alone: true });
-        const parts = { ...under, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
+      const start = async (fixture: RoomsUnderTest) => {
+        const jobs = new Jobs({ ...fixture, log: silentLogger, alone: true });
+        const parts = { ...fixture, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
         const roomMutex = new KeyedMutex();
         const pendingLeaves = new PendingLeaves({ ...parts, roomMutex, serverName: 'test' });
-        const { placement } = under.engine;
+        const { placement } = fixture.engine;
         const remoteLeave = new RemoteLeave({ ...parts, placement, pendingLeaves } as never);
         await jobs.start();
-        return { under, jobs, roomMutex, pendingLeaves, remoteLeave };
+        return { fixture, jobs, roomMutex, pendingLeaves, remoteLeave };
       };
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const place = { roomId: room.roomId, version: room.version };
       const draft = { type: 'm.room.member', content: { membership: 'invite' } };
       const takeInvite = async ({ event, json }: BuiltEvent, server = 'far.test') =>
-        run.under.engine.placement.addOutOfBand(place, { event, json }, { state: [], server });
+        run.fixture.engine.placement.addOutOfBand(place, { event, json }, { state: [], server });
       const invite = () => takeInvite(room.setState(draft.type, draft.content, alice));
       let present = await invite();
       return {
@@ -86,13 +86,13 @@ forSelectedDatabases(import.meta.url, (open) => {
           run.remoteLeave.leave({ present, userId: alice, content: { reason: 'no' }, each, others }),
         async restart() {
           await run.jobs.stop();
-          run = await start(await run.under.restart(open));
+          run = await start(await run.fixture.restart(open));
         },
         async pass(milliseconds: number) {
-          run.under.clock.advance(milliseconds);
+          run.fixture.clock.advance(milliseconds);
           await run.jobs.settled();
         },
-        membership: async () => (await run.under.engine.userRooms.of(alice)).get(room.roomId)?.membership,
+        membership: async () => (await run.fixture.engine.userRooms.of(alice)).get(room.roomId)?.membership,
         jobs: async () => (await run.jobs.list({ kind: 'rooms/tell-leave' })).map(({ state }) => state),
       };
     }
@@ -124,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const held = test.holdBack();
       const leaving = test.leave(['far.test', 'near.test']);
       await held.asked;
-      test.run.under.clock.advance(500);
+      test.run.fixture.clock.advance(500);
       await leaving;
       assert.equal(await test.membership(), 'leave');
       assert.deepEqual([test.taken, await test.jobs()], [[], ['waiting']]);
@@ -142,7 +142,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const held = test.holdBack();
       const leaving = test.leave(['far.test']);
       await held.asked;
-      test.run.under.clock.advance(500);
+      test.run.fixture.clock.advance(500);
       await leaving;
       await test.restart();
       held.proceed();
@@ -222,7 +222,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       test.down.clear();
       const { promise, resolve } = Promise.withResolvers<void>();
       const joining = test.run.roomMutex.run(test.room.roomId, () => promise);
-      test.run.under.clock.advance(minute);
+      test.run.fixture.clock.advance(minute);
       await test.inviteAgain();
       assert.deepEqual(test.asked.splice(0), ['far.test']);
       resolve();
@@ -238,7 +238,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       test.down.clear();
       const order: string[] = [];
       const held = test.holdBack();
-      test.run.under.clock.advance(minute);
+      test.run.fixture.clock.advance(minute);
       await held.asked;
       const joining = test.run.roomMutex.run(test.room.roomId, async () => void order.push('join'));
       order.push('leave');
@@ -269,11 +269,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const join = { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } };
       const state = [...room.state.values()];
       const { roomId, version } = room;
-      await run.under.engine.placement.enter(
+      await run.fixture.engine.placement.enter(
         { roomId, version },
         { event: room.build(join), state, authChain: state },
       );
-      const head = await run.under.engine.heads.get(roomId);
+      const head = await run.fixture.engine.heads.get(roomId);
       assert.equal(head?.membership(alice), 'invite');
       await test.pass(minute);
       assert.equal(head?.membership(alice), 'leave');

@@ -33,49 +33,49 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('summary of a room in a sync', () => {
     it('counts the members at the position of the answer, whatever has changed since', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
       const steps: [position: number, joined: number, invited: number, heroes: string[]][] = [];
       const note = (joined: number, invited: number, heroes: string[]) =>
-        steps.push([under.streams.current, joined, invited, heroes]);
+        steps.push([fixture.streams.current, joined, invited, heroes]);
       note(1, 0, []);
-      await under.rooms.memberships.invite(alice, roomId, bob);
+      await fixture.rooms.memberships.invite(alice, roomId, bob);
       note(1, 1, [bob]);
-      await under.join(bob, roomId);
+      await fixture.join(bob, roomId);
       note(2, 0, [bob]);
-      await under.join(carol, roomId);
+      await fixture.join(carol, roomId);
       note(3, 0, [bob, carol]);
-      await under.leave(bob, roomId);
+      await fixture.leave(bob, roomId);
       note(2, 0, [carol]);
-      await under.send(alice, roomId, 'm.room.message', { body: 'last' });
+      await fixture.send(alice, roomId, 'm.room.message', { body: 'last' });
       note(2, 0, [carol]);
       const name = { type: 'm.room.name', stateKey: '', sender: alice, content: { name: 'Late' } };
-      await under.engine.timeline.append(roomId, name);
+      await fixture.engine.timeline.append(roomId, name);
       for (const [position, joined, invited, heroes] of steps) {
-        assert.deepEqual(await summaryOf(under, roomId, position), { joined, invited, heroes });
+        assert.deepEqual(await summaryOf(fixture, roomId, position), { joined, invited, heroes });
       }
     });
 
     it('does not count a member whose join is not on disk yet', async () => {
       let database: UnreliableDatabase | undefined;
-      const under = await RoomsUnderTest.open(open, [], {
+      const fixture = await RoomsUnderTest.open(open, [], {
         wrapDatabase: (inner) => {
           database = new UnreliableDatabase(inner);
           return database;
         },
       });
       assert.ok(database);
-      const roomId = await under.room(alice, bob);
+      const roomId = await fixture.room(alice, bob);
       const before = { joined: 2, invited: 0, heroes: [bob] };
       const writing = Promise.withResolvers<void>();
       database.delay = () => writing.promise;
-      const joining = under.join(carol, roomId);
-      const head = await under.engine.heads.get(roomId);
+      const joining = fixture.join(carol, roomId);
+      const head = await fixture.engine.heads.get(roomId);
       while (head?.membership(carol) !== 'join') await new Promise(setImmediate);
-      assert.deepEqual(await summaryOf(under, roomId, under.streams.current), before);
+      assert.deepEqual(await summaryOf(fixture, roomId, fixture.streams.current), before);
       writing.resolve();
       await joining;
-      const now = await summaryOf(under, roomId, under.streams.current);
+      const now = await summaryOf(fixture, roomId, fixture.streams.current);
       assert.deepEqual(now, { joined: 3, invited: 0, heroes: [bob, carol] });
     });
   });

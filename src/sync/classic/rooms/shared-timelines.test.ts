@@ -7,16 +7,16 @@ import { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
 
 /** Opens a room with two members, and its shared timelines. */
 async function openTimelines(open: OpenDatabase, tuning: RoomsTuning = {}) {
-  const under = await RoomsUnderTest.open(open, [], tuning);
-  const { streams, engine } = under;
-  const text = new EventText(under.rooms.clientEvents);
+  const fixture = await RoomsUnderTest.open(open, [], tuning);
+  const { streams, engine } = fixture;
+  const text = new EventText(fixture.rooms.clientEvents);
   const timelines = new SharedTimelines(text, engine.retention);
-  const roomId = await under.room(alice, bob);
+  const roomId = await fixture.room(alice, bob);
   const head = await engine.heads.get(roomId);
   assert.ok(head);
   const find = async (after: number, upTo = streams.current) => timelines.find(head, { after, upTo });
-  const say = (body: string) => under.say(alice, roomId, body);
-  return { under, roomId, head, timelines, find, say };
+  const say = (body: string) => fixture.say(alice, roomId, body);
+  return { fixture, roomId, head, timelines, find, say };
 }
 
 /** Returns the events of a timeline as clients get them. */
@@ -30,8 +30,8 @@ const bodies = (found: unknown) => eventsOf(found).map(({ content }) => content.
 forSelectedDatabases(import.meta.url, (open) => {
   describe('SharedTimelines', () => {
     it('makes one timeline for all clients at the same position', async () => {
-      const { under, find, say } = await openTimelines(open);
-      const [first, after] = [under.streams.current, () => under.streams.current];
+      const { fixture, find, say } = await openTimelines(open);
+      const [first, after] = [fixture.streams.current, () => fixture.streams.current];
       await say('one');
       const second = after();
       await say('two');
@@ -44,10 +44,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('leaves out events after the range', async () => {
-      const { under, find, say } = await openTimelines(open);
-      const before = under.streams.current;
+      const { fixture, find, say } = await openTimelines(open);
+      const before = fixture.streams.current;
       await say('one');
-      const upTo = under.streams.current;
+      const upTo = fixture.streams.current;
       await say('two');
       assert.deepEqual(bodies(await find(before, upTo)), ['one']);
       assert.deepEqual(bodies(await find(before)), ['one', 'two']);
@@ -55,10 +55,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('makes a timeline again when an event in it was redacted by an event outside of it', async () => {
-      const { under, head, find, say } = await openTimelines(open);
-      const before = under.streams.current;
+      const { fixture, head, find, say } = await openTimelines(open);
+      const before = fixture.streams.current;
       await say('one');
-      const by = under.streams.current;
+      const by = fixture.streams.current;
       const [target] = head.recent.slice(-1);
       await say('two');
       assert.deepEqual(bodies(await find(before)), ['one', 'two']);
@@ -69,17 +69,17 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('finds no timeline with state, hidden events, or more than fifty events', async () => {
-      const { under, roomId, find, say } = await openTimelines(open);
-      let before = under.streams.current;
+      const { fixture, roomId, find, say } = await openTimelines(open);
+      let before = fixture.streams.current;
       const host = { userId: alice, deviceId: 'DEVICE' };
       const topic = { type: 'm.room.topic', stateKey: '' };
-      await under.rooms.sending.state(host, roomId, topic, { topic: 'news' });
+      await fixture.rooms.sending.state(host, roomId, topic, { topic: 'news' });
       await say('one');
       assert.equal(await find(before), undefined);
-      before = under.streams.current;
-      await under.send(alice, roomId, 'org.proto.dummy_event', {});
+      before = fixture.streams.current;
+      await fixture.send(alice, roomId, 'org.proto.dummy_event', {});
       assert.equal(await find(before), undefined);
-      before = under.streams.current;
+      before = fixture.streams.current;
       for (let count = 0; count < 50; count++) await say(`${count}`);
       assert.equal(bodies(await find(before)).length, 50);
       await say('one more');
@@ -88,11 +88,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('caches a bounded number of timelines, and makes a dropped one again', async () => {
-      const { under, find, say } = await openTimelines(open);
-      const positions = [under.streams.current];
+      const { fixture, find, say } = await openTimelines(open);
+      const positions = [fixture.streams.current];
       for (let count = 0; count < 40; count++) {
         await say(`${count} ${'x'.repeat(5_000)}`);
-        positions.push(under.streams.current);
+        positions.push(fixture.streams.current);
       }
       const [oldest] = positions;
       const first = await find(oldest!);
@@ -104,14 +104,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('finds no timeline when its events cannot be rendered', async () => {
-      const { under, roomId, head, timelines, say } = await openTimelines(open, { eventCacheSize: 2 });
-      const before = under.streams.current;
+      const { fixture, roomId, head, timelines, say } = await openTimelines(open, { eventCacheSize: 2 });
+      const before = fixture.streams.current;
       const target = await say('one');
-      await under.redact(alice, roomId, target);
+      await fixture.redact(alice, roomId, target);
       for (const body of ['two', 'three', 'four']) await say(body);
-      await under.database.close();
+      await fixture.database.close();
       for (let time = 0; time < 2; time++) {
-        const found = timelines.find(head, { after: before, upTo: under.streams.current });
+        const found = timelines.find(head, { after: before, upTo: fixture.streams.current });
         assert.ok(found instanceof Promise);
         assert.equal(await found, undefined);
       }
