@@ -19,7 +19,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const userId of [alice, bob]) await counts(userId, roomId);
       await unread.stop();
       const owners = async (table: keyof PushTables) => {
-        const rows = await fixture.database.reader<PushTables>().selectFrom(table).select('user_id').execute();
+        const rows = await fixture.database
+          .reader<PushTables>()
+          .selectFrom(table)
+          .select('user_id')
+          .execute();
         return rows.map((row) => row.user_id).sort();
       };
       assert.deepEqual(await owners('unread_tallies'), [alice, bob]);

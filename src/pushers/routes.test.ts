@@ -106,7 +106,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       const ben = await fixture.server.register('ben');
       await fixture.addPusher(anna, 'shared');
       await fixture.addPusher(ben, 'shared', { append: true });
-      assert.deepEqual([await fixture.pushkeysOf(anna), await fixture.pushkeysOf(ben)], [['shared'], ['shared']]);
+      assert.deepEqual(
+        [await fixture.pushkeysOf(anna), await fixture.pushkeysOf(ben)],
+        [['shared'], ['shared']],
+      );
       await fixture.addPusher(ben, 'shared');
       assert.deepEqual([await fixture.pushkeysOf(anna), await fixture.pushkeysOf(ben)], [[], ['shared']]);
     });
@@ -133,7 +136,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         identifier: { type: 'm.id.user', user: 'cora' },
         password: 'correct horse',
       };
-      const changed = await fixture.post('/account/password', third, { new_password: 'battery staple', auth });
+      const changed = await fixture.post('/account/password', third, {
+        new_password: 'battery staple',
+        auth,
+      });
       assert.equal(changed.status, 200, changed.raw);
       assert.deepEqual(await fixture.pushkeysOf(third), ['third']);
       const fourth = await login('cora', 'battery staple');

@@ -19,7 +19,10 @@ describe('the page on which users set a new password', () => {
 
   it('sets the password after the user has opened the link of the mail and confirmed it, once, and ends all sessions', async () => {
     const { token } = await start();
-    assert.match((await showPage(fixture, '/_matrix/static/client/login/')).text, new RegExp(`href="${path}"`));
+    assert.match(
+      (await showPage(fixture, '/_matrix/static/client/login/')).text,
+      new RegExp(`href="${path}"`),
+    );
     assert.equal((await showPage(fixture, path)).status, 200);
     const begun = await sendForm(fixture, path, { ...form, email: ' Anna@Example.org ' });
     assert.equal(begun.response.status, 200, begun.text);
@@ -44,7 +47,10 @@ describe('the page on which users set a new password', () => {
       [(await login('battery staple')).status, (await login('correct horse')).status],
       [200, 403],
     );
-    assert.equal((await fixture.server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status, 401);
+    assert.equal(
+      (await fixture.server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status,
+      401,
+    );
     // The page may be shown again, and sets nothing more.
     const another = await fixture.validate('account/password', 'anna@example.org', 'another');
     const auth = { type: 'm.login.email.identity', threepid_creds: another };
@@ -89,6 +95,9 @@ describe('the page on which users set a new password', () => {
     fixture = await ServerWithMail.start('sqlite', {}, { email: null });
     assert.equal((await showPage(fixture, path)).status, 403);
     assert.equal((await sendForm(fixture, path, form)).response.status, 403);
-    assert.doesNotMatch((await showPage(fixture, '/_matrix/static/client/login/')).text, /Forgot your password/);
+    assert.doesNotMatch(
+      (await showPage(fixture, '/_matrix/static/client/login/')).text,
+      /Forgot your password/,
+    );
   });
 });

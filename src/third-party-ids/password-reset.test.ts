@@ -79,7 +79,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects a reset when the account has lost the address', async () => {
       const anna = await start();
       const credentials = await fixture.validate('account/password', 'anna@example.org');
-      await fixture.post('/account/3pid/delete', { medium: 'email', address: 'anna@example.org' }, anna.token);
+      await fixture.post(
+        '/account/3pid/delete',
+        { medium: 'email', address: 'anna@example.org' },
+        anna.token,
+      );
       assert.equal((await reset(credentials)).status, 404);
     });
 
@@ -99,7 +103,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.server.api('PUT', lock, { token, body: { locked: false } });
       assert.equal((await fixture.login(mailIdentifier('anna@example.org'), 'brand new')).status, 200);
       await fixture.server.api('POST', `/_synapse/admin/v1/deactivate/${userId}`, { token, body: {} });
-      const asked = await fixture.askForMail('account/password', 'anna@example.org', { client_secret: 'late' });
+      const asked = await fixture.askForMail('account/password', 'anna@example.org', {
+        client_secret: 'late',
+      });
       assert.deepEqual(codeOf(asked), [400, 'M_THREEPID_NOT_FOUND']);
       assert.equal((await fixture.login(mailIdentifier('anna@example.org'), 'brand new')).status, 403);
     });

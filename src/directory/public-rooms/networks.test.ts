@@ -110,7 +110,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await make('Busy', { visibility: 'public' });
       await stats.caughtUp();
       const before = fixture.database.statistics.transactions;
-      await Promise.all(Array.from({ length: 200 }, (_, index) => fixture.join(`@user${index}:test`, roomId)));
+      await Promise.all(
+        Array.from({ length: 200 }, (_, index) => fixture.join(`@user${index}:test`, roomId)),
+      );
       await stats.caughtUp();
       const { transactions } = fixture.database.statistics;
       assert.ok(transactions - before < 50, `${transactions - before} transactions for 200 joins`);

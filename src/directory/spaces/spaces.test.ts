@@ -22,7 +22,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     before(async () => {
       fixture = await RoomsUnderTest.open(open);
       const { engine, rooms, clock } = fixture;
-      const parts = { ...rooms, serverName: 'test', remote: new RemoteRooms(undefined, clock, fixture.caches) };
+      const parts = {
+        ...rooms,
+        serverName: 'test',
+        remote: new RemoteRooms(undefined, clock, fixture.caches),
+      };
       const routes = [
         ...spaceRoutes(new RoomSummaries(parts), new SpaceHierarchy(parts)),
         ...mutualRoomRoutes(engine),
@@ -34,7 +38,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     const make = (name: string, request: RoomRequest) =>
       fixture.rooms.creation.create(alice, { name, ...request });
     const setState = (roomId: string, type: string, stateKey: string, content: JsonObject) =>
-      fixture.rooms.sending.state({ userId: alice, deviceId: undefined }, roomId, { type, stateKey }, content);
+      fixture.rooms.sending.state(
+        { userId: alice, deviceId: undefined },
+        roomId,
+        { type, stateKey },
+        content,
+      );
     const contain = (parent: string, child: string, content: JsonObject = { via: ['test'] }) => {
       fixture.clock.advance(1);
       return setState(parent, 'm.space.child', child, content);

@@ -252,7 +252,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await indexed(fixture, 'dor'), [[dora, 'Dora']]);
       assert.deepEqual(await indexed(fixture, 'alice'), []);
       await fixture.leave(dora, roomId);
-      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Explorer', avatar_url: 5 } });
+      await fixture.rooms.memberships.join(dora, roomId, {
+        given: { displayname: 'Explorer', avatar_url: 5 },
+      });
       await remote.caughtUp();
       assert.deepEqual(await indexed(fixture, 'explo'), [[dora, 'Explorer']]);
       await remote.stop();

@@ -263,7 +263,9 @@ forEachDatabase((open) => {
       // Services schedule some of their jobs at every start.
       await schedule({ key: 'poison' });
       begun.push(
-        await crash(database, clock.now(), (fixture, run) => fixture.register('greet', { maxAttempts: 3, run })),
+        await crash(database, clock.now(), (fixture, run) =>
+          fixture.register('greet', { maxAttempts: 3, run }),
+        ),
       );
     }
     assert.deepEqual(begun, [1, 0, 0, 1, 0, 1, 0]);
@@ -299,7 +301,9 @@ forEachDatabase((open) => {
     const begun: number[] = [];
     const start = async () =>
       begun.push(
-        await crash(database, clock.now(), (fixture, run) => fixture.every('tick', 1_500, { maxAttempts: 2, run })),
+        await crash(database, clock.now(), (fixture, run) =>
+          fixture.every('tick', 1_500, { maxAttempts: 2, run }),
+        ),
       );
     await start();
     clock.advance(1_500);

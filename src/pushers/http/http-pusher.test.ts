@@ -186,7 +186,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { port } = new URL(gateway.url());
       await new Promise<void>((resolve) => inside.listen(Number(port), '127.0.0.2', resolve));
       const sent = [await fixture.say(anna!, roomId, 'one'), await fixture.say(anna!, roomId, 'two')];
-      const attempts = () => fixture.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
+      const attempts = () =>
+        fixture.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
       await untilRetry(gateway, () => attempts() >= 3);
       fixture.resolver.hosts.set('inside.example', ['127.0.0.1']);
       await untilRetry(gateway, () => gateway.received.length === 2);

@@ -261,7 +261,9 @@ forSelectedDatabases(import.meta.url, (open) => {
             await operation.run();
             await fixture.engine.settled();
             if (operation.roomId !== undefined) {
-              const position = await fixture.positionOf(await fixture.say(alice, operation.roomId, 'after it'));
+              const position = await fixture.positionOf(
+                await fixture.say(alice, operation.roomId, 'after it'),
+              );
               assert.equal(fixture.streams.current, position);
               await assertHeadAsOnDisk(fixture, operation.roomId);
             }

@@ -193,7 +193,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('keeps a per-room profile and unknown content keys in a membership event', async () => {
       const fixture = await withProfiles();
       const roomId = await fixture.room(alice, bob);
-      await setOwn(fixture, roomId, { displayname: 'Other', more: 1, join_authorised_via_users_server: alice });
+      await setOwn(fixture, roomId, {
+        displayname: 'Other',
+        more: 1,
+        join_authorised_via_users_server: alice,
+      });
       const content = { displayname: 'Other', avatar_url: 'mxc://test/a', more: 1, membership: 'join' };
       assert.deepEqual(await contentOf(fixture, roomId, bob), content);
     });

@@ -46,7 +46,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.addAddress(anna, 'anna@example.org');
       const answer = await fixture.addValidated(eve, theirs);
       assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
-      assert.deepEqual([(await fixture.addressesOf(eve)).length, (await fixture.addressesOf(anna)).length], [0, 1]);
+      assert.deepEqual(
+        [(await fixture.addressesOf(eve)).length, (await fixture.addressesOf(anna)).length],
+        [0, 1],
+      );
     });
 
     it('adds an address to one of two accounts that use one validation at the same time', async () => {

@@ -111,7 +111,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     const room = String(body['room_id']);
     const address = { medium: 'email', address: 'anna@example.org' };
     const invite = { ...address, id_server: identity.name, id_access_token: identityToken };
-    assert.equal((await fixture.post(`/rooms/${encodeURIComponent(room)}/invite`, invite, ben.token)).status, 200);
+    assert.equal(
+      (await fixture.post(`/rooms/${encodeURIComponent(room)}/invite`, invite, ben.token)).status,
+      200,
+    );
     identity.validated.set('one', 'anna@example.org');
     assert.equal((await publish()).status, 200);
     // Identity servers send this notice when an address with stored invites is bound.

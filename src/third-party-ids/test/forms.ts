@@ -1,20 +1,23 @@
 import type { ServerWithMail } from './server-with-mail.ts';
 
 /** Fetches the page at a path. */
-export async function showPage(at: ServerWithMail, path: string): Promise<{ status: number; text: string }> {
-  const response = await fetch(at.server.baseUrl + path);
+export async function showPage(
+  homeserver: ServerWithMail,
+  path: string,
+): Promise<{ status: number; text: string }> {
+  const response = await fetch(homeserver.server.baseUrl + path);
   return { status: response.status, text: await response.text() };
 }
 
 /** Sends a form to a path, as a page does. */
 export async function sendForm(
-  at: ServerWithMail,
+  homeserver: ServerWithMail,
   path: string,
   fields: Record<string, string>,
   headers: Record<string, string> = {},
 ): Promise<{ response: Response; text: string }> {
   const body = new URLSearchParams(fields);
-  const response = await fetch(at.server.baseUrl + path, {
+  const response = await fetch(homeserver.server.baseUrl + path, {
     method: 'POST',
     headers,
     body,

@@ -38,7 +38,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [{ validated_at, ...address } = {}] = await fixture.addressesOf({
         token: String(body['access_token']),
       });
-      assert.deepEqual(address, { medium: 'email', address: 'anna@example.org', added_at: fixture.clock.now() });
+      assert.deepEqual(address, {
+        medium: 'email',
+        address: 'anna@example.org',
+        added_at: fixture.clock.now(),
+      });
       assert.equal(validated_at, fixture.clock.now());
     });
 
@@ -75,7 +79,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects a link with the token, the secret or the session id of another session', async () => {
       await start(needsMail);
       const mine = parametersOf((await fixture.receiveLink('register', 'eve@example.org')).link);
-      const { link, sid } = await fixture.receiveLink('register', 'anna@example.org', { client_secret: 'hers' });
+      const { link, sid } = await fixture.receiveLink('register', 'anna@example.org', {
+        client_secret: 'hers',
+      });
       const theirs = parametersOf(link);
       for (const changed of [{ token: mine['token']! }, { client_secret: 'secret' }, { sid: mine['sid']! }]) {
         const url = new URL(link);
@@ -142,7 +148,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         'a\r\nBcc:b@example.org',
         'a\0@example.org',
       ]) {
-        assert.deepEqual(codeOf(await fixture.askForMail('register', email)), [400, 'M_INVALID_PARAM'], email);
+        assert.deepEqual(
+          codeOf(await fixture.askForMail('register', email)),
+          [400, 'M_INVALID_PARAM'],
+          email,
+        );
       }
       const answer = await fixture.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
       assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
@@ -162,7 +172,10 @@ forSelectedDatabases(import.meta.url, (open) => {
           [403, 'M_THREEPID_DENIED'],
           address,
         );
-        assert.deepEqual(codeOf(await fixture.askForMail('account/3pid', address)), [403, 'M_THREEPID_DENIED']);
+        assert.deepEqual(codeOf(await fixture.askForMail('account/3pid', address)), [
+          403,
+          'M_THREEPID_DENIED',
+        ]);
       }
     });
 
@@ -240,7 +253,9 @@ forSelectedDatabases(import.meta.url, (open) => {
           assert.match(String(body['sid']), /^\w{24}$/);
         }
       }
-      const mails = await Promise.all([0, 1, 2, 3, 4].map((index) => fixture.mailServer.mail(before + index)));
+      const mails = await Promise.all(
+        [0, 1, 2, 3, 4].map((index) => fixture.mailServer.mail(before + index)),
+      );
       const subjects = mails.map(({ to, content }) => `${to} ${content.html?.match(/<h1>(.*)<\/h1>/)?.[1]}`);
       assert.deepEqual(subjects.toSorted(), [
         'anna@example.org Set a new password',

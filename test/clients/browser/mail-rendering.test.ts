@@ -57,8 +57,8 @@ const shown = (name: string, { content }: Pick<ReceivedMail, 'content'>): ShownM
 
 /** Collects the mails about accounts: each kind once. */
 async function collectAccountMails(): Promise<void> {
-  const { at } = fixture;
-  await at.addAddress(await at.server.register('zoe'), 'zoe@example.org');
+  const { homeserver } = fixture;
+  await homeserver.addAddress(await homeserver.server.register('zoe'), 'zoe@example.org');
   for (const [name, purpose, address] of [
     ['registration', 'register', 'new@example.org'],
     ['add-address', 'account/3pid', 'other@example.org'],

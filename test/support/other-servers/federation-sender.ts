@@ -112,7 +112,11 @@ export class SenderUnderTest {
   readonly #recipients: LoopbackServer[] = [];
   #http: OutboundHttp | undefined;
 
-  private constructor(open: OpenDatabase, fixture: RoomsUnderTest, options: Overrides<FederationClientConfig>) {
+  private constructor(
+    open: OpenDatabase,
+    fixture: RoomsUnderTest,
+    options: Overrides<FederationClientConfig>,
+  ) {
     this.#open = open;
     this.rooms = fixture;
     this.#options = options;

@@ -80,7 +80,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         const far = other.get(other.member(users[index]!, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
-        await fixture.engine.placement.addOutOfBand({ roomId: room.roomId, version }, event, { state: shown });
+        await fixture.engine.placement.addOutOfBand({ roomId: room.roomId, version }, event, {
+          state: shown,
+        });
       }
       const check = async (now: RoomsUnderTest) => {
         for (const [index, version] of versions.entries()) {

@@ -81,7 +81,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         { state: shown },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
-      const early = await fixture.engine.placement.addOutOfBand(room.room, room.get(invite), { state: shown });
+      const early = await fixture.engine.placement.addOutOfBand(room.room, room.get(invite), {
+        state: shown,
+      });
       await fixture.engine.placement.enter(room.room, room.join(alice));
       assert.deepEqual(await stateOf(fixture, room), wanted(room));
       const stored = await fixture.engine.events.getById(invite);

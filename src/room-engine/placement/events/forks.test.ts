@@ -92,7 +92,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const eventId of parted) await send(eventId);
       await send(room.say(ben, parted));
       const count = async () =>
-        (await fixture.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute()).length;
+        (await fixture.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute())
+          .length;
       const made = await count();
       for (let index = 0; index < 5; index++) await send(room.say(ben, parted));
       assert.equal(await count(), made);

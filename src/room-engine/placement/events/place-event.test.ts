@@ -278,7 +278,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         [topic, lost],
       );
       assert.deepEqual(
-        (await fixture.engine.events.between(0, fixture.streams.current, 100)).slice(-2).map(({ nid }) => nid),
+        (await fixture.engine.events.between(0, fixture.streams.current, 100))
+          .slice(-2)
+          .map(({ nid }) => nid),
         [stored.nid, late.nid],
       );
       assert.equal((await fixture.engine.backwardExtremities(room.roomId)).includes(lost), false);

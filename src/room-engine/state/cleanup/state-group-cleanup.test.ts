@@ -56,7 +56,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await fixture.room(alice, bob);
       const { engine } = fixture;
       const set = (type: string, content: Record<string, string>) =>
-        fixture.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, { type, stateKey: '' }, content);
+        fixture.rooms.sending.state(
+          { userId: alice, deviceId: 'D' },
+          roomId,
+          { type, stateKey: '' },
+          content,
+        );
       for (let index = 0; index < 75; index++) {
         await set(index % 3 === 0 ? 'm.room.topic' : `org.example.${index % 7}`, { topic: `${index}` });
       }
