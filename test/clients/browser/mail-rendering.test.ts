@@ -65,10 +65,10 @@ async function collectAccountMails(): Promise<void> {
     ['already-in-use', 'register', 'zoe@example.org'],
     ['password-reset', 'account/password', 'zoe@example.org'],
   ] as const) {
-    const number = at.mailServer.received.length;
-    const { status, raw } = await at.askForMail(purpose, address, { client_secret: name });
+    const number = homeserver.mailServer.received.length;
+    const { status, raw } = await homeserver.askForMail(purpose, address, { client_secret: name });
     assert.equal(status, 200, raw);
-    mails.push(shown(name, await at.mailServer.mail(number)));
+    mails.push(shown(name, await homeserver.mailServer.mail(number)));
   }
   const templates = new Templates({ folders: [mailTemplates] });
   const values = { app_name: 'Hearth', server_name: 'test' };
