@@ -9,8 +9,14 @@ import type { Target } from '../target.ts';
 const [userCount, activeUsers, roomCount] = [100, 8, 20];
 const mebibyte = 2 ** 20;
 
-/** Milliseconds until idle memory is measured, after the start and after the load; and between two samples. */
-const [idleAfterStart, idleAfterLoad, sampleInterval] = [40_000, 60_000, 500];
+/** Milliseconds after the start until idle memory is measured. */
+const idleAfterStart = 40_000;
+
+/** Milliseconds after the load until idle memory is measured. */
+const idleAfterLoad = 60_000;
+
+/** Milliseconds between two samples. */
+const sampleInterval = 500;
 
 /** The load takes this multiple of the duration of a round: five minutes where a round takes four seconds. */
 const durationFactor = 75;

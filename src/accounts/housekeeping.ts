@@ -11,11 +11,11 @@ export interface HousekeepingDeps {
   readonly lastSeen: LastSeen;
 }
 
-/**
- * Milliseconds between two runs, and milliseconds for which an expired token is kept so that it is answered
- * with `soft_logout`.
- */
-const [interval, expiredTokenRetention] = [24 * 3_600_000, 30 * 24 * 3_600_000];
+/** Milliseconds between two runs. */
+const interval = 24 * 3_600_000;
+
+/** Milliseconds for which an expired token is kept, so that it is answered with `soft_logout`. */
+const expiredTokenRetention = 30 * 24 * 3_600_000;
 
 /** Deletes expired tokens and stale devices. */
 export class Housekeeping {

@@ -1,7 +1,10 @@
 import { serverOfUser } from '../protocol/index.ts';
 
-/** Maximum number of users of one server, and of all servers. */
-const [defaultMaxOfServer, defaultMaxTotal] = [10_000, 50_000];
+/** Maximum number of users of one server. */
+const defaultMaxOfServer = 10_000;
+
+/** Maximum number of users of all servers. */
+const defaultMaxTotal = 50_000;
 
 /**
  * The remote users who are present and share no room with a local user. Modules may route their presence, but a server can

@@ -37,11 +37,14 @@ export class ServerAcls {
   }
 }
 
-/**
- * Estimated bytes of a pattern or of a cached verdict with its server name; of a list without them; and the
- * expected number of verdicts per list.
- */
-const [nameBytes, listBytes, expectedVerdicts] = [100, 1_000, 50];
+/** Estimated bytes of a pattern, or of a cached verdict with its server name. */
+const nameBytes = 100;
+
+/** Estimated bytes of a list without its patterns and verdicts. */
+const listBytes = 1_000;
+
+/** Expected number of cached verdicts per list. */
+const expectedVerdicts = 50;
 
 function sizeOfAcl({ allow, deny }: ServerAcl): number {
   const patterns = [allow, deny].flatMap(({ names, suffixes, others }) => [

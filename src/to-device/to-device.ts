@@ -45,20 +45,23 @@ export interface ToDeviceDeps {
   readonly remote?: RemoteDelivery;
 }
 
-/**
- * Maximum number of queued messages, and of UTF-16 units of their JSON, for one request; a wildcard can address many
- * devices.
- */
-const [maxMessages, maxTextLength] = [10_000, 32 * 1024 * 1024];
+/** Maximum number of messages that one request queues; a wildcard can address many devices. */
+const maxMessages = 10_000;
 
-/** Milliseconds for which transaction ids are stored, and between deletions of old ones. */
-const [retention, cleanupInterval] = [24 * 3_600_000, 3_600_000];
+/** Maximum number of UTF-16 units of the JSON of these messages. */
+const maxTextLength = 32 * 1024 * 1024;
 
-/**
- * Maximum number of stored transactions of another server, and the number of transactions between two checks
- * of this maximum.
- */
-const [maxTransactions, checkEvery] = [20_000, 1_000];
+/** Milliseconds for which transaction ids are stored. */
+const retention = 24 * 3_600_000;
+
+/** Milliseconds between deletions of old transaction ids. */
+const cleanupInterval = 3_600_000;
+
+/** Maximum number of stored transactions of another server. */
+const maxTransactions = 20_000;
+
+/** Number of transactions of a server between two checks of `maxTransactions`. */
+const checkEvery = 1_000;
 
 /** Servers whose numbers of transactions are in memory. */
 const cachedServers = 10_000;

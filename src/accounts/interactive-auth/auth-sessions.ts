@@ -53,10 +53,11 @@ export interface SessionOwner {
   readonly ip: string;
 }
 
-/**
- * Number of new sessions, and milliseconds, after which sessions that are too old or too many are deleted.
- */
-const [sessionsPerCleanup, cleanupInterval] = [100, 3_600_000];
+/** Number of new sessions after which sessions that are too old or too many are deleted. */
+const sessionsPerCleanup = 100;
+
+/** Milliseconds after which sessions that are too old or too many are deleted. */
+const cleanupInterval = 3_600_000;
 
 /** Maximum bytes of the stored parameters of a user's request, and of a registration. */
 const [maxBodyBytes, maxRegistrationBytes] = [65_536, 4_096];

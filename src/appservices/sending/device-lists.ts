@@ -12,8 +12,9 @@ export interface DeviceListDeps {
 type Row = Pick<OutboxRow, 'kind' | 'subject'>;
 
 /**
- * Returns the users whose device lists a service has to query again, and the users whom it no longer has to track. Whether it
- * shares a room with a user is decided when this is called: later changes have entries of their own.
+ * Returns the users whose device lists a service has to query again (`changed`), and the users whose devices it no longer has
+ * to track, because they are in no room whose events it receives (`left`). What counts is the state of the rooms at the time of
+ * the call: later changes have entries of their own.
  * Source: MSC3202, with the meaning of `device_lists` in client-server API, `GET /sync`.
  */
 export async function deviceListsOf(
@@ -31,8 +32,8 @@ export async function deviceListsOf(
 }
 
 /**
- * Returns the users that the entries of a kind name, and the joined members of the rooms that they name. An entry about
- * unshared users adds no members of a room whose events the service still receives.
+ * Returns the users of the entries of a kind. The subject of an entry is a user, or a room, which stands for its joined members.
+ * An entry of the kind `unshared user` about a room is ignored when the service receives the events of that room now.
  */
 async function usersOf(
   { engine, rooms }: DeviceListDeps,

@@ -22,8 +22,14 @@ interface TreeRoom {
   readonly children: readonly SpaceChild[];
 }
 
-/** Maximum number of rooms per page, of levels below the root, and of rooms that are visited per request. */
-const [maxRooms, maxLevels, maxVisited] = [50, 50, 2_000];
+/** Maximum number of rooms per page. */
+const maxRooms = 50;
+
+/** Maximum number of levels below the root. */
+const maxLevels = 50;
+
+/** Maximum number of rooms that are visited per request. */
+const maxVisited = 2_000;
 
 /**
  * Walks the hierarchies of spaces, parents before their children. Each page walks from the root again, past

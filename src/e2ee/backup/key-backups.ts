@@ -27,8 +27,14 @@ export interface BackupState {
   readonly count: number;
 }
 
-/** Maximum number of backups of a user, of keys in a backup, and of UTF-16 units in the description of a backup. */
-const [maxBackups, maxKeys, maxDescriptionLength] = [100, 1_000_000, 65_536];
+/** Maximum number of backups of a user. */
+const maxBackups = 100;
+
+/** Maximum number of keys in a backup. */
+const maxKeys = 1_000_000;
+
+/** Maximum number of UTF-16 units in the description of a backup. */
+const maxDescriptionLength = 65_536;
 
 /** How many keys one query reads. */
 const pageSize = 1_000;

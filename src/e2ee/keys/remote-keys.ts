@@ -51,11 +51,14 @@ export const noKeys = (): QueriedKeys => ({ device_keys: {}, master_keys: {}, se
 /** Maximum number of devices of a remote user; further ones are ignored. */
 export const maxDevices = 2_000;
 
-/**
- * Maximum number of UTF-16 units of device keys or a cross-signing key, and of a one-time key, and maximum nesting of
- * either.
- */
-const [maxKeysLength, maxOneTimeKeyLength, maxDepth] = [16_384, 4_096, 20];
+/** Maximum number of UTF-16 units of device keys or a cross-signing key. */
+const maxKeysLength = 16_384;
+
+/** Maximum number of UTF-16 units of a one-time key. */
+const maxOneTimeKeyLength = 4_096;
+
+/** Maximum nesting of a key. */
+const maxDepth = 20;
 
 /** Maximum number of characters of a device id or display name. */
 const maxTextLength = 255;

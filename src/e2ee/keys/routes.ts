@@ -21,10 +21,15 @@ const [defaultTimeout, maxTimeout] = [10_000, 60_000];
 const bodyLimit = 1024 * 1024;
 
 /**
- * Maximum number of users in a request, of devices of one user, and of keys to claim: clients ask for the members of a
- * room, in parts when they are many.
+ * Maximum number of users in a request: clients ask for the members of a room, in parts when they are many.
  */
-const [maxUsers, maxDevices, maxClaims] = [5_000, 1_000, 5_000];
+const maxUsers = 5_000;
+
+/** Maximum number of devices of one user in a request. */
+const maxDevices = 1_000;
+
+/** Maximum number of keys to claim in a request. */
+const maxClaims = 5_000;
 
 /** Routes for device keys and one-time keys. Source: client-server API, "Key management API". */
 export function keyRoutes(deps: {

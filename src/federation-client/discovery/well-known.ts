@@ -7,11 +7,17 @@ import { spell, spellingsToTry } from '../spelling.ts';
 import type { FederationTls } from '../tls.ts';
 import { cachePeriod, periods } from './cache-period.ts';
 
-/**
- * Maximum bytes of the document, maximum redirects, timeout in milliseconds, and maximum number of cached
- * hosts.
- */
-const [maxBody, redirects, timeout, maxCached] = [50 * 1024, 5, 10_000, 20_000];
+/** Maximum bytes of the document. */
+const maxBody = 50 * 1024;
+
+/** Maximum number of redirects. */
+const redirects = 5;
+
+/** Milliseconds until a request fails. */
+const timeout = 10_000;
+
+/** Maximum number of cached hosts. */
+const maxCached = 20_000;
 
 /**
  * Milliseconds until a look-up is repeated after its first transient failure; doubled up to `periods.error`.

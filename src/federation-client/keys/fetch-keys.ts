@@ -4,11 +4,17 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { type KeyResponse, readKeyResponse } from './key-response.ts';
 import type { WantedKey } from './wanted-key.ts';
 
-/** Maximum bytes of a response: with the keys of one server, with the keys of many. */
-const [ownerMaxBody, notaryMaxBody] = [128 * 1024, 16 * 1024 * 1024];
+/** Maximum bytes of a response with the keys of one server. */
+const ownerMaxBody = 128 * 1024;
 
-/** Timeouts of these requests, in milliseconds. */
-const [ownerTimeout, notaryTimeout] = [10_000, 20_000];
+/** Maximum bytes of a response with the keys of many servers. */
+const notaryMaxBody = 16 * 1024 * 1024;
+
+/** Milliseconds until a request to the owner of keys fails. */
+const ownerTimeout = 10_000;
+
+/** Milliseconds until a request to a notary fails. */
+const notaryTimeout = 20_000;
 
 /** Maximum servers in one request to a notary. */
 const maxServers = 250;

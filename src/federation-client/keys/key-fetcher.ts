@@ -25,10 +25,13 @@ export interface KeyFetcherDeps {
 }
 
 /**
- * Milliseconds between requests to one server: after a response without the wanted keys, and the maximum after
- * failures; each failure doubles the time.
+ * Milliseconds between two requests to one server after a response without the wanted keys; each failure
+ * doubles the time.
  */
-const [minPause, maxPause] = [5_000, 600_000];
+const minPause = 5_000;
+
+/** Maximum milliseconds between two requests to one server after failures. */
+const maxPause = 600_000;
 
 /** Maximum responses with wanted keys, within `minPause`, after which a server is asked again at once. */
 const maxHelpful = 5;

@@ -15,21 +15,24 @@ const defaultBounds: KeyBounds = { maxKeys: 500_000, maxTextBytes: 128 * MiB };
 /** The rows are counted when this share of a bound was added, and then deleted until another such share is free. */
 const slack = 1 / 20;
 
-/** Rows that one transaction deletes, and responses that are read at once to be deleted. */
-const [chunk, textsAtOnce] = [500, 20_000];
+/** Number of rows that one transaction deletes. */
+const chunk = 500;
+
+/** Number of responses that are read at once to be deleted. */
+const textsAtOnce = 20_000;
 
 const deleteKey = 'delete from server_keys where server_name = ? and key_id = ?';
 const deleteText = 'delete from server_key_responses where server_name = ? and response_id = ?';
 
 /**
- * Bounds the keys and responses of all servers, because a domain has any number of server names. Deletes first the responses
- * that were fetched longest ago, which only notaries need; and of the keys first those that have verified no event: the
- * servers of the others may be gone.
+ * Bounds the stored keys and responses of all servers, because one domain can have any number of server names. Responses are
+ * needed only to answer as a notary: those that were fetched longest ago are deleted first. Keys that have verified events are
+ * deleted last, because their servers may be gone, so that the keys cannot be fetched again.
  */
 export class StoredKeysBound {
   readonly #database: Database;
   readonly #bounds: KeyBounds;
-  /** Added since the rows were counted; at the start, how many there are is unknown. */
+  /** Number of keys, and of bytes of responses, added since the rows were counted. Infinite until the first count. */
   #addedKeys = Number.POSITIVE_INFINITY;
   #addedBytes = Number.POSITIVE_INFINITY;
 
@@ -38,7 +41,7 @@ export class StoredKeysBound {
     this.#bounds = bounds;
   }
 
-  /** Notes what was stored, and deletes rows above the bounds. */
+  /** Must be called after keys and responses were stored. Deletes rows above the bounds. */
   async added(keys: number, textBytes: number): Promise<void> {
     const { maxKeys, maxTextBytes } = this.#bounds;
     this.#addedKeys += keys;

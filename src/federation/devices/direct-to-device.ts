@@ -17,10 +17,14 @@ import type { Outbox } from './device-list-announcer.ts';
  */
 const maxEduLength = 65_536;
 
-/**
- * Length of a message id in the specification, maximum accepted length of one, and maximum length of a type.
- */
-const [idLength, maxIdLength, maxTypeLength] = [32, 255, 255];
+/** Length of a message id in the specification. */
+const idLength = 32;
+
+/** Maximum accepted length of a message id. */
+const maxIdLength = 255;
+
+/** Maximum length of a type. */
+const maxTypeLength = 255;
 
 /** Maximum number of messages in one received EDU. */
 const maxMessages = 10_000;

@@ -14,16 +14,16 @@ export interface LocalJoinsDeps {
   readonly serverName: string;
 }
 
-/** A local user has joined a room, or the state of a room that local users joined without its members is complete. */
+/** A join of a local user to a room; or the end of the partial state of a room, which stands for the joins of all its local users. */
 interface LocalJoin {
   readonly roomId: string;
-  /** `undefined` when the state is complete. */
+  /** `undefined` for the end of the partial state. */
   readonly userId: string | undefined;
 }
 
 /**
- * Follows joins of local users to rooms, and the completion of rooms that they joined without the members, including
- * what happened just before this server stopped.
+ * Calls `onJoin` for each join of a local user to a room, and for the end of the partial state of each room, also for those that
+ * happened just before this server stopped.
  */
 export class LocalJoins {
   readonly #deps: LocalJoinsDeps;

@@ -14,8 +14,14 @@ export interface ReceiptEduDeps {
   readonly rates: EduRates;
 }
 
-/** Maximum numbers of rooms in one EDU, users per room and events per receipt; further ones are ignored. */
-const [maxRooms, maxUsers, maxEvents] = [100, 500, 10];
+/** Maximum number of rooms in one EDU; further ones are ignored. */
+const maxRooms = 100;
+
+/** Maximum number of users per room; further ones are ignored. */
+const maxUsers = 500;
+
+/** Maximum number of events per receipt; further ones are ignored. */
+const maxEvents = 10;
 
 /** Maximum length of a thread id in characters. */
 const maxThreadIdLength = 255;

@@ -1,5 +1,11 @@
-/** Estimated bytes of a string besides its characters, of an object with its own map slots, and of one member. */
-const [stringBytes, objectBytes, memberBytes] = [24, 56, 16];
+/** Estimated bytes of a string besides its characters. */
+const stringBytes = 24;
+
+/** Estimated bytes of an object with its own map slots. */
+const objectBytes = 56;
+
+/** Estimated bytes of a member of an object. */
+const memberBytes = 16;
 
 /** Estimates the bytes of memory of a JSON value. Strings count one byte per character. */
 export function sizeOfJson(value: unknown): number {

@@ -6,11 +6,14 @@ import { type Proxies, proxyAuthorization } from './proxies.ts';
 import type { Resolver } from './resolver.ts';
 import { hostAndPort, type Target } from './target.ts';
 
-/**
- * Default maximum number of servers with open connections, maximum connections per server, and milliseconds until an
- * idle one is closed.
- */
-const [defaultMaxPools, connections, keepAliveTimeout] = [1_000, 16, 20_000];
+/** Default maximum number of servers with open connections. */
+const defaultMaxPools = 1_000;
+
+/** Maximum number of connections per server. */
+const connections = 16;
+
+/** Milliseconds until an idle connection is closed. */
+const keepAliveTimeout = 20_000;
 
 /** Estimated bytes of a pool. */
 const poolBytes = 4_000;

@@ -6,8 +6,14 @@ export class MalformedMultipart extends Error {
   override readonly name = 'MalformedMultipart';
 }
 
-/** Maximum bytes of a line, number of header lines, and bytes of the metadata. */
-const [maxLineBytes, maxLines, maxMetadataBytes] = [8_192, 32, 65_536];
+/** Maximum bytes of a line. */
+const maxLineBytes = 8_192;
+
+/** Maximum number of header lines. */
+const maxLines = 32;
+
+/** Maximum bytes of the metadata. */
+const maxMetadataBytes = 65_536;
 
 /** Maximum characters of the `Content-Type` header. */
 const maxTypeLength = 1_000;

@@ -5,18 +5,19 @@ export interface PresenceChange {
   readonly statusMessage: string | undefined;
 }
 
-/** Sends presence to further users than those who share a room. */
+/** Sends the presence of users also to users who share no room with them. */
 export interface PresenceRouter {
   /**
-   * Returns the further users, local or remote, who receive each change, by the user id of the change. Failures route nothing.
+   * Returns, by the `userId` of a change, the ids of further users, local or remote, who receive the change. When it fails, only
+   * users who share a room receive the changes.
    */
   receiversOf?(
     changes: readonly PresenceChange[],
   ): ReadonlyMap<string, readonly string[]> | Promise<ReadonlyMap<string, readonly string[]>>;
   /**
-   * Returns the further users whose presence a local user may see. Should agree with `receiversOf`. A failure adds none. Of remote
-   * users who share no room with a local user, the server knows the presence of at most 10,000 of each server, and not after a
-   * restart until their server reports it again.
+   * Returns the ids of further users whose presence a local user may see; `all` for all users. Should agree with `receiversOf`.
+   * When it fails, the user sees only the presence of users who share a room. The server knows the presence of at most 10,000 users
+   * of each remote server who share no room with a local user; after a restart, only of those whose server has sent it again.
    */
   interestsOf?(userId: string): readonly string[] | 'all' | Promise<readonly string[] | 'all'>;
 }

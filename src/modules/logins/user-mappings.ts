@@ -13,8 +13,14 @@ export interface MappingCallbacks {
   map(user: object): unknown;
 }
 
-/** Maximum characters of each text of a mapped user, number of mail addresses, and characters of the JSON of attributes. */
-const [maxText, maxEmails, maxAttributes] = [2000, 20, 4096];
+/** Maximum characters of each text of a mapped user. */
+const maxText = 2000;
+
+/** Maximum number of mail addresses of a mapped user. */
+const maxEmails = 20;
+
+/** Maximum characters of the attributes as JSON. */
+const maxAttributes = 4096;
 
 /** Adapts the mapping callbacks of a module to `UserMapper`. A failure of the module fails the login. */
 export function moduleMapper(module: string, callbacks: MappingCallbacks, calls: ModuleCalls): UserMapper {

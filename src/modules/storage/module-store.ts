@@ -5,8 +5,14 @@ import type { JsonValue } from '../../protocol/index.ts';
 import type { ModuleStore, StoreChange, StoreEntry, StoreMigration } from '../api/index.ts';
 import type { ModuleTables } from '../tables.ts';
 
-/** Maximum bytes of a key and of a value, and maximum number of changes and of listed values. */
-const [maxKeyBytes, maxValueBytes, maxEntries] = [500, 1024 * 1024, 1_000] as const;
+/** Maximum bytes of a key. */
+const maxKeyBytes = 500;
+
+/** Maximum bytes of a value as JSON. */
+const maxValueBytes = 1024 * 1024;
+
+/** Maximum number of changes of one call, and of listed values. */
+const maxEntries = 1_000;
 
 const storeName = /^[a-z0-9._-]{1,64}$/;
 

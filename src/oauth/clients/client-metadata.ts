@@ -17,8 +17,14 @@ export interface ClientMetadata {
   readonly application_type: 'web' | 'native';
 }
 
-/** Maximum characters of a URI and of a name, and maximum number of redirect URIs. */
-const [maxUri, maxName, maxRedirectUris] = [2_000, 100, 20];
+/** Maximum characters of a URI. */
+const maxUri = 2_000;
+
+/** Maximum characters of a name. */
+const maxName = 100;
+
+/** Maximum number of redirect URIs. */
+const maxRedirectUris = 20;
 
 const invalid = (message: string) => new OAuthError('invalid_client_metadata', message);
 

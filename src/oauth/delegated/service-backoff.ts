@@ -1,9 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 
-/**
- * Number of consecutive failures that cause the first pause, and milliseconds of the first and of the longest pause.
- */
-const [tolerated, firstPause, maxPause] = [3, 1_000, 30_000];
+/** Number of consecutive failures that cause the first pause. */
+const tolerated = 3;
+
+/** Milliseconds of the first pause. */
+const firstPause = 1_000;
+
+/** Milliseconds of the longest pause. */
+const maxPause = 30_000;
 
 /** Pauses requests to a service that fails repeatedly. */
 export class ServiceBackoff {

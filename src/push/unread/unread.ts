@@ -29,11 +29,14 @@ export interface UnreadDeps {
   readonly enabled: boolean;
 }
 
-/**
- * Estimated bytes of a tally without marks, and of a mark, and the marks that are counted together, so that a tally
- * changes its size rarely.
- */
-const [tallyBytes, markBytes, marksPerStep] = [300, 50, 4];
+/** Estimated bytes of a tally without marks. */
+const tallyBytes = 300;
+
+/** Estimated bytes of a mark. */
+const markBytes = 50;
+
+/** Number of marks by which the counted size of a tally grows at once, so that it changes rarely. */
+const marksPerStep = 4;
 
 const sizeOf = ({ marks }: Tally) =>
   tallyBytes + markBytes * Math.ceil(marks.length / marksPerStep) * marksPerStep;

@@ -15,8 +15,14 @@ export interface Picture extends Readonly<Record<string, string | null>> {
   readonly color: string;
 }
 
-/** Bounds the number of images in a mail, and the width and height in pixels and the bytes of each. */
-const [maxImages, size, maxBytes] = [20, 96, 32_768];
+/** Maximum number of images in a mail. */
+const maxImages = 20;
+
+/** Width and height of an image in pixels. */
+const size = 96;
+
+/** Maximum bytes of an image. */
+const maxBytes = 32_768;
 
 /** Background colors of letters; dark enough for white ones. */
 const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'] as const;

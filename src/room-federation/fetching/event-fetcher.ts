@@ -5,11 +5,14 @@ import type { InvalidEvents } from '../checking/invalid-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
-/**
- * Maximum number of parallel requests to one server, number of events that are verified together, and number
- * of failures after which a server is asked no more.
- */
-const [maxParallel, batchSize, maxFailures] = [8, 200, 20];
+/** Maximum number of parallel requests to one server. */
+const maxParallel = 8;
+
+/** Number of events that are verified together. */
+const batchSize = 200;
+
+/** Number of failures after which a server is asked no more. */
+const maxFailures = 20;
 
 /** Fetches single events with `GET /event/{eventId}`, for small numbers of them. */
 export class EventFetcher {

@@ -6,11 +6,14 @@ import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 import type { Staging } from '../staging/staging.ts';
 
-/**
- * Maximum number of events per response, of events per gap, and of requests per gap. For a wider gap the
- * state is fetched instead.
- */
-const [maxPerResponse, maxEvents, maxRounds] = [20, 200, 15];
+/** Maximum number of events per response. */
+const maxPerResponse = 20;
+
+/** Maximum number of events per gap. For a wider gap the state is fetched instead. */
+const maxEvents = 200;
+
+/** Maximum number of requests per gap. */
+const maxRounds = 15;
 
 /** Maximum number of event ids in `earliest_events` and in `latest_events` of a request. */
 const maxIds = 20;

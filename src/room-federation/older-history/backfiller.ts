@@ -7,11 +7,20 @@ import type { RoomServers } from '../asking/room-servers.ts';
 import type { ServerQueries } from '../asking/server-queries.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/** Minimum and maximum number of events per response, and event ids per request. */
-const [minEvents, maxEvents, maxIds] = [20, 100, 20];
+/** Minimum number of events per response. */
+const minEvents = 20;
 
-/** Milliseconds that a client waits, and for which missing events are not requested again. */
-const [clientTimeout, retryDelay] = [10_000, 5 * 60_000];
+/** Maximum number of events per response. */
+const maxEvents = 100;
+
+/** Maximum number of event ids per request. */
+const maxIds = 20;
+
+/** Milliseconds that a client waits. */
+const clientTimeout = 10_000;
+
+/** Milliseconds for which missing events are not requested again. */
+const retryDelay = 5 * 60_000;
 
 /** Maximum number of events per response whose states are fetched. */
 const maxStates = 5;

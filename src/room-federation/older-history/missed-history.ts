@@ -43,11 +43,14 @@ const [minDelay, maxDelay] = [10_000, 24 * 3_600_000];
  */
 const [growth, maxAttempts] = [3, 14];
 
-/**
- * Maximum number of responses about one room per day, of up to a hundred events each; milliseconds of a day;
- * maximum number of rooms that are counted.
- */
-const [responsesPerDay, day, maxRoomsCounted] = [1_000, 24 * 3_600_000, 10_000];
+/** Maximum number of responses about one room per day, of up to a hundred events each. */
+const responsesPerDay = 1_000;
+
+/** Milliseconds. */
+const day = 24 * 3_600_000;
+
+/** Maximum number of rooms whose responses are counted. */
+const maxRoomsCounted = 10_000;
 
 /**
  * Maximum number of servers that are asked first because they sent an event that refers to the missing events, and so

@@ -14,8 +14,14 @@ export interface RoomPurgeDeps {
   readonly rows: readonly RoomRows[];
 }
 
-/** Maximum number of rows, events and state groups per transaction, so that other writers are not blocked for long. */
-const [rowsAtOnce, eventsAtOnce, groupsAtOnce] = [1_000, 200, 100];
+/** Maximum number of rows per transaction, so that other writers are not blocked for long. */
+const rowsAtOnce = 1_000;
+
+/** Maximum number of events per transaction. */
+const eventsAtOnce = 200;
+
+/** Maximum number of state groups per transaction. */
+const groupsAtOnce = 100;
 
 /**
  * Deletes rooms with their data in all slices. Takes as many transactions as the size of the room needs;

@@ -22,12 +22,17 @@ export interface SamlIdentityProviders {
 /** Milliseconds until metadata must have arrived, and maximum bytes of it. */
 const [timeout, maxBody] = [10_000, 16 * 1024 * 1024];
 
-/**
- * Milliseconds: until metadata is read again, until the next attempt after a failure, until the next attempt
- * while no metadata is known, for which users wait, and the maximum age of metadata that cannot be read
- * again.
- */
-const [maxAge, retryAfter, retryAfterNone, maxStale] = [3_600_000, 60_000, 5_000, 24 * 3_600_000];
+/** Milliseconds until metadata is read again. */
+const maxAge = 3_600_000;
+
+/** Milliseconds until the next attempt after a failure. */
+const retryAfter = 60_000;
+
+/** Milliseconds until the next attempt while no metadata is known, for which users wait. */
+const retryAfterNone = 5_000;
+
+/** Maximum age of metadata that cannot be read again, in milliseconds. */
+const maxStale = 24 * 3_600_000;
 
 /** Reads and caches the metadata of identity providers, which is in files and at URLs. */
 export class SamlMetadataSource {

@@ -19,8 +19,14 @@ interface Entry {
 /** Number of changes that a feed remembers at least; older ones are looked up in the database. */
 const capacity = 1_024;
 
-/** Estimated bytes of a feed without changes, and of a change; and the changes after which they are counted. */
-const [feedBytes, changeBytes, changesPerMeasure] = [1_000, 64, 64];
+/** Estimated bytes of a feed without changes. */
+const feedBytes = 1_000;
+
+/** Estimated bytes of a change. */
+const changeBytes = 64;
+
+/** Number of changes after which the bytes of a feed are counted again. */
+const changesPerMeasure = 64;
 
 /** Maximum number of a user's devices whose constant fields are cached. */
 const maxDevices = 100;

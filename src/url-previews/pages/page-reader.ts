@@ -20,8 +20,14 @@ const maxWaitingBytes = 16 * 1024 * 1024;
 
 const emptyResult: PageResult = { properties: {}, images: [] };
 
-/** Limits of a preview. Source: the reference server leaves out longer names and values. */
-const [maxProperties, maxName, maxValue] = [50, 50, 1_000];
+/** Maximum number of properties of a preview. */
+const maxProperties = 50;
+
+/** Maximum characters of a name; the reference server leaves out properties with longer names. */
+const maxName = 50;
+
+/** Maximum characters of a value; the reference server leaves out properties with longer values. */
+const maxValue = 1_000;
 
 /** Reads pages in a separate process, because a hostile page may crash or occupy it (decision 0170). */
 export class PageReader {

@@ -1,5 +1,8 @@
-/** Characters of a summary: no paragraph is added after the first number, and the text is cut at the second. */
-const [minLength, maxLength] = [200, 500];
+/** Characters of a summary from which on no further paragraph is added. */
+const minLength = 200;
+
+/** Maximum characters of a summary; longer ones are cut. */
+const maxLength = 500;
 
 /** Returns a summary of a text: its first paragraphs, cut at a space when they are too long. */
 export function summarize(paragraphs: readonly string[]): string {

@@ -4,10 +4,13 @@ import { error, type Finding, note, ok, warning } from '../finding.ts';
 import { requestUrl } from './public-requests.ts';
 
 /**
- * Up to the first number of milliseconds a difference is no finding, since headers have whole seconds and
- * answers take time; up to the second it is a warning.
+ * Maximum difference in milliseconds that is no finding, since headers have whole seconds and answers take
+ * time.
  */
-const [maxDifference, maxTolerable] = [5_000, 60_000];
+const maxDifference = 5_000;
+
+/** Maximum difference in milliseconds that is a warning; a larger one is an error. */
+const maxTolerable = 60_000;
 
 /** Compares the clock of this machine with that of a server in `trusted_key_servers`. */
 export async function checkClock(examination: Examination): Promise<readonly Finding[]> {

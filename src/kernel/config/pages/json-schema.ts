@@ -6,8 +6,8 @@ type JsonSchema = Record<string, unknown>;
 
 /**
  * Returns the JSON Schema (draft 2020-12) of the whole document, with standard keywords only and without
- * references. Every option has a description and a default; it is null for required options and options
- * without a default. Old names and names of other servers are not included.
+ * references. Every option has a description and a default, which is null where an option is required or has none. Old names
+ * and names of other servers are not included.
  */
 export function jsonSchema(sections: Readonly<Record<string, AnySection>>, title: string): JsonSchema {
   const options = Object.values(sections).flatMap((section) => Object.entries(sectionOptions(section)));

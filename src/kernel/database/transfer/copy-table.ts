@@ -21,8 +21,14 @@ export interface CopyTable {
   onRows(rows: number): void;
 }
 
-/** Bytes of rows that are read at a time, and the bounds of their number, so that large rows need little memory. */
-const [bytesAtOnce, minRows, maxRows] = [1_048_576, 20, 2_000];
+/** Bytes of rows that are read at a time, so that large rows need little memory. */
+const bytesAtOnce = 1_048_576;
+
+/** Minimum number of rows that are read at a time. */
+const minRows = 20;
+
+/** Maximum number of rows that are read at a time. */
+const maxRows = 2_000;
 
 /** Maximum number of values in one statement that inserts several rows. */
 const maxInsertedValues = 1_500;

@@ -33,16 +33,21 @@ export class Exchange implements AuthenticationContext {
   readonly response: ServerResponse;
   readonly params: Readonly<Record<string, string>>;
   readonly rawQuery: ParsedQuery;
+  /** Start of the request, in milliseconds of the monotonic clock. */
   readonly started: number;
+  /** The query, converted and checked by the schema of the route. */
   query: unknown;
   body: unknown;
   /** The body of another server that has been verified and not parsed yet. */
   unparsedBody: UnparsedBody | undefined;
   requester: Requester | undefined;
   authenticate: Authenticate | undefined;
+  /** Name of the server that has signed the request. */
   origin: string | undefined;
+  /** As in `RouteContract`. */
   allowLocked = false;
   ignoreAssertedUser = false;
+  /** The unparsed body, for routes with the body mode \`stream\`. */
   stream: Readable | undefined;
   /** Id of the trace that the request belongs to, where traces are enabled. */
   traceId: string | undefined;

@@ -89,6 +89,7 @@ export class CompleteState {
         const durable = writer.extend(head, (reserve) =>
           this.#stage(head, revision, ends, made, outOfBandMembers, reserve),
         );
+        // The write has taken over the new groups: `finally` must not drop them.
         revision.groups.length = 0;
         await this.#settle(revision, durable);
         return;

@@ -19,10 +19,14 @@ export interface ConnectionsDeps {
   readonly randomness: Randomness;
 }
 
-/**
- * Maximum estimated bytes of all cached connections, of one without rooms, and of the sent state of a room.
- */
-const [maxBytes, connectionBytes, roomBytes] = [20 * MiB, 1_000, 120];
+/** Maximum estimated bytes of all cached connections. */
+const maxBytes = 20 * MiB;
+
+/** Estimated bytes of a connection without rooms. */
+const connectionBytes = 1_000;
+
+/** Estimated bytes of the sent state of a room. */
+const roomBytes = 120;
 
 /**
  * Maximum number of connections of a device, and of all devices of a user; one more replaces the least recently used one.

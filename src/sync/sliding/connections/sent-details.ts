@@ -10,8 +10,14 @@ export interface RoomDetails {
 /** Maximum number of remembered members of one room; more replace the earlier ones. */
 const maxMembers = 500;
 
-/** Estimated bytes of the details of a room, of a map of members, and of a member besides the characters of the user id. */
-const [detailsBytes, mapBytes, memberBytes] = [250, 150, 60];
+/** Estimated bytes of the details of a room. */
+const detailsBytes = 250;
+
+/** Estimated bytes of a map of members. */
+const mapBytes = 150;
+
+/** Estimated bytes of a member besides the characters of the user id. */
+const memberBytes = 60;
 
 interface Members {
   /** By user id: the nid of the membership event. */

@@ -19,10 +19,13 @@ export interface JoinedRoomDeps {
   readonly sources: SourceList;
 }
 
-/** The state of an answer, and all changes of the room's state. */
+/** The state of a room, as far as it concerns an answer. */
 interface StateToSend {
+  /** All changes since the position of the client. */
   readonly changes: StateNids;
-  readonly sent: StateNids;
+  /** The state events that the answer contains. */
+  readonly toSend: StateNids;
+  /** The members whom `toSend` contains because the client loads members lazily, with the nids of their events. */
   readonly members: ReadonlyMap<string, number>;
 }
 
@@ -50,7 +53,7 @@ export class JoinedRoom {
       return nothingNew(request);
     const timeline = await this.#timeline(head, request, isInitial || isExpanded);
     const state = await this.#state(head, request, timeline);
-    const stored = await engine.events.getMany(state.sent.values());
+    const stored = await engine.events.getMany(state.toSend.values());
     const events = [...stored.values()].map((event) => ({ stored: event, membership: undefined }));
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
     const sentAfterwards = { timelineLimit: timelineLimitAfter(request, timeline), state: config.state.text };
@@ -116,7 +119,7 @@ export class JoinedRoom {
         ? await lazyMembers(engine, head, request, timeline, changes)
         : new Map<string, number>();
     for (const [userId, nid] of members) toSend.set(stateMapKey('m.room.member', userId), nid);
-    return { changes, sent: toSend, members };
+    return { changes, toSend, members };
   }
 
   async #fields(

@@ -15,13 +15,19 @@ const bumpTypes: ReadonlySet<string> = new Set([
 ]);
 
 /** Maximum number of rooms in each cache. */
-const [maxRooms, maxBytes] = [30_000, 4 * MiB];
+const maxRooms = 30_000;
+
+/** Maximum bytes of each cache. */
+const maxBytes = 4 * MiB;
+
+/** Number of events in a page. */
+const pageSize = 50;
 
 /**
- * Page size and maximum number of pages that are searched for an event of `bumpTypes`; without one, the oldest searched
+ * Maximum number of pages that are searched for an event of `bumpTypes`; without one, the oldest searched
  * event counts.
  */
-const [pageSize, maxPages] = [50, 10];
+const maxPages = 10;
 
 /** Stream positions of the latest activity in rooms. */
 export class RoomActivity {

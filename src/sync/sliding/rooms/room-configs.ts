@@ -7,10 +7,13 @@ import { combine, type RoomConfig } from './room-config.ts';
 const maxStateLength = 32 * 1024;
 
 /**
- * Maximum length of all combined required states of one request, and what each counts besides its text. Bounds
- * CPU time and memory, because the rooms may be in any combination of 100 lists.
+ * Maximum length of all combined required states of one request. Bounds CPU time and memory, because the
+ * rooms may be in any combination of 100 lists.
  */
-const [maxCombinedLength, combinationLength] = [1024 * 1024, 100];
+const maxCombinedLength = 1024 * 1024;
+
+/** Length that each combined required state counts besides its text. */
+const combinationLength = 100;
 
 /** The room configurations of one request. Equal ones are one object, and each pair is combined once. */
 export class RoomConfigs {
