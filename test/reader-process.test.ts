@@ -128,7 +128,7 @@ class TwoProcesses {
   }
 
   async #sync({ sync }: Conversations, userId: string, since: string | undefined): Promise<string> {
-    return sync.sync.sync({
+    const answer = await sync.sync.sync({
       userId,
       deviceId,
       filter: noFilter,
@@ -141,6 +141,7 @@ class TwoProcesses {
       filterText: undefined,
       client: { signal: new AbortController().signal, wasSent: Promise.resolve(true) },
     });
+    return String(answer);
   }
 }
 

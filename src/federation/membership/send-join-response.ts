@@ -1,5 +1,11 @@
 import type { Reply } from '../../kernel/http/index.ts';
-import { membershipOf, selectHeroes, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
+import {
+  membershipOf,
+  type SummaryMember,
+  selectHeroes,
+  splitStateMapKey,
+  stateMapKey,
+} from '../../protocol/index.ts';
 import { type StreamedListsOptions, streamedLists } from '../streamed-lists.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 import type { AcceptedEvent } from './submitted-events.ts';
@@ -67,6 +73,6 @@ async function selectRoomHeroes(
     .slice(0, maxReadMembers);
   const members = [...(await engine.events.getMany(nids)).values()]
     .sort((a, b) => a.nid - b.nid)
-    .map(({ event }) => ({ userId: event.stateKey!, membership: membershipOf(event.content) }));
+    .map(({ event }): SummaryMember => [event.stateKey!, membershipOf(event.content)]);
   return selectHeroes(members, userId);
 }

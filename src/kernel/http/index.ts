@@ -5,6 +5,7 @@ export { listenersOf } from './listeners/configured-listeners.ts';
 export type { ListenerConfig } from './listeners/listener-options.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
+export { LongText, TextBuilder } from './long-text.ts';
 export { healthRoute, healthRouteWith } from './monitoring/health.ts';
 export { metricsRoute } from './monitoring/metrics-route.ts';
 export { Readiness, readinessRoute } from './monitoring/readiness.ts';

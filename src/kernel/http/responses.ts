@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { MatrixError } from '../../protocol/index.ts';
+import { LongText } from './long-text.ts';
 import { FilePart } from './open-file.ts';
 import { Reply } from './routing/route.ts';
 
@@ -61,7 +62,8 @@ function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): vo
     return;
   }
   if (typeof body === 'string') return sendText(response, status, headers, body, gzipped);
-  if (body instanceof Uint8Array) return sendText(response, status, headers, body, gzipped);
+  if (body instanceof Uint8Array || body instanceof LongText)
+    return sendText(response, status, headers, body, gzipped);
   if (body instanceof FilePart || isStream(body)) {
     writeStreamedHead(response, reply);
     return body instanceof FilePart
@@ -77,7 +79,7 @@ function sendText(
   response: ServerResponse,
   status: number,
   headers: Headers | undefined,
-  body: string | Uint8Array,
+  body: string | Uint8Array | LongText,
   gzipped: boolean,
 ): void | Promise<void> {
   if (gzipped && body.length >= minCompressedBytes) return sendCompressed(response, status, headers, body);
@@ -88,21 +90,29 @@ async function sendCompressed(
   response: ServerResponse,
   status: number,
   headers: Headers | undefined,
-  body: string | Uint8Array,
+  body: string | Uint8Array | LongText,
 ): Promise<void> {
-  finish(response, status, headers, await compress(body), 'gzip');
+  const bytes = body instanceof LongText ? Buffer.concat(body.chunks) : body;
+  finish(response, status, headers, await compress(bytes), 'gzip');
 }
 
 function finish(
   response: ServerResponse,
   status: number,
   headers: Headers | undefined,
-  body: string | Uint8Array,
+  body: string | Uint8Array | LongText,
   encoding: 'gzip' | undefined,
 ): void {
-  const length = Buffer.byteLength(body);
+  const isLong = body instanceof LongText;
+  const length = isLong ? body.length : Buffer.byteLength(body);
   const head = [...corsHeaders, 'Content-Length', String(length)];
   if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
+  if (isLong) {
+    response.writeHead(status, withDefaults(head, headers));
+    for (const chunk of body.chunks) response.write(chunk);
+    response.end();
+    return;
+  }
   // A body with as many bytes as characters is ASCII, which Node writes faster as latin1.
   response
     .writeHead(status, withDefaults(head, headers))

@@ -3,11 +3,8 @@ import type { Membership } from '../history-visibility/history-visibility.ts';
 /** Maximum number of heroes. Source: client-server API, `GET /sync`, "RoomSummary". */
 export const MAX_HEROES = 5;
 
-/** One entry of the member list of a room. */
-export interface SummaryMember {
-  readonly userId: string;
-  readonly membership: Membership;
-}
+/** One entry of the member list of a room: the user's id and membership. */
+export type SummaryMember = readonly [userId: string, membership: Membership];
 
 /**
  * Returns the heroes of a room, after whom clients name a room without a name: the first five other users who
@@ -20,13 +17,13 @@ export interface SummaryMember {
 export function selectHeroes(members: Iterable<SummaryMember>, userId: string): string[] {
   const present: string[] = [];
   const gone: string[] = [];
-  for (const member of members) {
-    if (member.userId === userId) continue;
-    if (member.membership === 'join' || member.membership === 'invite') {
-      present.push(member.userId);
+  for (const [member, membership] of members) {
+    if (member === userId) continue;
+    if (membership === 'join' || membership === 'invite') {
+      present.push(member);
       if (present.length === MAX_HEROES) break;
-    } else if (member.membership !== 'knock' && gone.length < MAX_HEROES) {
-      gone.push(member.userId);
+    } else if (membership !== 'knock' && gone.length < MAX_HEROES) {
+      gone.push(member);
     }
   }
   return present.length > 0 ? present : gone;

@@ -11,7 +11,7 @@ describe('selectHeroes', () => {
   const members = (text: string): SummaryMember[] =>
     text.split(' ').map((entry) => {
       const [userId = '', membership] = entry.split('=');
-      return { userId, membership: membership as Membership };
+      return [userId, membership as Membership];
     });
   const cases: [members: string, heroes: string][] = [
     ['me=join', ''],
@@ -29,7 +29,7 @@ describe('selectHeroes', () => {
 
   it('reads no further than the fifth hero', () => {
     function* endless(): Generator<SummaryMember> {
-      for (let i = 0; ; i++) yield { userId: `u${i}`, membership: 'join' };
+      for (let i = 0; ; i++) yield [`u${i}`, 'join'];
     }
     assert.equal(selectHeroes(endless(), 'me').length, MAX_HEROES);
   });

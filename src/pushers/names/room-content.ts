@@ -102,11 +102,7 @@ export class RoomContent {
     userId: string,
     inviter: string | undefined,
   ): Promise<string> {
-    const members = Array.from(head?.members ?? [], ([member, membership]) => ({
-      userId: member,
-      membership,
-    }));
-    const heroes = selectHeroes(members, userId);
+    const heroes = selectHeroes(head?.members ?? [], userId);
     if (heroes.length === 0 && inviter !== undefined) heroes.push(inviter);
     const names = await Promise.all(
       heroes.map(async (hero) => (await this.member(roomId, hero, userId)).name),

@@ -40,6 +40,9 @@ export type { HistoryPlace } from './stream-places.ts';
 /** Maximum number of events in one query; it is low because their JSON has to be parsed. */
 const maxRead = 200;
 
+/** Maximum number of cached events that are returned without turns of the event loop in between. */
+const maxListedAtOnce = 1_000;
+
 /** Maximum number of ids in a query that returns only ids. */
 const maxIds = 2_000;
 
@@ -180,6 +183,25 @@ export class EventStore {
 
   async get(nid: number): Promise<StoredEvent | undefined> {
     return this.peek(nid) ?? (await this.getMany([nid])).get(nid);
+  }
+
+  /**
+   * Returns events by nid, out-of-band events included, in the order of the nids; missing ones are left out. Returns at
+   * once when they are cached.
+   */
+  list(nids: readonly number[]): StoredEvent[] | Promise<StoredEvent[]> {
+    const found: StoredEvent[] = [];
+    for (const nid of nids) {
+      const cached = found.length < maxListedAtOnce ? this.peek(nid) : undefined;
+      if (!cached) return this.#readList(nids);
+      found.push(cached);
+    }
+    return found;
+  }
+
+  async #readList(nids: readonly number[]): Promise<StoredEvent[]> {
+    const found = await this.getMany(nids);
+    return nids.map((nid) => found.get(nid)).filter((stored) => stored !== undefined);
   }
 
   /** Reads events by nid, out-of-band events included; missing ones are absent. */

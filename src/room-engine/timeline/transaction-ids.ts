@@ -78,9 +78,9 @@ export class TransactionIds {
     return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathPrefixLength);
   }
 
-  /** Caches the transactions of a device, for `peek`. */
-  async prepare(scope: number): Promise<void> {
-    if (!this.#devices.has(scope)) await this.#load(scope);
+  /** Caches the transactions of a device, for `peek`. Returns a promise only if they are not cached yet. */
+  prepare(scope: number): unknown | Promise<unknown> {
+    return this.#devices.has(scope) ? undefined : this.#load(scope);
   }
 
   async #load(scope: number): Promise<DeviceTransactions> {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import {
   type ClientEvent,
   clientEvent,
@@ -15,7 +16,7 @@ import {
   withoutExpired,
 } from '../../room-engine/index.ts';
 import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
-import { EventTexts } from './event-texts.ts';
+import { EventTexts, type SentWith } from './event-texts.ts';
 import type { VisibleEvent } from './room-view.ts';
 
 /** Format of rendered events: with `room_id`, without it (as in /sync), or as PDUs. */
@@ -36,6 +37,12 @@ export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => 
 /** Returns what modules add to the `unsigned` of events, in the order of the events. */
 export type EventAdditions = (events: readonly RoomEvent[]) => Promise<readonly (JsonObject | undefined)[]>;
 
+/** The scopes in which a device has sent events and delayed events. */
+interface TransactionScopes {
+  readonly scope: number;
+  readonly delayScope: number;
+}
+
 /** Renders events for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {
   readonly relations: EventRelations;
@@ -44,6 +51,7 @@ export class ClientEvents {
   readonly #engine: RoomReader;
   readonly #clock: Clock;
   readonly #additions: EventAdditions | undefined;
+  readonly #scopes = new WeakMap<Viewer, TransactionScopes>();
 
   /** @param openRelations by default events have no relations @param additions by default nothing is added */
   constructor(
@@ -68,15 +76,12 @@ export class ClientEvents {
     format: ClientFormat = 'with room id',
   ): Promise<JsonObject[]> {
     const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
-    const scope = own ? transactionScope(viewer.userId, viewer.deviceId) : 0;
-    const delayScope = own ? transactionScope(viewer.userId, delayedEventsDevice) : 0;
     const additions = this.#additions && (await this.#additions(events.map(eventAsShown)));
-    const [previous, redactions, bundles] = await Promise.all([
+    const [previous, redactions, bundles, sent] = await Promise.all([
       this.#previousState(events.filter(({ isErased }) => !isErased)),
       this.#redactions(events),
       this.relations.bundled(events, viewer),
-      own ? this.#engine.transactions.prepare(scope) : undefined,
-      own ? this.#engine.transactions.prepare(delayScope) : undefined,
+      own ? this.sentWith(viewer) : undefined,
     ]);
     const make = formatters[format];
     return events.map((shown, index) => {
@@ -89,25 +94,47 @@ export class ClientEvents {
         ...(membership === undefined ? undefined : { membership }),
         ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
         ...redactionMembers(redaction),
-        ...this.#transactionId(stored, viewer, scope),
-        ...this.#delayId(stored, viewer, delayScope),
+        ...sent?.(stored),
         ...relationsMember(bundles.get(stored.nid)),
       };
       return make(eventAsShown(shown), unsigned);
     });
   }
 
-  #transactionId({ nid, event }: StoredEvent, viewer: Viewer, scope: number): JsonObject | undefined {
-    if (event.sender !== viewer.userId) return undefined;
-    const txnId = this.#engine.transactions.peek(scope, nid);
-    return txnId === undefined ? undefined : { transaction_id: txnId };
+  /**
+   * Returns a function that returns what only the device which sent an event gets in its `unsigned`, `undefined` for
+   * the events of others; at once when it is in memory. Source: client-server API, "Transaction identifiers", and
+   * MSC4140, "`delay_id` in `unsigned` event data".
+   */
+  sentWith(viewer: Viewer): SentWith | Promise<SentWith> {
+    const { transactions } = this.#engine;
+    const { scope, delayScope } = this.#scopesOf(viewer);
+    const sentWith: SentWith = ({ nid, event }) => {
+      if (event.sender !== viewer.userId) return undefined;
+      const transactionId = transactions.peek(scope, nid);
+      const delayId = transactions.peek(delayScope, nid);
+      if (transactionId === undefined && delayId === undefined) return undefined;
+      return {
+        ...(transactionId !== undefined && { transaction_id: transactionId }),
+        ...(delayId !== undefined && { delay_id: delayId, 'org.matrix.msc4140.delay_id': delayId }),
+      };
+    };
+    const loading = allReady([transactions.prepare(scope), transactions.prepare(delayScope)]);
+    return whenReady(loading, () => sentWith);
   }
 
-  /** Source: MSC4140, "`delay_id` in `unsigned` event data". */
-  #delayId({ nid, event }: StoredEvent, viewer: Viewer, scope: number): JsonObject | undefined {
-    if (event.sender !== viewer.userId) return undefined;
-    const delayId = this.#engine.transactions.peek(scope, nid);
-    return delayId === undefined ? undefined : { delay_id: delayId, 'org.matrix.msc4140.delay_id': delayId };
+  /** Returns the scopes of the transactions of a viewer. One viewer often reads many rooms in one request. */
+  #scopesOf(viewer: Viewer): TransactionScopes {
+    let scopes = this.#scopes.get(viewer);
+    if (!scopes) {
+      const { userId, deviceId } = viewer;
+      scopes = {
+        scope: transactionScope(userId, deviceId),
+        delayScope: transactionScope(userId, delayedEventsDevice),
+      };
+      this.#scopes.set(viewer, scopes);
+    }
+    return scopes;
   }
 
   /** Replaced state events by nid. */

@@ -6,6 +6,9 @@ import type { EventRelations, Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 import { SharedText } from './shared-text.ts';
 
+/** Returns the members of `unsigned` that only the device which sent an event gets; `undefined` for other events. */
+export type SentWith = (stored: StoredEvent) => JsonObject | undefined;
+
 /** Renders events for clients: `ClientEvents`. */
 export interface EventRenderer {
   readonly relations: EventRelations;
@@ -14,11 +17,12 @@ export interface EventRenderer {
     viewer: Viewer,
     format: 'with room id' | 'without room id',
   ): Promise<JsonObject[]>;
+  sentWith(viewer: Viewer): SentWith | Promise<SentWith>;
 }
 
 /**
- * Renders events for clients as JSON text. The text is made once for all members of a room: only the sender's
- * own devices, and readers of events with relations, get a different one.
+ * Renders events for clients as JSON text. The text is made once for all members of a room, and members are added to
+ * it for the device that sent the event; only readers of events with relations, or of erased users, get a different one.
  */
 export class EventTexts {
   readonly #renderer: EventRenderer;
@@ -38,21 +42,30 @@ export class EventTexts {
   async render(events: readonly VisibleEvent[], viewer: Viewer, roomId?: string): Promise<string[]> {
     const known = this.#renderer.relations.parents(events);
     const parents = 'then' in known ? await known : known;
-    const isShared = (event: VisibleEvent) => isSharedWith(viewer, event) && !parents.has(event.stored.nid);
+    const isShared = (event: VisibleEvent) => isSharedWith(event) && !parents.has(event.stored.nid);
     const special = events.filter((event) => !isShared(event));
-    const missing = events.filter((event) => isShared(event) && !this.peek(event.stored));
     const format = roomId === undefined ? 'without room id' : 'with room id';
-    const own = special.length === 0 ? [] : await this.#renderer.render(special, viewer, format);
-    await this.#prepareAll(missing);
-    const ownTexts = new Map(special.map(({ stored }, index) => [stored, JSON.stringify(own[index])]));
+    const specialTexts = new Map<StoredEvent, string>();
+    if (special.length > 0) {
+      const rendered = await this.#renderer.render(special, viewer, format);
+      for (const [index, { stored }] of special.entries())
+        specialTexts.set(stored, JSON.stringify(rendered[index]));
+    }
+    const isOwn = ({ stored }: VisibleEvent) => stored.event.sender === viewer.userId;
+    const sent = events.some(isOwn) ? await this.#renderer.sentWith(viewer) : undefined;
+    let shared = events.map(({ stored }) => this.peek(stored));
+    const missing = events.filter(({ stored }, index) => !shared[index] && !specialTexts.has(stored));
+    if (missing.length > 0) {
+      await this.#prepareAll(missing);
+      shared = events.map(({ stored }) => this.peek(stored));
+    }
     const now = this.#clock.now();
     const start = roomId === undefined ? '{' : `{"room_id":${JSON.stringify(roomId)},`;
-    return events.map(({ stored, membership }) => {
-      const text = ownTexts.get(stored);
-      if (text !== undefined) return text;
-      const shared = this.peek(stored);
-      if (!shared) throw new Error('an event was not rendered');
-      return shared.at(now, membership, start);
+    return events.map(({ stored, membership }, index) => {
+      const text =
+        specialTexts.get(stored) ?? shared[index]?.at(now, membership, start, membersText(sent?.(stored)));
+      if (text === undefined) throw new Error('an event was not rendered');
+      return text;
     });
   }
 
@@ -88,5 +101,9 @@ export class EventTexts {
 }
 
 /** Whether the viewer gets the text that all other members get. */
-const isSharedWith = (viewer: Viewer, { stored, membership, isErased }: VisibleEvent): boolean =>
-  (membership === 'join' || membership === undefined) && !isErased && stored.event.sender !== viewer.userId;
+const isSharedWith = ({ membership, isErased }: VisibleEvent): boolean =>
+  (membership === 'join' || membership === undefined) && !isErased;
+
+/** Returns members of an object as JSON text, each with a comma in front. */
+const membersText = (members: JsonObject | undefined): string =>
+  members === undefined ? '' : `,${JSON.stringify(members).slice(1, -1)}`;

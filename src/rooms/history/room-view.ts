@@ -1,7 +1,10 @@
+import { allReady } from '../../kernel/when-ready.ts';
 import {
   forbidden,
+  type HistoryVisibility,
   historyVisibilityOf,
   isVisibleToUser,
+  type JsonObject,
   type Membership,
   membershipOf,
   notFound,
@@ -140,14 +143,16 @@ export class RoomView {
     }
     const access = await this.#accessBefore(events);
     const visible: VisibleEvent[] = [];
-    for (const [index, stored] of events.entries()) {
-      const before = access[index];
-      if (!before || isHidden(stored)) continue;
-      const { userId } = this;
-      const joinedLater = this.#lastJoin > (stored.stream ?? 0);
-      if (isVisibleToUser(stored.event, { userId, ...before, joinedLater })) {
-        visible.push({ stored, membership: membershipWith(stored, userId) ?? before.membership });
+    const { userId } = this;
+    for (let index = 0; index < events.length; index++) {
+      const stored = events[index]!;
+      const before = access[index]!;
+      if (isHidden(stored)) continue;
+      if (before.membership !== 'join') {
+        const joinedLater = this.#lastJoin > (stored.stream ?? 0);
+        if (!isVisibleToUser(stored.event, { userId, ...before, joinedLater })) continue;
       }
+      visible.push({ stored, membership: membershipWith(stored, userId) ?? before.membership });
     }
     const absent = visible.filter(({ membership }) => membership !== 'join').map(({ stored }) => stored);
     const erased = await this.#erasedOf(absent);
@@ -183,26 +188,29 @@ export class RoomView {
     );
   }
 
-  /** History visibility and the user's membership before each event. */
-  async #accessBefore(events: readonly StoredEvent[]) {
+  /** Returns the history visibility and the user's membership before each event. */
+  async #accessBefore(events: readonly StoredEvent[]): Promise<Access[]> {
     const { groups, stateKeys, events: store } = this.#engine;
     const memberKey = stateMapKey('m.room.member', this.userId);
-    const keys = await Promise.all([stateKeys.find(visibilityKey), stateKeys.find(memberKey)]);
-    const [visibilityNid = 0, memberNid = 0] = keys;
-    const states = await groups.entries(
-      events.map(({ stateBefore }) => stateBefore).filter((group) => group !== undefined),
-      [visibilityNid, memberNid],
-    );
-    const nids = [...states.values()].flatMap((state) => [...state.values()]);
-    const found = await store.getMany(nids);
-    const contentOf = (group: number | undefined, key: number) => {
-      const nid = group === undefined ? undefined : states.get(group)?.get(key);
-      return nid === undefined ? undefined : found.get(nid)?.event.content;
-    };
-    return events.map(({ stateBefore }) => ({
-      visibility: historyVisibilityOf(contentOf(stateBefore, visibilityNid)),
-      membership: membershipOf(contentOf(stateBefore, memberNid)),
-    }));
+    const keys = allReady<[number | undefined, number | undefined]>([
+      stateKeys.peek(visibilityKey) ?? stateKeys.find(visibilityKey),
+      stateKeys.peek(memberKey) ?? stateKeys.find(memberKey),
+    ]);
+    const [visibilityNid = 0, memberNid = 0] = keys instanceof Promise ? await keys : keys;
+    // Most events of a timeline have the same state before them.
+    const before = new Set<number>();
+    for (const { stateBefore } of events) if (stateBefore !== undefined) before.add(stateBefore);
+    const states = await groups.entries(before, [visibilityNid, memberNid]);
+    const nids = new Set<number>();
+    for (const state of states.values()) for (const nid of state.values()) nids.add(nid);
+    const contents = new Map<number, JsonObject>();
+    for (const { nid, event } of await store.list([...nids])) contents.set(nid, event.content);
+    const accessOf = new Map<number | undefined, Access>();
+    for (const [group, state] of states) {
+      const contentOf = (key: number) => contents.get(state.get(key) ?? 0);
+      accessOf.set(group, accessWith(contentOf(visibilityNid), contentOf(memberNid)));
+    }
+    return events.map(({ stateBefore }) => accessOf.get(stateBefore) ?? unknownAccess);
   }
 
   /** Whether the current history visibility is `world_readable`. */
@@ -217,6 +225,20 @@ export class RoomView {
     return rooms.get(this.head.roomId)?.forgotten === true;
   }
 }
+
+/** What decides, besides the event, whether a user may see it. */
+interface Access {
+  readonly visibility: HistoryVisibility;
+  readonly membership: Membership;
+}
+
+const accessWith = (visibility: JsonObject | undefined, member: JsonObject | undefined): Access => ({
+  visibility: historyVisibilityOf(visibility),
+  membership: membershipOf(member),
+});
+
+/** The access before events without a state. */
+const unknownAccess = accessWith(undefined, undefined);
 
 const isJoin = ({ event }: StateHistoryEntry) =>
   event !== undefined && membershipOf(event.event.content) === 'join';

@@ -30,9 +30,11 @@ export class SharedText {
   /**
    * @param now milliseconds since 1970
    * @param start the opening brace, and members before the others
+   * @param ofSender members of `unsigned` that only the sender's device gets, each with a comma in front
    */
-  at(now: number, membership: VisibleEvent['membership'], start = '{'): string {
+  at(now: number, membership: VisibleEvent['membership'], start = '{', ofSender = ''): string {
     const age = Math.max(0, now - this.#sentAt);
-    return start + this.#beforeAge + age + (membership === undefined ? '' : asJoined) + this.#afterAge;
+    const own = membership === undefined ? ofSender : asJoined + ofSender;
+    return start + this.#beforeAge + age + own + this.#afterAge;
   }
 }

@@ -1,4 +1,5 @@
 import type { Filter } from '../../filters/index.ts';
+import { type LongText, TextBuilder } from '../../kernel/http/index.ts';
 import { encodePosition, encodeSyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
@@ -21,20 +22,23 @@ export function answerText(
   { rooms, accountData, presence }: Pieces,
   devices: DeviceAnswer,
   { since, upTo }: Pick<AnswerRange, 'since' | 'upTo'>,
-): string | undefined {
-  let text = '';
+): string | LongText | undefined {
   const events = accountDataTexts(filter, accountData);
-  if (events.length > 0) text += `,"account_data":{"events":[${events.join(',')}]}`;
-  if (presence.length > 0) text += `,"presence":{"events":${JSON.stringify(presence)}}`;
-  let entries = '';
-  for (const section of sections) {
-    const ofSection = rooms[section];
-    if (ofSection.length > 0) entries += `${entries === '' ? '' : ','}"${section}":{${ofSection.join(',')}}`;
+  let start = '';
+  if (events.length > 0) start += `,"account_data":{"events":[${events.join(',')}]}`;
+  if (presence.length > 0) start += `,"presence":{"events":${JSON.stringify(presence)}}`;
+  const filled = sections.filter((section) => !rooms[section].isEmpty);
+  const isEmpty = start === '' && filled.length === 0;
+  if (isEmpty && !devices.hasNewData && since !== undefined) return undefined;
+  const text = new TextBuilder();
+  text.add(`{"next_batch":"${encodeSyncPosition({ position: upTo, toDevice: devices.toDevice })}"${start}`);
+  for (const [index, section] of filled.entries()) {
+    text.add(`${index === 0 ? ',"rooms":{' : ','}"${section}":{`);
+    text.append(rooms[section]);
+    text.add('}');
   }
-  if (entries !== '') text += `,"rooms":{${entries}}`;
-  if (text === '' && !devices.hasNewData && since !== undefined) return undefined;
-  const nextBatch = encodeSyncPosition({ position: upTo, toDevice: devices.toDevice });
-  return `{"next_batch":"${nextBatch}"${text}${devices.text}}`;
+  text.add(filled.length > 0 ? `}${devices.text}}` : `${devices.text}}`);
+  return text.finish();
 }
 
 /** Returns the global account data that passes the filter, as JSON texts. */

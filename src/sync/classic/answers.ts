@@ -1,3 +1,4 @@
+import type { LongText } from '../../kernel/http/index.ts';
 import type { SyncPosition } from '../../kernel/streams/index.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -15,7 +16,7 @@ import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
  * JSON text; `undefined` when there is no new data; `outdated` when a membership has changed after the range, so
  * that the caller must choose a new range.
  */
-export type Answer = string | 'outdated' | undefined;
+export type Answer = string | LongText | 'outdated' | undefined;
 
 export interface AnswersDeps {
   readonly engine: RoomReader;

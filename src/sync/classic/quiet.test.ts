@@ -90,6 +90,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(way.taken - taken > 10, `${way.taken - taken} of 15 entries took the fast path`);
     });
 
+    it('makes as many queries for the first sync of 40 rooms in memory as for that of one room', async () => {
+      const cleo = await TestClient.register(server, 'cleo-in-40-rooms');
+      for (let index = 0; index < 40; index++) await cleo.createRoom();
+      const firstSync = async () => {
+        const { rooms } = await cleo.sync();
+        assert.equal(Object.keys(rooms?.join ?? {}).length, 40);
+      };
+      await firstSync();
+      const perAccount = await fewestReads(async () => void (await ben.sync()));
+      const asked = await fewestReads(firstSync);
+      assert.equal(asked, perAccount);
+    });
+
     it('makes no query for receipts and typing', async () => {
       const cleo = await TestClient.register(server, 'cleo');
       await cleo.join(roomId);

@@ -1,6 +1,7 @@
 import { BriefMap } from '../../kernel/brief-map.ts';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { LongText } from '../../kernel/http/index.ts';
 import type { Sync, SyncAnswer, SyncRequest } from './sync.ts';
 
 /** A sync request with what distinguishes it from other requests of the same device. */
@@ -20,7 +21,7 @@ const [maxBytes, maxAnswerCharacters] = [24 * MiB, 8 * MiB];
 
 interface CachedAnswer {
   /** JSON. */
-  readonly text: string;
+  readonly text: string | LongText;
   /** Monotonic milliseconds. */
   readonly until: number;
 }
@@ -63,7 +64,7 @@ export class RepeatedSyncs {
    * @returns the answer as JSON text
    * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
-  sync(request: RepeatableRequest): string | Promise<string> {
+  sync(request: RepeatableRequest): string | Promise<string | LongText> {
     return this.#sync.quietAnswer(request) ?? this.#answer(request);
   }
 
@@ -72,7 +73,7 @@ export class RepeatedSyncs {
     this.#answers?.deleteWhere((_answer, key) => key.startsWith(`${userId} `));
   }
 
-  async #answer(request: RepeatableRequest): Promise<string> {
+  async #answer(request: RepeatableRequest): Promise<string | LongText> {
     const key = keyOf(request);
     const runningKey = `${request.timeout} ${key}`;
     for (;;) {
@@ -91,7 +92,7 @@ export class RepeatedSyncs {
    * should include data that has arrived since; and a first sync that the client has received, because a client that
    * starts again wants the current state.
    */
-  async #run(request: RepeatableRequest, key: string, runningKey: string): Promise<string> {
+  async #run(request: RepeatableRequest, key: string, runningKey: string): Promise<string | LongText> {
     const answer = this.#sync.sync(request);
     this.#running.set(runningKey, { request, answer });
     try {
@@ -103,7 +104,7 @@ export class RepeatedSyncs {
     }
   }
 
-  #remember({ since, client }: RepeatableRequest, key: string, text: string): void {
+  #remember({ since, client }: RepeatableRequest, key: string, text: string | LongText): void {
     if (!this.#answers || text.length > maxAnswerCharacters) return;
     this.#answers.set(key, { text, until: this.#clock.monotonic() + this.#duration });
     if (since !== undefined) return;

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import type { LongText } from '../../kernel/http/index.ts';
 import { decodeSyncPosition, type StreamReader, type SyncPosition } from '../../kernel/streams/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
 import type { Changes, Feed } from '../feeds/feed.ts';
@@ -19,7 +20,7 @@ export interface SyncRequest extends Recipient {
 
 export interface SyncAnswer {
   /** JSON. */
-  readonly text: string;
+  readonly text: string | LongText;
   /** Whether the answer has any new data. */
   readonly hasNewData: boolean;
 }

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Logger } from '../../observability/logger.ts';
+import type { LongText } from '../long-text.ts';
 import type { Requester } from '../requests/requester.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -170,7 +171,7 @@ export function route<const C extends RouteContract>(contract: C, handler: Handl
  */
 export class Reply {
   readonly status: number;
-  readonly body: string | Uint8Array | NodeJS.ReadableStream | object | undefined;
+  readonly body: string | Uint8Array | LongText | NodeJS.ReadableStream | object | undefined;
   /** A list is sent as one header line per value, as `Set-Cookie` needs. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
 

@@ -1,6 +1,6 @@
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import { membershipOf, stateMapKey } from '../../../protocol/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import type { VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
@@ -10,10 +10,10 @@ import type { EventText } from './event-text.ts';
 import {
   addFromAuthEvents,
   addNeeded,
+  isNeededEntry,
   membersOf,
   neededMembers,
   recordSent,
-  removeUnneeded,
 } from './lazy-members.ts';
 import { isPartialAt } from './partial-members.ts';
 import type { PlainTimelines } from './plain-timelines.ts';
@@ -165,14 +165,15 @@ export class JoinedRooms {
     const needed = neededMembers(timeline, heroes);
     let state: StateNids;
     if (after === undefined || fullState) {
-      state = await stateAt(engine, head, upTo);
-      if (!recipient.stateAfter) rewind(state, timeline);
       if (sent && after !== undefined) {
         // The client must get all membership changes, whether its timeline needs them or not.
         for (const member of membersOf(await this.#changes(head, recipient, { after, upTo }, timeline)))
           needed.add(member);
       }
-      if (sent) removeUnneeded(state, recipient.userId, needed);
+      const isWanted = sent && ((key: string) => isNeededEntry(key, recipient.userId, needed));
+      const whole = stateAt(engine, head, upTo, isWanted);
+      state = whole instanceof Promise ? await whole : whole;
+      if (!recipient.stateAfter) rewind(state, timeline);
       sent?.clear();
     } else {
       state = await this.#changes(head, recipient, { after, upTo }, timeline);
@@ -182,10 +183,10 @@ export class JoinedRooms {
       await addFromAuthEvents(engine, head, state, { recipient, timeline, needed, sent, after, upTo });
     }
     if (sent) recordSent(sent, state, timeline, upTo);
-    const events = await engine.events.getMany(state.values());
-    return inOrder(state, events)
-      .filter(({ event }) => filter.passes(event))
-      .map((stored) => ({ stored, membership: undefined }));
+    const events = engine.events.list([...state.values()]);
+    const found = events instanceof Promise ? await events : events;
+    const wanted = found.filter(({ event }) => filter.passes(event));
+    return wanted.map((stored) => ({ stored, membership: undefined }));
   }
 
   async #changes(
@@ -228,9 +229,4 @@ export class JoinedRooms {
       roomCounts.map(({ section }) => section.members(userId, roomId, upTo, byThread)),
     );
   }
-}
-
-/** Returns the events of a state, each once, in the order of its entries. */
-export function inOrder(state: StateNids, events: ReadonlyMap<number, StoredEvent>): StoredEvent[] {
-  return [...state.values()].map((nid) => events.get(nid)).filter((stored) => stored !== undefined);
 }

@@ -20,13 +20,19 @@ export function* membersOf(state: StateNids): Generator<string> {
   for (const key of state.keys()) if (key.startsWith(memberPrefix)) yield key.slice(memberPrefix.length);
 }
 
+/**
+ * Returns whether an entry of a whole state is for a lazy-loading client: all but memberships, and those of needed
+ * members and of the user.
+ */
+export function isNeededEntry(key: string, userId: string, needed: ReadonlySet<string>): boolean {
+  if (!key.startsWith(memberPrefix)) return true;
+  const member = key.slice(memberPrefix.length);
+  return member === userId || needed.has(member);
+}
+
 /** Removes memberships from a whole state, except those of needed members and of the user. */
 export function removeUnneeded(state: StateNids, userId: string, needed: ReadonlySet<string>): void {
-  for (const key of state.keys()) {
-    if (!key.startsWith(memberPrefix)) continue;
-    const member = key.slice(memberPrefix.length);
-    if (member !== userId && !needed.has(member)) state.delete(key);
-  }
+  for (const key of state.keys()) if (!isNeededEntry(key, userId, needed)) state.delete(key);
 }
 
 /**

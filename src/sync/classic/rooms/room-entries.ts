@@ -1,3 +1,4 @@
+import { TextBuilder } from '../../../kernel/http/index.ts';
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import type { RoomHead, RoomReader, UserRoom } from '../../../room-engine/index.ts';
 import type { AccountDataItem } from '../../../sync-contract/index.ts';
@@ -21,18 +22,21 @@ export interface RoomEntriesDeps {
   readonly excludedRooms: ReadonlySet<string>;
 }
 
-/** JSON texts of the entries in each section of `rooms`, each with its room id as the key. */
+/** The entries in each section of `rooms` as JSON text, each with its room id as the key. */
 export interface RoomSections {
-  readonly join: string[];
-  readonly invite: string[];
-  readonly knock: string[];
-  readonly leave: string[];
+  readonly join: TextBuilder;
+  readonly invite: TextBuilder;
+  readonly knock: TextBuilder;
+  readonly leave: TextBuilder;
 }
 
 /**
  * Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between.
  */
 const roomsAtOnce = 16;
+
+/** Number of rooms whose heads and ephemeral events are loaded together: bounds memory and saves queries. */
+const roomsLoadedTogether = 4 * roomsAtOnce;
 
 /** Makes the entries of rooms in an answer. */
 export class RoomEntries {
@@ -74,7 +78,12 @@ export class RoomEntries {
     accountData: readonly AccountDataItem[],
   ): RoomSections | Promise<RoomSections> {
     const { since, changes } = range;
-    const sections: RoomSections = { join: [], invite: [], knock: [], leave: [] };
+    const sections: RoomSections = {
+      join: new TextBuilder(),
+      invite: new TextBuilder(),
+      knock: new TextBuilder(),
+      leave: new TextBuilder(),
+    };
     const changedBitsByRoom =
       changes?.rooms ?? (since === undefined ? noChangedBits : this.#changedBitsSince(rooms, since));
     return whenReady(changedBitsByRoom, (changedBits) => {
@@ -92,25 +101,39 @@ export class RoomEntries {
     rooms: readonly UserRoom[],
     context: AnswerContext,
   ): Promise<void> {
-    for (let start = 0; start < rooms.length; start += roomsAtOnce) {
-      if (start > 0) await new Promise(setImmediate);
-      await this.#add(sections, rooms.slice(start, start + roomsAtOnce), context);
+    for (let start = 0; start < rooms.length; start += roomsLoadedTogether) {
+      const loaded = rooms.slice(start, start + roomsLoadedTogether);
+      const inputs = await this.#load(loaded, context);
+      for (let at = 0; at < loaded.length; at += roomsAtOnce) {
+        if (start + at > 0) await new Promise(setImmediate);
+        await this.#addLoaded(sections, loaded.slice(at, at + roomsAtOnce), inputs);
+      }
     }
   }
 
   #add(sections: RoomSections, rooms: readonly UserRoom[], context: AnswerContext): void | Promise<void> {
-    const { recipient, range, changedBits, accountData } = context;
+    return whenReady(this.#load(rooms, context), (loaded) => this.#addLoaded(sections, rooms, loaded));
+  }
+
+  /** Loads what entries of several rooms share queries for; at once when there is nothing to load. */
+  #load(rooms: readonly UserRoom[], context: AnswerContext): EntryContext | Promise<EntryContext> {
+    const { recipient, range } = context;
     const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, range.since));
     const inputs = allReady<[EphemeralOfRooms, readonly unknown[]]>([
       unknown.length > 0 ? this.#ephemeralOf(recipient, unknown) : nothing,
       this.#loadHeads(rooms, range),
     ]);
-    return whenReady(inputs, ([ephemeral]) => {
-      const entryContext = { recipient, range, changedBits, accountData, ephemeral };
-      const entries = rooms.map((room) => this.#entry(room, entryContext));
-      return whenReady(allReady<readonly (string | undefined)[]>(entries), (texts) => {
-        for (let index = 0; index < rooms.length; index++) addText(sections, rooms[index]!, texts[index]);
-      });
+    return whenReady(inputs, ([ephemeral]) => ({ ...context, ephemeral }));
+  }
+
+  #addLoaded(
+    sections: RoomSections,
+    rooms: readonly UserRoom[],
+    context: EntryContext,
+  ): void | Promise<void> {
+    const entries = rooms.map((room) => this.#entry(room, context));
+    return whenReady(allReady<readonly (string | undefined)[]>(entries), (texts) => {
+      for (let index = 0; index < rooms.length; index++) addText(sections, rooms[index]!, texts[index]);
     });
   }
 
@@ -265,7 +288,9 @@ const noEphemeral: ReadonlyMap<string, readonly string[]> = new Map();
 const nothing: EphemeralOfRooms = new Map();
 
 function addText(sections: RoomSections, { roomId, membership }: UserRoom, text: string | undefined): void {
-  if (text !== undefined) sections[sectionOf(membership)].push(`${JSON.stringify(roomId)}:${text}`);
+  if (text === undefined) return;
+  const section = sections[sectionOf(membership)];
+  section.add(`${section.isEmpty ? '' : ','}${JSON.stringify(roomId)}:${text}`);
 }
 
 const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>

@@ -5,10 +5,33 @@ import type { Timeline } from './timeline.ts';
 /** Entries of a room's state: `stateMapKey(type, stateKey)` to the nid of the event. */
 export type StateNids = Map<string, number>;
 
-/** Returns the whole state of a room at a stream position. */
-export async function stateAt(engine: RoomReader, head: RoomHead, position: number): Promise<StateNids> {
+/**
+ * Returns the whole state of a room at a stream position; at once when it has not changed since.
+ * @param isWanted selects the entries to return by their keys; by default all
+ */
+export function stateAt(
+  engine: RoomReader,
+  head: RoomHead,
+  position: number,
+  isWanted: (key: string) => boolean = () => true,
+): StateNids | Promise<StateNids> {
+  if (head.changedAt > position) return earlierStateAt(engine, head, position, isWanted);
+  const state: StateNids = new Map();
+  head.state.forEach(({ nid }, key) => {
+    if (isWanted(key)) state.set(key, nid);
+  });
+  return state;
+}
+
+async function earlierStateAt(
+  engine: RoomReader,
+  head: RoomHead,
+  position: number,
+  isWanted: (key: string) => boolean,
+): Promise<StateNids> {
   const state: StateNids = new Map();
   for (const [key, { nid, stream }] of head.state) {
+    if (!isWanted(key)) continue;
     const then = stream <= position ? nid : await nidAt(engine, head, key, position);
     if (then !== undefined) state.set(key, then);
   }

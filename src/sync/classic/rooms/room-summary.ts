@@ -45,7 +45,7 @@ export async function memberSummaryAt(
 ): Promise<MemberSummary> {
   if (head.changedAt <= position) {
     const [joinedCount, invitedCount] = [head.memberCount('join'), head.memberCount('invite')];
-    return { heroes: heroesOf(head.members, userId), joinedCount, invitedCount };
+    return { heroes: selectHeroes(head.members, userId), joinedCount, invitedCount };
   }
   const members = new Map(head.members);
   const later = [...head.state].filter(([, { membership, stream }]) => membership && stream > position);
@@ -59,7 +59,7 @@ export async function memberSummaryAt(
   const memberships = [...members.values()];
   const count = (wanted: Membership) => memberships.filter((membership) => membership === wanted).length;
   return {
-    heroes: heroesOf(members, userId),
+    heroes: selectHeroes(members, userId),
     joinedCount: count('join'),
     invitedCount: count('invite'),
   };
@@ -83,12 +83,4 @@ export async function summaryAt(
     text('m.room.canonical_alias', 'alias'),
   ]);
   return roomSummaryOf({ name, canonicalAlias, ...memberSummary });
-}
-
-function heroesOf(members: ReadonlyMap<string, Membership>, userId: string): string[] {
-  return selectHeroes(entriesOf(members), userId);
-}
-
-function* entriesOf(members: ReadonlyMap<string, Membership>) {
-  for (const [userId, membership] of members) yield { userId, membership };
 }

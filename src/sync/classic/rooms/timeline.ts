@@ -121,6 +121,10 @@ function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>):
     .map((stored) => ({ stored, membership: 'join' }));
 }
 
+/** Whether no event comes before this one in the history of its room. */
+const beginsRoom = (stored: StoredEvent | undefined): boolean =>
+  stored?.event.type === 'm.room.create' && stored.event.stateKey === '';
+
 /**
  * Returns events of `(after, upTo]` before `last`, newest first: from memory when the head holds all of them. Without
  * `after` in the order of the room's history, so that old events that arrived late are where they belong; otherwise in
@@ -149,7 +153,8 @@ async function readBackward(
     page.push(stored);
   }
   const isComplete =
-    page.length === limit || (after !== undefined && oldest !== undefined && oldest <= after);
+    page.length === limit ||
+    (after === undefined ? beginsRoom(page.at(-1)) : oldest !== undefined && oldest <= after);
   if (isComplete) return page;
   if (after !== undefined) {
     return engine.events.timeline(head.roomNid, { after, before, limit, direction: 'backward' });

@@ -10,7 +10,6 @@ import {
 import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { LeftRange, Recipient } from '../recipient.ts';
 import type { EventText } from './event-text.ts';
-import { inOrder } from './joined-rooms.ts';
 import { neededMembers, removeUnneeded } from './lazy-members.ts';
 import { changesWithin, nidAt, rewind, type StateNids, stateOfGroup } from './room-state.ts';
 import { accountDataText, stateText, timelineText } from './room-text.ts';
@@ -90,8 +89,7 @@ export class UnjoinedRooms {
     const isShown = timeline.events.some(({ stored }) => stored.nid === own?.nid);
     if (own && !isShown && recipient.filter.room.state.passesRoom(head.roomId))
       state.set(stateMapKey('m.room.member', recipient.userId), own.nid);
-    const events = await this.#engine.events.getMany(state.values());
-    const stateEvents = inOrder(state, events)
+    const stateEvents = (await this.#engine.events.list([...state.values()]))
       .filter(({ event }) => recipient.filter.room.state.passes(event))
       .map((stored) => ({ stored, membership: undefined }));
     const [timelineTexts, stateTexts] = await Promise.all([

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { ClientEvents } from './client-events.ts';
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('texts of events', () => {
+    it('are rendered once for all members and for the device that sent the event, which also gets its transaction id', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice, bob);
+      const stored = await under.engine.events.getById(await under.say(alice, roomId, 'hello'));
+      assert.ok(stored);
+      let rendered = 0;
+      const { texts } = new ClientEvents(under.engine, under.clock, undefined, async (events) => {
+        rendered += events.length;
+        return events.map(() => undefined);
+      });
+      const unsignedFor = async (userId: string, deviceId: string) => {
+        const [text = ''] = await texts.render([{ stored, membership: 'join' }], { userId, deviceId });
+        const event = JSON.parse(text) as JsonObject & { readonly unsigned: JsonObject };
+        assert.equal(event['event_id'], stored.event.eventId);
+        assert.equal(event.unsigned['membership'], 'join');
+        return event.unsigned;
+      };
+      const { transaction_id: txnId } = await unsignedFor(alice, 'DEVICE');
+      assert.equal(typeof txnId, 'string');
+      assert.equal('transaction_id' in (await unsignedFor(alice, 'OTHER')), false);
+      assert.equal('transaction_id' in (await unsignedFor(bob, 'DEVICE')), false);
+      assert.equal((await unsignedFor(alice, 'DEVICE'))['transaction_id'], txnId);
+      assert.equal(rendered, 1);
+    });
+  });
+});
