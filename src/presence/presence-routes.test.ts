@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { selectedDatabases } from '../../test/support/databases/databases.ts';
 import {
   type ConfigurationOverrides,
@@ -62,7 +63,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sets the presence of a user by a sync, and sends it to users who share a room in their next sync', async () => {
       const first = await sync(bob, { set_presence: 'offline' });
       assert.deepEqual(senders(first), []);
-      const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 10_000 });
+      const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 100_000 });
       await sync(alice, {});
       const answer = await waiting;
       assert.deepEqual(senders(answer), [alice.userId]);
@@ -79,7 +80,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sets presence and status message by PUT /presence/{userId}/status', async () => {
       const { next_batch: since } = await sync(bob, { set_presence: 'offline' });
       assert.equal((await set(alice, alice, { presence: 'unavailable', status_msg: 'Tea' })).status, 200);
-      const answer = await sync(bob, { set_presence: 'offline', since, timeout: 10_000 });
+      const answer = await sync(bob, { set_presence: 'offline', since, timeout: 100_000 });
       const { last_active_ago, ...content } = (answer.presence?.events[0]?.content ?? {}) as Record<
         string,
         unknown
@@ -126,7 +127,9 @@ for (const database of selectedDatabases(import.meta.url)) {
         ) => Promise<Record<string, unknown>>,
       ) => Promise<void>,
     ) => {
-      const server = await startTestServer({ database, config: { presence: { presence } } });
+      // The clock stands still, so that no change is announced between two syncs.
+      const clock = manualClock();
+      const server = await startTestServer({ database, clock, config: { presence: { presence } } });
       try {
         const [alice, bob] = [await server.register('alice'), await server.register('bob')];
         const room = { preset: 'public_chat' };

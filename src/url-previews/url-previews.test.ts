@@ -238,8 +238,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       await eventually('the image to be deleted', async () => (await previews.download(uri)).status === 404);
       const files = () => filesBelow(join(previews.store, 'local'));
       await eventually('all files of images to be deleted', () => files().length === 0);
-      await previews.preview(url, { ts: 0 });
-      assert.equal(web.count('/brief'), 2);
+      await eventually('the stored preview to be deleted', async () => {
+        await previews.preview(url, { ts: 0 });
+        return web.count('/brief') === 2;
+      });
     });
 
     describe('oEmbed providers of URL previews', () => {

@@ -122,13 +122,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         return { one_time_keys: { [bob.userId]: { BOB: bob.oneTimeKeys(1) } } };
       });
       const device_keys = { [bob.userId]: [], '@x:evil.test': [], '@y:nowhere.test': [] };
-      const queried = await call('POST', '/keys/query', { device_keys, timeout: 5_000 });
+      const queried = await call('POST', '/keys/query', { device_keys, timeout: 100_000 });
       const found = queried['device_keys'] as Record<string, JsonObject>;
       assert.deepEqual(Object.keys(found[bob.userId]!), ['BOB']);
       assert.equal(found[alice.userId], undefined);
       assert.deepEqual(Object.keys(queried['failures'] as object).sort(), ['evil.test', 'nowhere.test']);
       const one_time_keys = { [bob.userId]: { BOB: curve }, '@x:evil.test': { X: curve } };
-      const claimed = await call('POST', '/keys/claim', { one_time_keys, timeout: 5_000 });
+      const claimed = await call('POST', '/keys/claim', { one_time_keys, timeout: 100_000 });
       const keys = claimed['one_time_keys'] as Record<string, JsonObject>;
       assert.deepEqual(Object.keys(keys), [bob.userId]);
       assert.deepEqual(Object.keys(claimed['failures'] as object), ['evil.test']);

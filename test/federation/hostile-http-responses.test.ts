@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../src/protocol/index.ts';
+import { skippableClock } from '../support/clocks/skippable-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -19,6 +20,9 @@ const raw =
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
   };
 
+/** Timeout of requests to other servers, in milliseconds. */
+const timeout = 100_000;
+
 /** Writes one byte every 20 ms and never ends. */
 const dripBytes = (start: string, byte: string) => (response: ServerResponse) => {
   response.writeHead(200, { 'content-type': 'application/json' });
@@ -27,11 +31,16 @@ const dripBytes = (start: string, byte: string) => (response: ServerResponse) =>
   response.on('close', () => clearInterval(timer));
 };
 
-const answers: [what: string, answer: (response: ServerResponse) => void][] = [
+type Answers = [what: string, answer: (response: ServerResponse) => void][];
+
+const endlessAnswers: Answers = [
   ['sent byte by byte', dripBytes('{', ' ')],
   ['with an endless string sent byte by byte', dripBytes('{"room_version":"', 'x')],
   ['that never comes', () => undefined],
   ['with headers and no body', (response) => response.writeHead(200).flushHeaders()],
+];
+
+const answers: Answers = [
   [
     'that breaks off in the middle',
     (response) => {
@@ -81,20 +90,39 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let evil: ScriptedServer;
     let anna: TestClient;
     let room: SignedRoom;
+    const clock = skippableClock();
     before(async () => {
-      const federation = { max_short_retries: 0, client_timeout: 2_500 };
+      const federation = { max_short_retries: 0, client_timeout: timeout };
       const config = { federationClient: { federation } };
       ({
         several,
         peer: evil,
         anna,
-      } = await SeveralServers.withScriptedServer(kind, 'evil.test', { config }));
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', { clock, config }));
     });
     after(() => several.stop());
     beforeEach(() => {
       room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
     });
     const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
+
+    for (const [what, answer] of endlessAnswers) {
+      it(`fails the join with 502 after the timeout for a response ${what}`, async () => {
+        const { promise: begun, resolve } = Promise.withResolvers<void>();
+        evil.on(makeHandshake, (_request, response) => {
+          answer(response);
+          resolve();
+          return undefined;
+        });
+        const joining = join();
+        await begun;
+        // Some bytes of the response arrive before the timeout.
+        await new Promise((done) => setTimeout(done, 100));
+        clock.advance(timeout);
+        const { status, body } = await joining;
+        assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));
+      });
+    }
 
     for (const [what, answer] of answers) {
       it(`fails the join with 502 for a response ${what}`, async () => {

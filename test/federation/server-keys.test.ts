@@ -4,7 +4,6 @@ import { plainCaches } from '../support/servers/caches.ts';
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -21,6 +20,7 @@ import {
   writeSigningKeys,
 } from '../../src/protocol/index.ts';
 import { sectionDefaults } from '../support/inputs/section-defaults.ts';
+import { freePort } from '../support/network/free-port.ts';
 import { FakeResolver } from '../support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 import { startTestServer, testConfiguration } from '../support/servers/server.ts';
@@ -29,14 +29,6 @@ interface Member {
   readonly name: string;
   readonly key: SigningKey;
   readonly notaryKey: SigningKey;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 describe('signing keys of two homeservers', () => {
@@ -119,7 +111,7 @@ describe('signing keys of two homeservers', () => {
 
   async function get(server: Member, path: string): Promise<JsonObject> {
     const tls = new TlsSettings({ verify: true, authorities: [authority.pem] });
-    const limits = { timeout: 10_000, maxBody: 100_000, tls };
+    const limits = { timeout: 100_000, maxBody: 100_000, tls };
     const { status, body } = await http.fetch(
       new URL(`https://${server.name}/_matrix/key/v2${path}`),
       limits,

@@ -61,7 +61,7 @@ describe('error reports and log lines of a running server', () => {
       .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
 
   it('sends a report of a failed request without ids, with the environment and the context of the server [option: sentry.dsn, sentry.environment, server_context]', async () => {
-    const database = new DatabaseSync(join(folder, 'homeserver.db'), { timeout: 10_000 });
+    const database = new DatabaseSync(join(folder, 'homeserver.db'), { timeout: 60_000 });
     database.exec('alter table users rename to absent_users');
     database.close();
     const { status } = await server!.api('GET', '/_matrix/client/v3/profile/@ann:example.org');

@@ -58,8 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await until(() => test.sender.status.destinations['catching up'] === 0);
       await say('5');
       await until(() => a.messages.includes('5'));
-      test.clock.advance(minute);
-      await until(async () => (await test.countMissedRooms()) === 0);
+      await test.nothingMissed();
     });
 
     it('redacts a message that expired by the retention policy of its room during the outage before it sends it', async () => {
@@ -118,7 +117,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes('of another server'));
-      await until(async () => (await test.countMissedRooms()) === 0);
+      await test.nothingMissed();
     });
 
     it('sends all local forward extremities of a forked room', async () => {
@@ -166,8 +165,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(receivedUsers().has('@never-invited:a.example'), false);
       assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
       assert.equal(a.messages.includes('after the bans'), false);
-      test.clock.advance(minute);
-      await until(async () => (await test.countMissedRooms()) === 0);
+      await test.nothingMissed();
     });
 
     it('stops buffering events in memory for a server that is too slow, and catches up', async () => {
@@ -214,8 +212,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       await test.idle();
-      test.clock.advance(1_000);
-      await until(async () => (await test.countMissedRooms()) === 0);
+      await test.nothingMissed();
       holdAnswers(a);
       await say('1');
       await say('2');
@@ -266,10 +263,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         return (await test.countMissedRooms()) === 1;
       });
       finish();
-      await until(async () => {
-        test.clock.advance(1_000);
-        return (await test.countMissedRooms()) === 0;
-      });
+      await test.nothingMissed();
       assert.deepEqual(a.messages, ['1']);
     });
   });

@@ -9,20 +9,30 @@ import {
   type TestUser,
 } from '../../../test/support/servers/server.ts';
 import type { DatabaseOptions } from '../../kernel/database/index.ts';
+import { createLogger } from '../../kernel/observability/index.ts';
 import { Clients } from './clients.ts';
 import { PushGateway } from './push-gateway.ts';
+
+interface Environment {
+  readonly clock: ManualClock;
+  readonly resolver: FakeResolver;
+  readonly warnings: readonly Record<string, unknown>[];
+}
 
 /** A homeserver, and a push gateway that its pushers may reach without TLS. */
 export class ServerWithPushers extends Clients {
   readonly gateway: PushGateway;
   readonly clock: ManualClock;
   readonly resolver: FakeResolver;
+  /** Warnings that the server has logged. */
+  readonly warnings: readonly Record<string, unknown>[];
 
-  private constructor(server: TestServer, gateway: PushGateway, clock: ManualClock, resolver: FakeResolver) {
+  private constructor(server: TestServer, gateway: PushGateway, environment: Environment) {
     super(server);
     this.gateway = gateway;
-    this.clock = clock;
-    this.resolver = resolver;
+    this.clock = environment.clock;
+    this.resolver = environment.resolver;
+    this.warnings = environment.warnings;
   }
 
   static async start(
@@ -35,14 +45,17 @@ export class ServerWithPushers extends Clients {
     resolver.hosts.set('push.example', ['127.0.0.1']);
     const outbound = { ip_range_whitelist: ['127.0.0.1/32'] };
     const authorities = [commonTestAuthority().pem];
+    const warnings: Record<string, unknown>[] = [];
+    const destination = { write: (line: string) => void warnings.push(JSON.parse(line)) };
     const server = await startTestServer({
       database,
       clock,
       resolver,
       authorities,
+      log: createLogger({ level: 'warn', destination }),
       config: { outbound, ...config },
     });
-    return new ServerWithPushers(server, gateway, clock, resolver);
+    return new ServerWithPushers(server, gateway, { clock, resolver, warnings });
   }
 
   async stop(): Promise<void> {

@@ -163,6 +163,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       clock.advance(5 * minute);
       const third = await reportAt(3);
       assert.deepEqual([third['daily_messages'], third['uptime_seconds']], [2, 300]);
+      const days = async () => {
+        const contents = await openContents(server.databaseOptions);
+        const rows = await contents.rows('statistics_days').finally(() => contents.close());
+        return rows.toSorted((one, other) => Number(one['day']) - Number(other['day']));
+      };
+      await eventually('the figures of the second day', async () => (await days())[1]?.['users']);
       clock.advance(26 * hour);
       const late = (await eventually('later reports', () => collector.requests[10]))?.report;
       assert.deepEqual(
@@ -170,12 +176,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [0, 0, 0],
       );
       assert.equal(late?.['monthly_active_users'], 1);
-      const contents = await openContents(server.databaseOptions);
-      const days = (await contents.rows('statistics_days')).toSorted(
-        (one, other) => Number(one['day']) - Number(other['day']),
-      );
-      await contents.close();
-      const [{ active_users, messages, local_messages } = {}, { users, rooms, database_bytes } = {}] = days;
+      const [{ active_users, messages, local_messages } = {}, { users, rooms, database_bytes } = {}] =
+        await days();
       const figures = [active_users, messages, local_messages, users, rooms].map(Number);
       assert.deepEqual(figures, [1, 3, 3, 3, 1], 'the figures of the first two days are stored');
       assert.ok(Number(database_bytes) > 100_000);

@@ -77,7 +77,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       let { next_batch } = await ben.sync();
       const exchange = async () => {
         await anna.say(roomId, 'hello');
-        const sync = await ben.sync(next_batch, { timeout: 5_000 });
+        const sync = await ben.sync(next_batch, { timeout: 100_000 });
         assert.equal(sync.rooms?.join?.[roomId]?.timeline.events.length, 1);
         next_batch = sync.next_batch;
       };
@@ -109,7 +109,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const filter = { room: { state: { lazy_load_members: true }, timeline: { limit: 5 } } };
       let { next_batch } = await ben.sync(undefined, { filter });
       const next = async () => {
-        const sync = await ben.sync(next_batch, { filter, timeout: 5_000 });
+        const sync = await ben.sync(next_batch, { filter, timeout: 100_000 });
         next_batch = sync.next_batch;
         return sync.rooms?.join?.[roomId];
       };

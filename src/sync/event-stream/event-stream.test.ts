@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(bodies(page['chunk'] as []), ['one']);
 
       const { end: from } = info.messages!;
-      const waiting = events(ben!, { room_id: room, from, timeout: 30_000 });
+      const waiting = events(ben!, { room_id: room, from, timeout: 100_000 });
       await anna!.say(room, 'four');
       const next = await waiting;
       assert.deepEqual([bodies(next.chunk), next.chunk[0]!.room_id], [['four'], room]);
@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { end: from } = (await roomInfo(ben!, room)).messages!;
       const nothing = await events(ben!, { room_id: room, from, timeout: 1 });
       assert.deepEqual([nothing.chunk, nothing.end], [[], from]);
-      const waiting = ben!.call('GET', `/events?room_id=${enc(room)}&from=${from}&timeout=30000`);
+      const waiting = ben!.call('GET', `/events?room_id=${enc(room)}&from=${from}&timeout=100000`);
       await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
       const { status, body } = await waiting;
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
@@ -148,7 +148,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const gone = (archived['rooms'] as RoomInfoJson[]).find(({ room_id: id }) => id === left);
       assert.deepEqual([gone?.membership, bodies(gone!.messages!.chunk)], ['leave', ['while Cleo is here']]);
 
-      const waiting = events(cleo, { from: String(all['end']), timeout: 30_000 });
+      const waiting = events(cleo, { from: String(all['end']), timeout: 100_000 });
       await cleo.say(other, 'later');
       assert.deepEqual(bodies((await waiting).chunk), ['later']);
       await cleo.say(joined, 'and later');
@@ -170,7 +170,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const eventId = await gina.say(room, 'hello');
       let from = (await events(gina, {})).end;
       const next = async (act: () => Promise<unknown>) => {
-        const waiting = events(gina, { from, timeout: 30_000 });
+        const waiting = events(gina, { from, timeout: 100_000 });
         await act();
         const { chunk, end } = (await waiting) as unknown as { end: string; chunk: object[] };
         from = end;
@@ -256,14 +256,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [room, ignored] = [await fay.createRoom(), await fay.createRoom()];
       await emil.join(room);
       const { end: from } = await events(emil, {});
-      const waiting = events(emil, { from, timeout: 30_000 });
+      const waiting = events(emil, { from, timeout: 100_000 });
       const invited = await fay.createRoom({ preset: 'private_chat', invite: [emil.id] });
       const answer = await waiting;
       assert.deepEqual(membershipsIn(answer), [[invited, 'invite']]);
       await fay.say(room, 'last words');
       await fay.membership('kick', room, emil);
       await fay.say(room, 'behind his back');
-      const kicked = await events(emil, { from: answer.end, timeout: 30_000 });
+      const kicked = await events(emil, { from: answer.end, timeout: 100_000 });
       assert.deepEqual(bodies(kicked.chunk), ['last words']);
       assert.deepEqual(membershipsIn(kicked), [[room, 'leave']]);
       const path = `/user/${enc(emil.id)}/account_data/m.ignored_user_list`;

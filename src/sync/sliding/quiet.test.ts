@@ -70,7 +70,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('is answered when a new message arrives', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
-      const waiting = client.sync(body, { timeout: 20_000 });
+      const waiting = client.sync(body, { timeout: 100_000 });
       await ben.say(roomId, 'hello');
       const { rooms } = await waiting;
       assert.deepEqual(
@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const list = { ...body.lists.all, required_state: [['m.room.create', '']] };
-      const { rooms } = await client.sync({ ...body, lists: { all: list } }, { timeout: 20_000 });
+      const { rooms } = await client.sync({ ...body, lists: { all: list } }, { timeout: 100_000 });
       assert.deepEqual(
         rooms[roomId]?.required_state?.map(({ type }) => type),
         ['m.room.create'],

@@ -50,7 +50,7 @@ describe('kill -9 of the media repository', () => {
       : [];
   /** Returns the path of each file that has a row, relative to `local`, with its hash. */
   const rows = () => {
-    const database = new DatabaseSync(join(folder, 'homeserver.db'), { readOnly: true, timeout: 5_000 });
+    const database = new DatabaseSync(join(folder, 'homeserver.db'), { readOnly: true, timeout: 60_000 });
     try {
       const found = database.prepare('SELECT file_id, sha256 FROM local_media').all();
       return new Map<string, string>(

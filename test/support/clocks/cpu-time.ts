@@ -1,10 +1,12 @@
+import { slowdown, threadTime } from './slowdown.ts';
+
 /**
- * Returns the milliseconds of CPU time that this thread spends in `work`; other load on the machine does not
- * count.
+ * Returns the milliseconds of CPU time that this thread spends in `work`, of a machine without other load.
  */
 export function cpuTime(work: () => void): number {
-  const before = process.threadCpuUsage();
+  const slowAtFirst = slowdown();
+  const before = threadTime();
   work();
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1_000;
+  const time = threadTime() - before;
+  return time / Math.max(slowAtFirst, slowdown());
 }

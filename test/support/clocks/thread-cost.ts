@@ -1,4 +1,6 @@
-/** The CPU time of some work, in milliseconds: other load on the machine does not count. */
+import { threadTime as now, slowdown } from './slowdown.ts';
+
+/** The CPU time of some work, in milliseconds of a machine without other load. */
 export interface ThreadCost {
   /** The sum of all turns of the event loop of this thread. */
   readonly total: number;
@@ -12,12 +14,12 @@ export interface ThreadCost {
 export type AllowedCost = Pick<ThreadCost, 'total' | 'longest'> & Partial<Pick<ThreadCost, 'process'>>;
 
 const millisecondsOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1_000;
-const now = () => millisecondsOf(process.threadCpuUsage());
 
 /** Measures the cost of this process until the work has ended, which includes other work of the process. */
 export async function threadCost(work: () => Promise<unknown>): Promise<ThreadCost> {
   let isOver = false;
   let longest = 0;
+  const slowAtFirst = slowdown();
   await new Promise(setImmediate);
   const before = process.cpuUsage();
   const startedAt = now();
@@ -36,7 +38,9 @@ export async function threadCost(work: () => Promise<unknown>): Promise<ThreadCo
     isOver = true;
     await new Promise(setImmediate);
   }
-  return { total: last - startedAt, longest, process: millisecondsOf(process.cpuUsage(before)) };
+  const ofProcess = millisecondsOf(process.cpuUsage(before));
+  const slow = Math.max(slowAtFirst, slowdown());
+  return { total: (last - startedAt) / slow, longest: longest / slow, process: ofProcess / slow };
 }
 
 /**

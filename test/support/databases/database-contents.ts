@@ -23,7 +23,7 @@ export async function openContents(options: DatabaseOptions): Promise<DatabaseCo
 }
 
 function sqliteContents(path: string): DatabaseContents {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 60_000 });
   const all = (sql: string) => {
     const statement = database.prepare(sql);
     statement.setReadBigInts(true);

@@ -213,6 +213,17 @@ export class SenderUnderTest {
     );
   }
 
+  /**
+   * Resolves when no stored pair of a server and a room is left. Records are deleted at the first save after the
+   * acknowledgement; advances the clock until then.
+   */
+  nothingMissed(): Promise<void> {
+    return until(async () => {
+      this.clock.advance(1_000);
+      return (await this.countMissedRooms()) === 0;
+    }, 'all missed events to be sent');
+  }
+
   /** Counts the stored pairs of a server and a room that the server lacks events of. */
   async countMissedRooms(): Promise<number> {
     const reader = this.rooms.database.reader<SenderTables>();

@@ -39,7 +39,7 @@ const textsIn = async (database: Database) =>
 /** Options in milliseconds of a lease that is so short that a test can wait until it expires. */
 const short = { leaseTime: 1_500, claimTimeout: 500 };
 /** Options of a lease that its holder renews while a test waits, in time also on a busy machine. */
-const renewed = { leaseTime: 6_000, claimTimeout: 500 };
+const renewed = { leaseTime: 15_000, claimTimeout: 500 };
 /** Options of a lease that neither expires nor is renewed during a test. */
 const long = { leaseTime: 600_000, claimTimeout: 600 };
 

@@ -1,0 +1,32 @@
+/** Returns the CPU time of this thread in milliseconds. */
+export function threadTime(): number {
+  // Brings the time of the thread up to date, which is otherwise some milliseconds old.
+  process.cpuUsage();
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+const sample = JSON.stringify(
+  Array.from({ length: 2_000 }, (_, index) => ({ index, name: `name ${index}` })),
+);
+
+/** CPU time of the fastest run of `sampleTime` until now. */
+let fastest = Number.POSITIVE_INFINITY;
+
+function sampleTime(): number {
+  const before = threadTime();
+  for (let times = 0; times < 3; times++) JSON.parse(sample);
+  const time = threadTime() - before;
+  fastest = Math.min(fastest, time);
+  return time;
+}
+
+/**
+ * Returns how many times longer the same work takes now than at the best time, at least 1. On a busy machine, threads
+ * share the caches and the units of a processor, so that the CPU time of the same work is several times longer.
+ */
+export function slowdown(): number {
+  const rounds = Number.isFinite(fastest) ? 9 : 50;
+  const times = Array.from({ length: rounds }, sampleTime).sort((one, other) => one - other);
+  return Math.max(1, times[Math.floor(rounds / 2)]! / fastest);
+}
