@@ -22,7 +22,7 @@ function run(file: string, rest: string) {
     ${rest}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: 120_000,
     killSignal: 'SIGKILL',
   });
   const messages = stdout.split('\n').filter((line) => line !== '');
