@@ -96,14 +96,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     };
 
-    it('are shown to members from before the erasure and redacted for users who join after it', check);
+    it(
+      'shows the events of an erased user to members from before the erasure, and redacts them for users who join after it',
+      check,
+    );
 
-    it('are shown or redacted in the same way after a restart', async () => {
+    it('shows or redacts the events of an erased user in the same way after a restart', async () => {
       await server.restart();
       await check();
     });
 
-    it('are found by POST /search of members from before the erasure only', async () => {
+    it('finds the events of an erased user in POST /search of members from before the erasure only', async () => {
       const found = async (client: TestClient) => {
         const body = { search_categories: { room_events: { search_term: 'secret' } } };
         const { search_categories: categories } = await client.do('POST', '/search', body);
@@ -119,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await found(late), [otherMessageId]);
     });
 
-    it('are shown unredacted when they are state events', async () => {
+    it('shows the state events of an erased user unredacted', async () => {
       assert.deepEqual(await late.do('GET', path('/state/m.room.topic')), {
         topic: 'set by a user who left',
       });
@@ -127,7 +130,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(content, { topic: 'set by a user who left' });
     });
 
-    it('are not redacted in the room: unsigned.redacted_because is absent', async () => {
+    it('does not redact the events of an erased user in the room: unsigned.redacted_because is absent', async () => {
       const { unsigned } = await witness.do('GET', path(`/event/${enc(messageId!)}`));
       assert.equal((unsigned as Record<string, unknown>)['redacted_because'], undefined);
     });

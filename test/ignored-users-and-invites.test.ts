@@ -36,7 +36,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('ignored users', () => {
-    it('have their messages, but not their state events, removed from every response that shows events', async () => {
+    it('removes messages, but not state events, of ignored users from every response that shows events', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const room = await anna!.createRoom();
       await ben!.join(room);
@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(bodies(timelineOf(await anna!.sync())).includes('unwanted'));
     });
 
-    it('have their typing notifications and read receipts removed from classic and sliding sync', async () => {
+    it('removes typing notifications and read receipts of ignored users from classic and sliding sync', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const room = await anna!.createRoom();
       await ben!.join(room);
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('can invite, but their invites are not shown until they are no longer ignored', async () => {
+    it('accepts invites of ignored users, and shows them when the users are no longer ignored', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const since = (await anna!.sync()).next_batch;
       await ignore(anna!, ben!);
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('blocked invites', () => {
     const block = { default_action: 'block' };
 
-    it('are refused with 403 M_INVITE_BLOCKED on invite, state event and createRoom', async () => {
+    it('refuses blocked invites with 403 M_INVITE_BLOCKED on invite, state event and createRoom', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       await setAccountData(anna!, 'm.invite_permission_config', block);
       const room = await ben!.createRoom();
@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
     });
 
-    it('are no longer shown when they were received before the block', async () => {
+    it('no longer shows invites that were received before the block', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const room = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
       assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
@@ -167,7 +167,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await sliding(anna!), {});
     });
 
-    it('follow the allow, block and ignore lists of MSC4155 and the unstable type of MSC4380', async () => {
+    it('blocks invites by the allow, block and ignore lists of MSC4155 and by the unstable type of MSC4380', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       await setAccountData(anna!, 'org.matrix.msc4155.invite_permission_config', {
         allowed_users: [cleo!.id],

@@ -7,7 +7,7 @@ import { enc, TestClient } from './support/users/test-client.ts';
 const nul = enc('a\0b');
 
 describe('U+0000 in ids and content', () => {
-  it('is answered like an unknown id or an invalid value, never with a 500', async () => {
+  it('answers U+0000 in ids and content like an unknown id or an invalid value, never with a 500', async () => {
     const server = await startTestServer({
       database: 'postgres',
       config: { rooms: { max_event_delay_duration: 86_400_000 } },

@@ -14,7 +14,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('is accepted like an absent member', async () => {
+    it('accepts null like an absent member for optional members of a body', async () => {
       const list = { since: null, limit: null, filter: null, third_party_instance_id: null };
       await anna.do('POST', '/publicRooms', list);
       await anna.do('POST', '/publicRooms', { filter: { generic_search_term: null } });
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(status, 200, raw);
     });
 
-    it('is rejected with M_BAD_JSON for required members', async () => {
+    it('rejects null with M_BAD_JSON for required members of a body', async () => {
       for (const [path, body] of [
         ['/user_directory/search', { search_term: null }],
         ['/keys/query', { device_keys: null }],

@@ -23,7 +23,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     events.filter(({ type }) => type.includes('example') || type.includes('notification_settings'));
 
   describe('deleted account data (MSC3391)', () => {
-    it('is empty in incremental syncs and absent from initial syncs', async () => {
+    it('returns deleted account data as {} in incremental syncs, and not at all in initial syncs', async () => {
       const roomId = await anna.createRoom();
       const global = `/user/${enc(anna.id)}/account_data/org.example.a`;
       const ofRoom = `/user/${enc(anna.id)}/rooms/${enc(roomId)}/account_data/org.example.b`;
@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   });
 
   describe('notification settings of devices (MSC3890)', () => {
-    it('are deleted with their device, by deletion and by logout', async () => {
+    it('deletes the notification settings of a device on its deletion and on logout', async () => {
       const login = async (device_id: string) => {
         const { body } = await server.api('POST', '/_matrix/client/v3/login', {
           body: { ...password('anna'), device_id },
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   });
 
   describe('rel_types in filters of /messages (MSC3874)', () => {
-    it('select events by the type of their own relation', async () => {
+    it('selects events of /messages by the rel_type of their own relation', async () => {
       const roomId = await anna.createRoom();
       const root = await anna.say(roomId, 'root');
       const relate = (rel_type: string, body: string) =>

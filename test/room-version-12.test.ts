@@ -37,11 +37,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    it('have ids without a server name', () => {
+    it('creates rooms of version 12 with ids without a server name', () => {
       assert.match(room, /^![A-Za-z0-9_-]{43}$/);
     });
 
-    it('are accepted by every endpoint that takes a room id', async () => {
+    it('accepts ids of rooms of version 12 on every endpoint that takes a room id', async () => {
       const id = enc(room);
       const own = `/user/${enc(ben!.id)}/rooms/${id}`;
       const alias = enc('#twelve:test');
@@ -106,7 +106,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('are returned by classic sync and its filters, sliding sync, the room directory and invites', async () => {
+    it('returns rooms of version 12 by classic sync and its filters, sliding sync, the room directory and invites', async () => {
       const { rooms } = await ben!.sync(undefined, { filter: { room: { rooms: [room] } } });
       assert.deepEqual(Object.keys(rooms?.join ?? {}), [room]);
       const others = await ben!.sync(undefined, { filter: { room: { not_rooms: [room] } } });
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await cleo!.sync()).rooms?.invite?.[room]);
     });
 
-    it('created with trusted_private_chat make the invited users additional creators', async () => {
+    it('makes the users invited by trusted_private_chat additional creators of a room of version 12', async () => {
       const sharedRoom = await anna!.createRoom({ preset: 'trusted_private_chat', invite: [ben!.id] });
       const path = (type: string) => `/rooms/${enc(sharedRoom)}/state/${type}`;
       const create = await anna!.do('GET', path('m.room.create'));
@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(refused.status, 400, 'power levels must not name creators');
     });
 
-    it('created by an upgrade from version 11 keep the power levels of all users but the creator', async () => {
+    it('keeps the power levels of all users but the creator in an upgrade from version 11 to 12', async () => {
       const users = { [anna!.id]: 100, [ben!.id]: 100, [cleo!.id]: 50 };
       const old = await anna!.createRoom({
         preset: 'public_chat',

@@ -14,7 +14,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('answer signed requests of each other by server name over TLS', async () => {
+    it('sends signed requests between servers of a test network by server name over TLS', async () => {
       const path = '/_matrix/key/v2/query/b.test';
       const c = await several.scripted('c.test');
       const answer = await c.ask('a.test', 'GET', path);
@@ -23,7 +23,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(keys.server_name, 'b.test');
     });
 
-    it('are reachable after a restart, and unreachable while they are cut off', async () => {
+    it('reaches a server of a test network after a restart, but not while it is cut off', async () => {
       await a.restart();
       const c = await several.scripted('d.test');
       assert.equal((await c.ask('a.test', 'GET', '/_matrix/federation/v1/version')).status, 200);

@@ -36,7 +36,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     ];
     const inRoom = (rest: string) => `/rooms/${enc(room)}/${rest}`;
 
-    it('is suspended and unsuspended by administrators only', async () => {
+    it('lets only administrators suspend and unsuspend an account', async () => {
       assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: false });
       assert.deepEqual(codeOf(await ben!.ask('PUT', path(), { suspended: true })), [403, 'M_FORBIDDEN']);
       const own = `/_matrix/client/v1/admin/suspend/${enc(admin!.id)}`;
@@ -52,7 +52,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await anna!.say(room, 'here again');
     });
 
-    it('gets 403 M_USER_SUSPENDED for joining, inviting, sending, and changing profiles, state or aliases', async () => {
+    it('refuses joins, invites, messages, and changes of profiles, state and aliases of a suspended account with 403 M_USER_SUSPENDED', async () => {
       const other = await ben!.createRoom();
       const [knockable, closed] = [
         await ben!.createRoom({ preset: 'private_chat', room_version: '10' }),
@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await suspend(false);
     });
 
-    it('can read, redact its own events, leave, reject an invite and log out', async () => {
+    it('lets a suspended account read, redact its own events, leave, reject an invite and log out', async () => {
       const closed = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
       const left = await ben!.createRoom();
       await anna!.join(left);
@@ -103,7 +103,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await anna!.do('POST', '/logout', {});
     });
 
-    it('leaves its rooms, rejects its invites and loses its delayed events when it deactivates itself', async () => {
+    it('makes a suspended account that deactivates itself leave its rooms, reject its invites and lose its delayed events', async () => {
       const cleo = await TestClient.register(server, 'cleo');
       const invited = await ben!.createRoom({ preset: 'private_chat', invite: [cleo.id] });
       const joined = await ben!.createRoom();
@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await admin!.ask('GET', suspension, undefined)), [404, 'M_NOT_FOUND']);
     });
 
-    it('cannot send a delayed event that it scheduled before', async () => {
+    it('does not send a delayed event that an account scheduled before it was suspended', async () => {
       const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
       const delayed = await ben!.ask('PUT', `${unstable}${inRoom('delayed_event/m.room.message/later')}`, {
         delay_ms: 3_000_000,

@@ -181,7 +181,7 @@ describe('hearth serve with a closed output pipe', () => {
 });
 
 describe('files of a new server', () => {
-  it('are private to their owner, media included, and the log reports that the server serves', async () => {
+  it('creates all files of a new server, media included, private to their owner, and logs that the server serves', async () => {
     const { code, directory, out } = await serve('private', 'media_store_path: DIR/media');
     assert.equal(code, 0);
     const lines = out.split('\n').filter((line) => line.startsWith('{'));

@@ -25,7 +25,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('received transactions', () => {
-    it('remembers transactions for a day, and at most a given number', async () => {
+    it('remembers received transactions for a day, and at most a given number', async () => {
       const server = await start();
       const { clock } = server;
       const received: string[] = [];
@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('a transaction with an EDU that could not be stored', () => {
-    it('is not acknowledged, and is processed when it is repeated', async () => {
+    it('does not acknowledge a transaction with an EDU that could not be stored, and processes it when it is repeated', async () => {
       const server = await start();
       let isOverloaded = true;
       const handled: unknown[] = [];
@@ -85,7 +85,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('the outbox', () => {
-    it('deletes EDUs after 30 days, and the oldest ones beyond a limit', async () => {
+    it('deletes EDUs from the outbox after 30 days, and the oldest ones beyond a limit', async () => {
       const { database, clock } = await start();
       const outbox = await EduOutbox.open({ database, clock, isDestination: () => true });
       const add = (destination: string, ...numbers: readonly number[]) =>

@@ -12,7 +12,7 @@ const anyAnswer = fc.dictionary(fc.constantFrom(...names), fc.jsonValue({ maxDep
 const key = 'A'.repeat(43);
 
 describe('responses of identity servers', () => {
-  it('are read without exceptions, whatever they contain (property)', () => {
+  it('reads responses of identity servers without exceptions, whatever they contain (property)', () => {
     fc.assert(
       fc.property(anyAnswer, (answer) => {
         const stored = readStoredInvite(answer as JsonObject);
@@ -22,7 +22,7 @@ describe('responses of identity servers', () => {
     );
   });
 
-  it('contain each key once, up to 16 keys', () => {
+  it('reads each key of an identity server once, up to 16 keys', () => {
     const entry = { public_key: key, key_validity_url: 'https://id.example/' };
     const others = Array.from({ length: 40 }, (_, index) => ({
       public_key: `${String(index).padStart(2, '0')}${key.slice(2)}`,
@@ -33,7 +33,7 @@ describe('responses of identity servers', () => {
     assert.deepEqual(keys[1], { publicKey: `00${key.slice(2)}`, validityUrl: undefined });
   });
 
-  it('validate a key only over HTTPS and only with the JSON value true', async () => {
+  it('takes a key of an identity server as valid only over HTTPS and only with the JSON value true', async () => {
     const asked: string[] = [];
     const servers = new IdentityServers({
       async fetch(url) {

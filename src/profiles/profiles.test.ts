@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   ];
 
   describe('profiles', () => {
-    it('have the localpart as the display name at first; an unknown user has none', async () => {
+    it('sets the localpart of a new user as the display name, and answers 404 for an unknown user', async () => {
       await start();
       await server.register('alice');
       assert.deepEqual((await get('@alice:test')).body, { displayname: 'alice' });
@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await get('bob')), [400, 'M_INVALID_PARAM']);
     });
 
-    it('have the first 256 characters of a display name that was not checked before the registration, or before names had a bound', async () => {
+    it('shortens a display name that was stored without a check of its length to 256 characters', async () => {
       // PostgreSQL cannot compress this text so that it fits into an index.
       const long = Array.from({ length: 100 }, (_, n) => hash('sha256', `${n}`, 'base64')).join('');
       const database = await open(profileMigrations.filter(({ name }) => name < 'profiles/0003'));
@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await profiles.read('@ann:test'), { displayname: long.slice(0, 256) });
     });
 
-    it('store display names, avatars and other fields of any JSON', async () => {
+    it('stores display names, avatars and other profile fields of any JSON', async () => {
       await start();
       const { token } = await server.register('alice');
       const changes: ProfileChange[] = [];
@@ -121,7 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('store any avatar URL', async () => {
+    it('stores any text as the avatar URL of a profile', async () => {
       await start();
       const { token } = await server.register('alice');
       for (const url of ['https://example.org/a.png', 'mxc://test', 'face.png']) {
@@ -131,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('lose fields that are deleted, and display names and avatars that are set to an empty string', async () => {
+    it('deletes profile fields on DELETE, and display names and avatars also when they are set to an empty string', async () => {
       await start();
       const { token } = await server.register('alice');
       await set(token, '@alice:test/org.example.x', { 'org.example.x': 1 });
@@ -148,7 +148,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await get('@bob:test/displayname')), [404, 'M_NOT_FOUND']);
     });
 
-    it('refuse invalid fields and values with the specified errcode, and too large profiles', async () => {
+    it('refuses invalid profile fields and values, and too large profiles, with the specified errcodes', async () => {
       await start();
       const { token } = await server.register('alice');
       for (const [field, body, errcode] of [
@@ -176,7 +176,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('can be changed by their user and by administrators only', async () => {
+    it('lets only the user and administrators change a profile', async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob');
@@ -196,7 +196,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('have only a display name for guests', async () => {
+    it('lets guests set their display name, but no other profile field', async () => {
       await start();
       const { body } = await server.call('POST', '/register?kind=guest', { body: {} });
       const [userId, token] = [body['user_id'], body['access_token'] as string];
@@ -206,7 +206,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(denied), [403, 'M_GUEST_ACCESS_FORBIDDEN']);
     });
 
-    it('cannot be changed by users where that is off [option: enable_set_displayname, enable_set_avatar_url]', async () => {
+    it('refuses changes of display names and avatars by users when they are disabled [option: enable_set_displayname, enable_set_avatar_url]', async () => {
       await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
       const { token } = await server.register('alice');
       const body = { displayname: 'A', avatar_url: 'mxc://test/a', 'm.tz': 'UTC' };
@@ -217,7 +217,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await set(admin.token, '@admin:test/displayname', body)).status, 200);
     });
 
-    it('accept only avatars of an allowed size and media type [option: max_avatar_size, allowed_avatar_mimetypes]', async () => {
+    it('accepts only avatars of an allowed size and media type [option: max_avatar_size, allowed_avatar_mimetypes]', async () => {
       const files: Record<string, { size: number; mimeType: string }> = {
         'mxc://test/good': { size: 10, mimeType: 'image/png' },
         'mxc://test/large': { size: 11, mimeType: 'image/png' },
@@ -238,7 +238,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('are shown to authenticated users, or users who share a room, only [option: require_auth_for_profile_requests, limit_profile_requests_to_users_who_share_rooms]', async () => {
+    it('shows profiles only to authenticated users, or only to users who share a room [option: require_auth_for_profile_requests, limit_profile_requests_to_users_who_share_rooms]', async () => {
       await start({ profile: { require_auth_for_profile_requests: true } });
       const alice = await server.register('alice');
       assert.deepEqual(codeOf(await get('@alice:test')), [401, 'M_MISSING_TOKEN']);
@@ -253,7 +253,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await get('@bob:test', bob.token)).status, 200);
     });
 
-    it('are changed in one transaction with the onChange hook, which can fail it', async () => {
+    it('changes a profile in one transaction with the onChange hook, and not at all when the hook fails', async () => {
       const notifiedUsers: string[] = [];
       const onChange = async (_writer: unknown, userId: string) => {
         notifiedUsers.push(userId);
@@ -279,7 +279,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await get('@bob:elsewhere')), [404, 'M_NOT_FOUND']);
     });
 
-    it('are deleted when the account is deactivated with erase: true only', async () => {
+    it('deletes the profile of an account that is deactivated with erase: true, and keeps it without erase', async () => {
       await start();
       const { userId } = await server.register('alice');
       await server.slice.accounts.deactivate(userId, { erase: false, byAdmin: false });

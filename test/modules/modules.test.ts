@@ -130,7 +130,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return Number(line.exec(raw)?.[1] ?? 0);
     };
 
-    it('receive their configuration, and answer requests to a path and below it [option: modules[].module, modules[].config]', async () => {
+    it('passes modules their configuration, and requests to a path and below it [option: modules[].module, modules[].config]', async () => {
       assert.deepEqual(given, { key: 'all', more: [1] });
       assert.equal(api.serverName, 'test');
       for (const prefix of ['/_synapse', '/_server']) {
@@ -152,7 +152,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await server.api('GET', '/_synapse/client/testing')).status, 404);
     });
 
-    it('serve a path of one listener [option: listeners[].additional_resources.*.module, listeners[].additional_resources.*.config]', async () => {
+    it('passes a module the requests to a path of one listener [option: listeners[].additional_resources.*.module, listeners[].additional_resources.*.config]', async () => {
       const answer = await server.api('GET', '/my/path/below');
       assert.deepEqual([answer.status, answer.raw], [200, '{"key":"resource","a":1}']);
       assert.equal((await server.api('GET', '/my/pathology')).status, 404);
@@ -160,7 +160,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fetch(`${other}/_synapse/client/test`)).status, 202);
     });
 
-    it('reject messages, state events, joins, invites, rooms, aliases, registrations and logins with an error of their own', async () => {
+    it('lets modules reject messages, state events, joins, invites, rooms, aliases, registrations and logins with errors of their own', async () => {
       const roomId = await createRoom();
       const denied: readonly [
         SpamChecker,
@@ -222,7 +222,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('forbid a room in the room directory, events by the state of the room, and new rooms, and change what users send', async () => {
+    it('lets modules forbid a room in the room directory, events by the state of the room, and new rooms, and change what users send', async () => {
       const roomId = await createRoom({ topic: 'quiet' });
       checker = { mayPublishRoom: () => denial };
       const published = await call(alice, 'PUT', `/directory/list/room/${roomId}`, { visibility: 'public' });
@@ -249,7 +249,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await call(alice, 'POST', '/createRoom', {})).status, 418);
     });
 
-    it('change the content of memberships, redactions and new rooms, but not their effects', async () => {
+    it('lets modules change the content of memberships, redactions and new rooms, but not their effects', async () => {
       const secret: EventRules = {
         checkEventAllowed: ({ content }) => ({
           content: Object.fromEntries(
@@ -284,7 +284,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('change nothing by writing to the events that they receive or have returned', async () => {
+    it('ignores what modules write to events that they have received or returned', async () => {
       const roomId = await createRoom({ topic: 'stored' });
       await call(bob, 'POST', `/rooms/${roomId}/join`, {});
       const write = (content: JsonObject) =>
@@ -324,7 +324,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(joined, 'join');
     });
 
-    it('distinguish invited users from others in joins, and are not asked about changes of profiles', async () => {
+    it('tells modules whether a joining user was invited, and does not ask them about changes of profiles', async () => {
       const roomId = await createRoom();
       const joins: unknown[] = [];
       checker = {
@@ -347,7 +347,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ]);
     });
 
-    it('reject the event when a check throws, rejects, gives another answer or never answers, and are named in the log and in metrics', async () => {
+    it('rejects the event when the check of a module throws, rejects, gives an unknown answer or never answers, and names the module in the log and in metrics', async () => {
       const roomId = await createRoom();
       const broken: readonly [string, SpamChecker['checkEvent'] & object][] = [
         [
@@ -377,7 +377,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await say(alice, roomId, 'hello')).status, 200);
     });
 
-    it('are named in the log and in metrics when they block the process', async () => {
+    it('names a module that blocks the process in the log and in metrics', async () => {
       checker = {
         checkEvent: () => {
           clock.advance(150);
@@ -390,7 +390,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([line?.['module'], line?.['callback']], [file, 'checkEvent']);
     });
 
-    it('receive new events in order and send events as users, also when a receiver fails', async () => {
+    it('passes modules new events in order and lets them send events as users, also when a receiver fails', async () => {
       const roomId = await createRoom();
       const received: NewEvent[] = [];
       rules = {

@@ -92,7 +92,7 @@ async function opened(open: OpenDatabase) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('remote rooms in spaces', () => {
-    it('are part of hierarchies if the remote server and their join rules allow it', async () => {
+    it('includes remote rooms in a space hierarchy if the remote server and their join rules allow it', async () => {
       const { answers, asked, names, make, contain } = await opened(open);
       const root = await make('m.space');
       const club = await make(undefined);
@@ -109,7 +109,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await names(bob, root), ['m.space']);
     });
 
-    it('are requested again for each hierarchy and summary, but not for the next pages of a user', async () => {
+    it('requests remote rooms again for each hierarchy and summary, but not for the next pages of a user', async () => {
       const { fixture, answers, asked, names, make, contain, hierarchy, summaries } = await opened(open);
       const root = await make('m.space');
       await contain(root, '!space:far.example');
@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await summaries.summary('!space:far.example', bob, far))['name'], 'Far');
     });
 
-    it('are ignored when the response is for another room', async () => {
+    it('ignores responses about another room than the requested remote room', async () => {
       const { answers, names, make, contain } = await opened(open);
       const root = await make('m.space');
       for (const [index, answer] of [
@@ -159,7 +159,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await names(bob, root), ['m.space', 'Plain']);
     });
 
-    it('are requested a bounded number of times, also for cyclic spaces', async () => {
+    it('requests remote rooms a bounded number of times, also for cyclic spaces', async () => {
       const { answers, asked, names, make, contain } = await opened(open);
       const root = await make('m.space');
       await contain(root, '!0:far.example');
@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(asked.length, 20);
     });
 
-    it('have summaries; unknown remote rooms have none, and answer M_NOT_FOUND', async () => {
+    it('returns summaries of remote rooms, and M_NOT_FOUND for unknown ones', async () => {
       const { answers, summaries } = await opened(open);
       answers.set('!space:far.example', farSpace('!none:test'));
       const { name, membership, avatar_url } = await summaries.summary('!space:far.example', bob, far);
@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(summaries.summary('!space2:far.example', bob), { errcode: 'M_NOT_FOUND' });
     });
 
-    it('are listed for remote servers if their users may see them', async () => {
+    it('lists local rooms in a hierarchy for a remote server if users of that server may see them', async () => {
       const { fixture, hierarchy, make, contain } = await opened(open);
       const root = await make('m.space');
       const open_ = await make(undefined);

@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       authenticated: 1,
     });
 
-    it('are counted from the uploads of all users when a database without them is upgraded', async () => {
+    it('counts the sums of uploads of all users when a database without them is upgraded', async () => {
       const database = await open(older);
       await database.transaction<MediaTables, void>(async (writer) => {
         for (let index = 0; index < 1_201; index++) {
@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await differences(database), { count: 0, examples: [] });
     });
 
-    it('leave out images of URL previews and media ids without an upload', async () => {
+    it('leaves images of URL previews and media ids without an upload out of the sums of uploads', async () => {
       const database = await open(mediaMigrations);
       await database.transaction<MediaTables, void>(async (writer) => {
         await insertPending(writer, { mediaId: 'p', userId: '@ann:test', at: 1, expiresAt: 2 });
@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await differences(database), { count: 0, examples: [] });
     });
 
-    it('that differ from the uploads are found by hearth database check, which counts them again', async () => {
+    it('finds sums that differ from the uploads by hearth database check, and counts them again', async () => {
       const database = await open(mediaMigrations);
       const stores = { main: database, state: database };
       await database.transaction<MediaTables, void>(async (writer) => {
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     };
 
-    it('follow simultaneous uploads, uploads under reserved ids, quarantine, protection, deletion, deactivation and erasure', async () => {
+    it('updates the sums of uploads on simultaneous uploads, uploads under reserved ids, quarantine, protection, deletion, deactivation and erasure', async () => {
       const ids = await Promise.all(
         Array.from({ length: 12 }, (_, index) => upload(ann, `file ${index % 10}`)),
       );

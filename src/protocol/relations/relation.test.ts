@@ -52,7 +52,7 @@ describe('relationOf', () => {
 });
 
 describe('duplicateAnnotation', () => {
-  it('is the error M_DUPLICATE_ANNOTATION with status 400', () => {
+  it('returns the error M_DUPLICATE_ANNOTATION with status 400', () => {
     const { status, errcode } = duplicateAnnotation();
     assert.deepEqual([status, errcode], [400, 'M_DUPLICATE_ANNOTATION']);
   });

@@ -25,7 +25,7 @@ describe('authChainDifference', () => {
     assert.equal(letters(authChainDifference(sets('a', 'b', 'd'), source)), 'de');
   });
 
-  test('is empty for one set and for sets with the same auth chains', () => {
+  test('returns no events for one set and for sets with the same auth chains', () => {
     assert.equal(letters(authChainDifference(sets('ab'), source)), '');
     assert.equal(letters(authChainDifference(sets('d', 'e'), source)), '');
     assert.equal(letters(authChainDifference(sets('ab', 'ad'), source)), '');

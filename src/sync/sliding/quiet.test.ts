@@ -48,7 +48,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return count;
     };
 
-    it('executes no database statement while nothing happens', async () => {
+    it('executes no database statement for a waiting long poll of sliding sync while nothing happens', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       await client.sync(body);
@@ -67,7 +67,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(count < rounds / 2, `${count} statements`);
     });
 
-    it('is answered when a new message arrives', async () => {
+    it('answers a long poll of sliding sync when a new message arrives', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const waiting = client.sync(body, { timeout: 100_000 });
@@ -79,7 +79,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('is answered at once when the client changes the required_state of its list', async () => {
+    it('answers a sliding sync at once when the client changes the required_state of its list', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const list = { ...body.lists.all, required_state: [['m.room.create', '']] };

@@ -127,7 +127,7 @@ interface RoomJson {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('a source that sync does not know by name', () => {
-    it('has its data in the first and the following classic syncs, and ends a long poll', async (test) => {
+    it('includes the data of any sync source in the first and the following classic syncs, and ends a long poll', async (test) => {
       const { moods, http, roomId, next } = await openMoods(open);
       test.after(() => http.stop());
       moods.set({ userId: alice, roomId, mood: 'glad' });
@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await waiting).moods, ['sad']);
     });
 
-    it('is not asked by a sync when it has nothing new', async (test) => {
+    it('does not ask a sync source that has nothing new', async (test) => {
       const { moods, http, next } = await openMoods(open);
       test.after(() => http.stop());
       const { body } = await next();
@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(moods.asked, []);
     });
 
-    it('has its extensions in sliding sync, with requests that its own schema checks', async (test) => {
+    it('includes the extensions of any sync source in sliding sync, with requests checked by the schema of the source', async (test) => {
       const { moods, http, roomId } = await openMoods(open);
       test.after(() => http.stop());
       moods.set({ userId: alice, roomId, mood: 'glad' });

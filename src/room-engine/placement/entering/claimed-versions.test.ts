@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('a room with an unverified version', () => {
     for (const claimed of ['3', '8', '11']) {
-      it(`is entered with version 10 of its resident server, although an invite claimed version ${claimed}`, async () => {
+      it(`enters a room with version 10 of its resident server, although an invite claimed version ${claimed}`, async () => {
         const fixture = await RoomsUnderTest.open(open);
         const room = new ReferenceRoom('10');
         const { placement } = fixture.engine;
@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(await fixture.restart(open));
     });
 
-    it('is entered although an invite in its state arrived before with a wrong version', async () => {
+    it('enters a room although an invite in its state arrived before with a wrong version', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement, events } = fixture.engine;
       const room = new ReferenceRoom('9');
@@ -182,7 +182,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('an out-of-band membership event', () => {
-    it('does not conflict with an event of another room that has the same id', async () => {
+    it('stores an out-of-band membership beside an event of another room that has the same id', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement } = fixture.engine;
       // In versions 1 and 2 the server of the sender chooses ids, and it may choose one twice.
@@ -200,7 +200,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await membershipEvent(fixture, alice, fake))?.event.roomId, fake.roomId);
     });
 
-    it('does not restore the invite when it is repeated after the room was entered and left', async () => {
+    it('does not restore an invite that is repeated after the room was entered and left', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement } = fixture.engine;
       const room = new ReferenceRoom();

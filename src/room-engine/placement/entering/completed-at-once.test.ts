@@ -102,7 +102,7 @@ async function groupsOf(events: RoomReader['events'], ids: readonly string[]) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('events since a join with omit_members', () => {
-    it('get their complete states in one write, prepared in steps that yield to other work', async () => {
+    it('writes the complete states of all events since a partial join at once, prepared in steps that yield to other work', async () => {
       const counts: { reads: number; atOnce: number }[] = [];
       for (const messageCount of [20, 420]) {
         const { fixture, clock, complete, sent } = await joinedFast(open, messageCount);
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(many.reads - few.reads >= 400 + 20, `${few.reads} and ${many.reads}`);
     });
 
-    it('keep their partial states until the write of the complete states succeeds', async () => {
+    it('keeps the partial states of events until the write of their complete states succeeds', async () => {
       const { fixture, complete, sent, room, unreliable } = await joinedFast(open, 30);
       const { events, heads } = fixture.engine;
       const before = await groupsOf(events, sent);
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await groupsOf(again.engine.events, sent), after);
     });
 
-    it('are read in their revised form while the revision is being written', async () => {
+    it('reads revised events in their revised form while the revision is being written', async () => {
       const { fixture, complete, sent, unreliable, room } = await joinedFast(open, 10);
       const release = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
@@ -169,7 +169,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await again.engine.events.getById(sent[0]!))?.redactedBy, nid);
     });
 
-    it('stay redacted when the redaction takes effect during the revision', async () => {
+    it('keeps an event redacted when the redaction takes effect during the revision of its state', async () => {
       const { fixture, complete, sent, room } = await joinedFast(open, 40);
       const redactions: Promise<{ readonly nid: number }>[] = [];
       let isDone = false;

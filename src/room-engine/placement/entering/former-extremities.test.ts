@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('RoomHead.formerExtremities', () => {
-    it('is empty in a room that is entered for the first time', async () => {
+    it('has no former extremities in a room that is entered for the first time', async () => {
       const { fixture, room } = await entered();
       assert.deepEqual(await formerExtremities(fixture, room), []);
       await fixture.say(alice, room.roomId, 'hello');

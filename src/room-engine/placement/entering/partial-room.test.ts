@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('a room that was joined with omit_members', () => {
-    it('is partial until its state is complete, also after a restart', async () => {
+    it('reports the state of a room joined with omit_members as partial until it is complete, also after a restart', async () => {
       const { fixture, room, partial, entry, complete, check } = await joined();
       const joinEventId = entry.event.event.eventId;
       const expected = [{ ...partial, joinEventId, roomId: room.roomId }];

@@ -289,7 +289,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('redactions of remote servers', () => {
-    it('take effect when they are placed, also before their target', async () => {
+    it('applies a redaction of a remote server when it is placed, also before its target', async () => {
       const { fixture, room, send } = await entered();
       const message = room.say(ben);
       const redaction = room.add({
@@ -315,7 +315,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await again.engine.events.getById(secret))?.redactedBy, early.nid);
     });
 
-    it('are withheld from clients until their target arrives and allows them', async () => {
+    it('withholds a redaction of a remote server from clients until its target arrives and allows it', async () => {
       const { fixture, room, send } = await entered();
       await send(room.member(cat, 'join'));
       const redact = (sender: string, redacts: string, prev: string[]) =>
@@ -342,7 +342,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await withheld(last, redactions), [true, false, false]);
     });
 
-    it('do not take effect without the power level to redact', async () => {
+    it('does not apply a redaction of a remote server without the power level to redact', async () => {
       const { fixture, room, send } = await entered();
       await send(room.member(cat, 'join'));
       const message = room.say(ann);

@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('a large room whose whole state is replaced', () => {
-    it('yields to other work while it is entered, more often the larger it is', async () => {
+    it('yields to other work while a large room is entered, more often the larger its state is', async () => {
       const counts: Record<'enter' | 'complete' | 'load', number>[] = [];
       for (const members of [20, 420]) {
         const [room, another] = [large(members), large(members)];
@@ -102,7 +102,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(many.load - few.load >= 8, `${few.load} and ${many.load}`);
     });
 
-    it('is entered with the supplied state while local users send events and change state', async () => {
+    it('enters a large room with the supplied state while local users send events and change state', async () => {
       const room = large(150);
       const { fixture } = await opened();
       const ids = await joinedFast(fixture, room);
