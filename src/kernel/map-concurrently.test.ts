@@ -5,9 +5,9 @@ import { mapConcurrently } from './map-concurrently.ts';
 
 describe('mapConcurrently', () => {
   it('works on a bounded number of items at a time and returns the results in order', async () => {
-    let [running, most] = [0, 0];
+    let [running, maxRunning] = [0, 0];
     const results = await mapConcurrently(Array.from({ length: 50 }).keys(), 4, async (item) => {
-      most = Math.max(most, ++running);
+      maxRunning = Math.max(maxRunning, ++running);
       for (let turns = 50 - item; turns > 0; turns--) await turn();
       running--;
       return item * 2;
@@ -16,7 +16,7 @@ describe('mapConcurrently', () => {
       results,
       Array.from({ length: 50 }, (_, item) => item * 2),
     );
-    assert.equal(most, 4);
+    assert.equal(maxRunning, 4);
     assert.deepEqual(await mapConcurrently([], 4, async (item) => item), []);
   });
 

@@ -32,7 +32,7 @@ export class OnBind {
    */
   async bound(userId: string, invites: readonly JsonValue[]): Promise<void> {
     const { serverName, limit, log } = this.#deps;
-    if (serverOfUser(userId) !== serverName) throw forbidden('The user is not of this server');
+    if (serverOfUser(userId) !== serverName) throw forbidden('The user does not belong to this server');
     for (const invite of invites.slice(0, maxInvites)) {
       limit.take(`bound ${userId}`);
       try {

@@ -183,7 +183,8 @@ export class ServiceQueue {
     if (answer.status < 200 || answer.status >= 300) {
       throw new Error(`The application service answered ${answer.status}: ${answer.text.slice(0, 200)}`);
     }
-    if (this.#isFailing) this.#deps.log.info({ service: this.service.id }, 'The application service is back');
+    if (this.#isFailing)
+      this.#deps.log.info({ service: this.service.id }, 'The application service accepts transactions again');
     this.#isFailing = false;
   }
 

@@ -105,6 +105,10 @@ export class KeyUpload {
     return withDefaultAlgorithm(counts);
   }
 
+  /**
+   * Stores the identity keys of a device, with the signatures that are valid or that the device itself made. Deletes its
+   * one-time keys when its identity has changed.
+   */
   async #putDeviceKeys(
     writer: Writer<E2eeTables>,
     publish: Publish,

@@ -82,10 +82,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('makes requests to a bounded number of servers, few at a time', async () => {
-    let [running, most, total] = [0, 0, 0];
+    let [running, maxRunning, total] = [0, 0, 0];
     const answer = async () => {
       total++;
-      most = Math.max(most, ++running);
+      maxRunning = Math.max(maxRunning, ++running);
       for (let turns = 3; turns > 0; turns--) await new Promise(setImmediate);
       running--;
       return {};
@@ -94,14 +94,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     const alice = await server.user('alice');
     const ids = Array.from({ length: 1_500 }, (_, index) => `@user:s${index}.example`);
     const queried = await query(alice, Object.fromEntries(ids.map((userId) => [userId, []])));
-    assert.ok(total === 250 && most > 1 && most <= 25, `${total} requests, ${most} at a time`);
+    assert.ok(
+      total === 250 && maxRunning > 1 && maxRunning <= 25,
+      `${total} requests, ${maxRunning} at a time`,
+    );
     const { failures } = queried.body as { failures: Record<string, JsonObject> };
     assert.equal(Object.keys(failures).length, 1_250);
     assert.equal(failures['s1499.example']?.errcode, 'M_LIMIT_EXCEEDED');
-    [most, total] = [0, 0];
+    [maxRunning, total] = [0, 0];
     const one_time_keys = Object.fromEntries(ids.map((userId) => [userId, { A: oneTimeKeyAlgorithm }]));
     const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
-    assert.ok(total === 250 && most > 1 && most <= 25, `${total} requests, ${most} at a time`);
+    assert.ok(
+      total === 250 && maxRunning > 1 && maxRunning <= 25,
+      `${total} requests, ${maxRunning} at a time`,
+    );
     assert.equal(Object.keys(claimed.body['failures'] as object).length, 1_250);
   });
 

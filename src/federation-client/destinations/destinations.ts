@@ -116,10 +116,10 @@ export class Destinations {
     const before = await this.get(serverName);
     if (before.retryInterval > 0 && begunAt <= before.retryLastTs) return;
     const now = this.#deps.clock.now();
-    const { destination_min_retry_interval: least, destination_max_retry_interval: most } =
+    const { destination_min_retry_interval: minInterval, destination_max_retry_interval: maxInterval } =
       this.#deps.options;
-    const next = before.retryInterval === 0 ? least : this.#nextInterval(before.retryInterval);
-    const retryInterval = Math.min(next, most, Number.MAX_SAFE_INTEGER);
+    const next = before.retryInterval === 0 ? minInterval : this.#nextInterval(before.retryInterval);
+    const retryInterval = Math.min(next, maxInterval, Number.MAX_SAFE_INTEGER);
     this.#deps.log.info({ destination: serverName, retryInterval }, 'A server cannot be reached');
     const failureSince = before.failureSince ?? now;
     await this.#set(serverName, { ...before, failureSince, retryLastTs: now, retryInterval });

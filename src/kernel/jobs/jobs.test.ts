@@ -358,12 +358,12 @@ forEachDatabase((open) => {
   test('runs at most as many jobs of a kind at the same time as its handler allows', async () => {
     const fixture = await setUp();
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     fixture.jobs.register('greet', {
       parallel: 2,
       async run() {
         running += 1;
-        most = Math.max(most, running);
+        maxRunning = Math.max(maxRunning, running);
         await fixture.database.transaction(async () => {});
         running -= 1;
       },
@@ -371,7 +371,7 @@ forEachDatabase((open) => {
     await fixture.jobs.start();
     await Promise.all(Array.from({ length: 9 }, () => fixture.schedule({})));
     await fixture.jobs.settled();
-    assert.equal(most, 2);
+    assert.equal(maxRunning, 2);
     assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 

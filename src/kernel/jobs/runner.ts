@@ -55,7 +55,7 @@ export class JobRunner {
     this.#renewal?.cancel();
     await this.#polling;
     await this.#within(runnerLimits.grace, Promise.all([...this.#running.values()].map(({ done }) => done)));
-    if (this.#running.size > 0) await this.#within(runnerLimits.returning, this.#returnAttempts());
+    if (this.#running.size > 0) await this.#within(runnerLimits.returning, this.#endLeases());
   }
 
   /** Resolves when `work` does, or after `time` milliseconds. */
@@ -66,13 +66,16 @@ export class JobRunner {
   }
 
   /** Ends the leases of jobs that are still running after a stop, so that the stop does not count as a failure. */
-  async #returnAttempts(): Promise<void> {
+  async #endLeases(): Promise<void> {
     try {
       await this.#deps.database.transaction(async (writer: Writer<JobTables>) => {
         for (const { job } of this.#running.values()) await store.settleJob(writer, job, notAttempted(job));
       });
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'The attempts of running jobs could not be returned');
+      this.#deps.log.warn(
+        { err: error },
+        'The leases of interrupted jobs could not be ended: the stop counts as a failed attempt of these jobs',
+      );
     }
   }
 

@@ -134,7 +134,10 @@ export class Follower {
         if (this.#clock.monotonic() - this.#saved.at >= cursorInterval) await this.#save();
         backoff = minBackoff;
       } catch (error) {
-        this.#log.error({ err: error, follower: this.#options.name, after: this.#cursor }, 'Follower failed');
+        this.#log.error(
+          { err: error, follower: this.#options.name, after: this.#cursor },
+          'A follower of the streams failed, and is retried',
+        );
         await sleep(this.#clock, backoff, this.#stopping.signal);
         backoff = Math.min(backoff * 2, maxBackoff);
       }

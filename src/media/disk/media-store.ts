@@ -205,7 +205,10 @@ export class MediaStore {
         await step();
       } catch (error) {
         if (isNeeded) throw asStorageError(error);
-        this.#log.error({ err: error }, 'Failed to restore a media file, which is served all the same');
+        this.#log.error(
+          { err: error },
+          'A media file that was fetched again could not be stored; it is served nevertheless',
+        );
         await handle?.close().catch(() => undefined);
         handle = undefined;
       }

@@ -106,8 +106,8 @@ describe('chooseTarget', () => {
           assert.deepEqual({ width: target.width, height: target.height }, wanted);
         }
         // A request beyond the size of the image returns the image.
-        const most = { width: 1e15, height: 1e15, method: wish.method };
-        assert.equal(chooseTarget(imageOf(image), most, options), undefined);
+        const largest = { width: 1e15, height: 1e15, method: wish.method };
+        assert.equal(chooseTarget(imageOf(image), largest, options), undefined);
       }),
     );
   });

@@ -26,7 +26,7 @@ describe('ModuleHeap', () => {
       clock.advance(60_000);
       assert.deepEqual(
         log.map(({ msg, module }) => [msg, module]),
-        [['A module keeps much memory', 'the leaking module']],
+        [['A module uses much memory', 'the leaking module']],
       );
       for (let round = 0; round < 8; round++) leak();
       clock.advance(60_000);

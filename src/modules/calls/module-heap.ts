@@ -74,7 +74,7 @@ export class ModuleHeap {
       this.#gauge?.(module, bytes);
       if (bytes < (this.#warnAt.get(module) ?? this.#limits.firstWarning)) continue;
       this.#warnAt.set(module, bytes * 2);
-      this.#deps.log.warn({ module, bytes }, 'A module keeps much memory');
+      this.#deps.log.warn({ module, bytes }, 'A module uses much memory');
     }
   }
 

@@ -23,7 +23,10 @@ export function moduleEventAdditions(
   };
 }
 
-/** Asks a module about all events in one call, which costs less than one call for each; a failure adds nothing to any. */
+/**
+ * Asks a module about all events in one call, which costs less than one call for each event. When the call fails, the
+ * module adds nothing to these events.
+ */
 async function answersFor(
   calls: ModuleCalls,
   module: string,

@@ -28,16 +28,16 @@ export class PrejoinKeys {
   }
 
   /**
-   * Returns the selected entries that a state has: the single ones, then those of whole types up to their
-   * bound.
+   * Returns the selected entries that a state contains: first the single entries, then at most `maxEntriesByType`
+   * entries of the types.
    */
   select(state: State): string[] {
     const chosen = this.single.filter((key) => state.has(key));
     if (this.hasOnlySingleEntries) return chosen;
     const known = new Set(chosen);
-    const most = known.size + maxEntriesByType;
+    const maxEntries = known.size + maxEntriesByType;
     for (const key of state.keys()) {
-      if (known.size >= most) break;
+      if (known.size >= maxEntries) break;
       if (this.#types.has(splitStateMapKey(key)[0])) known.add(key);
     }
     return [...known];

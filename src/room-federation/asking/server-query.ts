@@ -97,13 +97,16 @@ export class ServerQuery {
           this.#failed.delete(server);
           return answer;
         }
-        log.debug({ server, roomId: this.roomId, what }, 'A remote server did not provide what a room needs');
+        log.debug(
+          { server, roomId: this.roomId, what },
+          'A remote server did not provide events or state that a room needs',
+        );
       } catch (error) {
         if (this.signal.aborted) return undefined;
         this.#outcome = isForbidden(error) && this.#outcome !== 'mixed' ? 'all refuse' : 'mixed';
         log.debug(
           { err: error, server, roomId: this.roomId, what },
-          'A remote server did not provide what a room needs',
+          'A remote server did not provide events or state that a room needs',
         );
       }
       if (!this.#failed.has(server)) backoff.recordFailure(this.roomId, server);

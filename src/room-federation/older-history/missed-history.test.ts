@@ -25,9 +25,9 @@ async function gaps({ fixture }: JoinedRoom): Promise<number> {
 }
 
 /** Advances the clock in steps until no missing event is left. */
-async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promise<void> {
+async function untilFilled(joined: JoinedRoom, step = minute, maxSteps = 300): Promise<void> {
   const { fixture } = joined;
-  for (let steps = 0; steps < most && (await gaps(joined)) > 0; steps++) {
+  for (let steps = 0; steps < maxSteps && (await gaps(joined)) > 0; steps++) {
     fixture.clock.advance(step);
     await fixture.rooms.incoming.settled();
   }

@@ -132,7 +132,10 @@ export class RoomWorkers {
         else alone.add(eventId);
       };
       const failed = (error: unknown) => {
-        log.debug({ err: error, eventId }, 'Placing an event with others failed; it is processed alone');
+        log.debug(
+          { err: error, eventId },
+          'Placing an event together with others failed; it is placed alone',
+        );
         end(false);
       };
       underWay.set(
@@ -141,7 +144,7 @@ export class RoomWorkers {
       );
       return true;
     } catch (error) {
-      log.debug({ err: error, eventId }, 'Placing an event with others failed; it is processed alone');
+      log.debug({ err: error, eventId }, 'Placing an event together with others failed; it is placed alone');
       return false;
     }
   }

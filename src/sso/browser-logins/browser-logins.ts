@@ -83,7 +83,8 @@ export class BrowserLogins {
     const { sessions, randomness, limiter } = this.#deps;
     const provider = this.provider(login.provider);
     if (provider === undefined) throw notFound('There is no such identity provider');
-    if (JSON.stringify(login.data).length > maxData) throw tooLarge('The login has too much data');
+    if (JSON.stringify(login.data).length > maxData)
+      throw tooLarge('The login request has too many or too long parameters');
     limiter.take(request.ip);
     const state = sessions.newId();
     const { kind, data, isForced = false, parameters = new URLSearchParams() } = login;

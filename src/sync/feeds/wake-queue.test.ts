@@ -41,7 +41,7 @@ describe('WakeQueue', () => {
     return sleeper;
   };
 
-  it('wakes a few feeds in each turn of the event loop', async () => {
+  it('wakes 1,000 feeds in several turns of the event loop, at most 50 feeds in each', async () => {
     const all = sleepers(1_000);
     waking.wake(feedsOf(all));
     const counts = [sum(all)];
@@ -55,7 +55,7 @@ describe('WakeQueue', () => {
     assert.deepEqual(new Set(all.map(({ woken }) => woken)), new Set([1]));
   });
 
-  it('wakes a few feeds at once', () => {
+  it('wakes 10 feeds without waiting for a turn of the event loop', () => {
     const all = sleepers(10);
     waking.wake(feedsOf(all));
     assert.equal(sum(all), 10);
@@ -94,7 +94,7 @@ describe('WakeQueue', () => {
     assert.equal(sleeper.woken, 1);
   });
 
-  it('wakes a room after 10 ms when the later event is never published', () => {
+  it('wakes a room after 10 ms when the awaited event is never published', () => {
     const sleeper = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     clock.advance(5);
@@ -107,7 +107,7 @@ describe('WakeQueue', () => {
     assert.equal(sleeper.woken, 2);
   });
 
-  it('does not wait for events after the one that it waits for', () => {
+  it('waits for one later event of a room, and not for the events after it', () => {
     const sleeper = inRoom('!room');
     for (let position = 1; position <= 100; position++) {
       waking.wakeRoom('!room', position, position + 1);
@@ -117,7 +117,7 @@ describe('WakeQueue', () => {
     assert.equal(sleeper.woken, 50);
   });
 
-  it('wakes a room when later events are published together with the one that it waits for', () => {
+  it('wakes a room when an event after the awaited one is published', () => {
     const sleeper = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     waking.wakeRoom('!room', 9, 20);

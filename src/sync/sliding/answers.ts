@@ -40,7 +40,7 @@ export interface AnswerRange {
   readonly connection: Connection;
   readonly since: number | undefined;
   readonly upTo: number;
-  /** `undefined` when the feed does not reach back that far. */
+  /** `undefined` when the feed does not reach back to `since`. */
   readonly changes: Changes | undefined;
 }
 
@@ -53,7 +53,9 @@ export interface Answer {
   readonly extensions: string;
   /** Whether there is any new data. */
   readonly hasNewData: boolean;
+  /** What the answer changes in the sent state of the connection. */
   readonly sent: SentChanges;
+  /** All rooms of the request's lists and subscriptions, with and without new data. */
   readonly relevant: readonly RelevantRoom[];
 }
 

@@ -7,7 +7,10 @@ import { freePort } from '../../support/network/free-port.ts';
 import type { TestAuthority } from '../../support/network/test-authority.ts';
 import { type Answer, readBody } from './compared-server.ts';
 
-/** A third server, which publishes its key, answers nothing else, and sends signed requests to both. */
+/**
+ * A third server, which publishes its key, serves nothing else, and sends signed federation requests to the two
+ * compared servers.
+ */
 export class SigningServer {
   readonly name: string;
   readonly key: SigningKey = newSigningKey('answers');

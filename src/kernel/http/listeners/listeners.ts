@@ -12,7 +12,7 @@ export interface ListenerOptions {
   readonly name: string;
   readonly bind: TcpBinding | UnixBinding;
   readonly resources: readonly ListenerResource[];
-  /** Routes of this listener only, which its resources need not include. */
+  /** Routes that only this listener serves, whatever its resources are. */
   readonly additionalRoutes?: readonly Route[];
   /** Whether the address of the client is taken from `X-Forwarded-For`. */
   readonly forwarded: boolean;
@@ -189,8 +189,7 @@ function portOf(server: Server): number {
 }
 
 /**
- * Whether the machine has no IPv6: it lacks the wildcard and loopback addresses of IPv6, and those of IPv4
- * suffice.
+ * Whether listening failed because the machine has no IPv6. Then the wildcard and loopback addresses of IPv4 suffice.
  */
 const isMissingFamily = (address: string, error: unknown) =>
   ['::', '::1'].includes(address) &&

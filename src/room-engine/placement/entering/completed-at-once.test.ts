@@ -65,14 +65,14 @@ async function joinedFast(open: OpenDatabase, messageCount: number) {
 /** The largest number of positions that were reserved in one turn of the event loop during `work`. */
 async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
   const { reserving } = streams;
-  let [most, inTurn] = [0, 0];
+  let [maxInTurn, inTurn] = [0, 0];
   const count = () => {
     if (inTurn++ === 0) {
       setImmediate(() => {
         inTurn = 0;
       });
     }
-    most = Math.max(most, inTurn);
+    maxInTurn = Math.max(maxInTurn, inTurn);
   };
   streams.reserving = <T>(work: (reserve: Reserve) => T) =>
     reserving.call<StreamWriter, [(reserve: Reserve) => T], T>(streams, (reserve) =>
@@ -86,7 +86,7 @@ async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promis
   } finally {
     streams.reserving = reserving;
   }
-  return most;
+  return maxInTurn;
 }
 
 async function membersBefore({ engine }: RoomsUnderTest, stored: StoredEvent): Promise<number> {

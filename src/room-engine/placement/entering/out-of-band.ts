@@ -52,7 +52,7 @@ export class OutOfBandMemberships {
     if (isShown && head.isEntered && head.version !== room.version) {
       throw forbidden('The room has another version');
     }
-    if (present?.stream !== undefined) throw forbidden('The event has its place already');
+    if (present?.stream !== undefined) throw forbidden('The event has been placed already');
     // A repeated invite does not undo its rejection or a newer membership.
     if (present) return { stored: present, durable: Promise.resolve(), isBarrier: false };
     const stripped = new Map([[userId, isShown ? JSON.stringify(state) : undefined]]);

@@ -20,14 +20,14 @@ export interface LocalPlaceOptions extends PlaceOptions {
   readonly transaction?: AppendOptions['transaction'];
 }
 
-/** An event with the results of its checks, ready to be placed. */
+/** An event that is ready to be placed, with the results of its checks. */
 export interface ExaminedEvent {
   readonly event: RoomEvent;
   readonly json: string;
   readonly known: StoredEvent | undefined;
   readonly options: LocalPlaceOptions;
   readonly examination: EventExamination;
-  /** The nid that was allocated before the position of the event. */
+  /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
 }
 
@@ -44,9 +44,9 @@ export interface PlacementPlan {
   readonly isLinear: boolean;
   /** The state key nid of the entry that it sets; `undefined` where it sets none. */
   readonly keyNid: number | undefined;
-  /** The nid that was allocated before the position of the event. */
+  /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
-  /** The chain that the group after the event is added to, unless `stateAfter` has it. */
+  /** The chain to which the state group after the event is added; `undefined` when `stateAfter` already contains this group. */
   readonly chain: GroupChain | undefined;
   /** The group after the event, when it was made before the event is staged. */
   readonly stateAfter: GroupState | undefined;

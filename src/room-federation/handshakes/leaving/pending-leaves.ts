@@ -146,7 +146,7 @@ export class PendingLeaves {
   async #send({ payload, signal, progress }: JobAttempt<PendingLeave>): Promise<void> {
     const { clock } = this.#deps;
     const { each, others, ...leave } = payload;
-    if (clock.now() >= leave.until || !(await this.#isStillTrue(payload))) return;
+    if (clock.now() >= leave.until || !(await this.#mustStillLeave(payload))) return;
     const { left } = await sendLeave(this.#deps, leave, payload, {
       signal,
       timeout: requestTimeout,
@@ -159,8 +159,8 @@ export class PendingLeaves {
     throw new Error(`unreachable servers: ${[...left.each, ...left.others].join(', ')}`);
   }
 
-  /** Whether the user still is not in the room, so that the leave still applies. */
-  async #isStillTrue({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
+  /** Whether the user is still outside of the room, so that the leave must still be sent. */
+  async #mustStillLeave({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const head = await engine.heads.get(roomId);

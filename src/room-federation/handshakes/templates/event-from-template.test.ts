@@ -20,7 +20,8 @@ const parts = { signer, clock: manualClock(), randomness: systemRandomness };
 const hash = 'A'.repeat(43);
 
 const roomIdOf = (version: RoomVersion) => (version.roomId === 'create event' ? `!${hash}` : '!room:b.test');
-const ownIn = (version: RoomVersion) => ({
+/** Returns the fields of Anna's join, which this server does not take from the template. */
+const joinIn = (version: RoomVersion) => ({
   roomId: roomIdOf(version),
   type: 'm.room.member',
   sender: '@anna:a.test',
@@ -51,7 +52,7 @@ describe('buildFromTemplate', () => {
       };
       const { event, json } = buildFromTemplate(
         graphReferences(template, version),
-        ownIn(version),
+        joinIn(version),
         version,
         parts,
       );
@@ -61,7 +62,7 @@ describe('buildFromTemplate', () => {
       const { type, sender, stateKey, roomId, content, depth, originServerTs } = event;
       assert.deepEqual(
         { type, sender, stateKey, roomId, content, depth, originServerTs },
-        { ...ownIn(version), depth: 41, originServerTs: parts.clock.now() },
+        { ...joinIn(version), depth: 41, originServerTs: parts.clock.now() },
       );
       assert.deepEqual(event.pdu['prev_events'], template.prev_events);
       assert.deepEqual(event.pdu['auth_events'], template.auth_events);
@@ -73,7 +74,7 @@ describe('buildFromTemplate', () => {
     const version = roomVersions.get('1')!;
     const [prev, create] = [referenceIn(version, 'prev'), ['$create:b.test', {}]];
     const template: JsonObject = { depth: 3, prev_events: [prev], auth_events: [create] };
-    const { event } = buildFromTemplate(graphReferences(template, version), ownIn(version), version, parts);
+    const { event } = buildFromTemplate(graphReferences(template, version), joinIn(version), version, parts);
     assert.deepEqual(event.pdu['prev_events'], [prev]);
     assert.deepEqual(event.pdu['auth_events'], [create]);
   });
@@ -93,10 +94,10 @@ describe('buildFromTemplate', () => {
       { ...right, depth: -1 },
       { ...right, depth: undefined },
     ];
-    assert.ok(buildFromTemplate(graphReferences(right, version), ownIn(version), version, parts));
+    assert.ok(buildFromTemplate(graphReferences(right, version), joinIn(version), version, parts));
     for (const template of wrong) {
       assert.throws(
-        () => buildFromTemplate(graphReferences(template, version), ownIn(version), version, parts),
+        () => buildFromTemplate(graphReferences(template, version), joinIn(version), version, parts),
         MatrixError,
       );
     }
@@ -120,7 +121,7 @@ describe('buildFromTemplate', () => {
         try {
           const { json } = buildFromTemplate(
             graphReferences(given as JsonObject, version),
-            ownIn(version),
+            joinIn(version),
             version,
             parts,
           );
