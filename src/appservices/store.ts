@@ -13,6 +13,7 @@ const rowsPerStatement = 2_000;
 /** Number of transaction ids that are skipped after a backup was restored: services have received those after the backup. */
 const skippedIds = 1_000_000;
 
+/** Adds entries to the outboxes of services; entries that exist already stay as they are. */
 export async function insertOutbox(
   writer: Writer<AppserviceTables>,
   rows: readonly OutboxRow[],
@@ -40,6 +41,7 @@ export async function readOutbox(
   return [...rows.filter(({ position }) => position < last.position), ...atEnd];
 }
 
+/** Deletes the entries of a service's outbox up to a position. */
 export async function deleteOutboxUpTo(
   writer: Writer<AppserviceTables>,
   serviceId: string,
@@ -87,6 +89,7 @@ export async function writeTransaction(
     .execute();
 }
 
+/** Stores the spelling of paths by which a service was reached. */
 export async function writeSpelling(
   writer: Writer<AppserviceTables>,
   serviceId: string,

@@ -35,6 +35,7 @@ export interface DelayedEvent {
   readonly finalised: Finalised | undefined;
 }
 
+/** Converts a row to a delayed event. */
 export function toDelayedEvent(row: DelayedEventTables['delayed_events']): DelayedEvent {
   return {
     delayId: row.delay_id,

@@ -52,6 +52,7 @@ export type DeviceNames = ReadonlyMap<string, ReadonlyMap<string, string | undef
 /** Maximum number of users in one query. */
 const usersPerQuery = 500;
 
+/** Returns the display names of all devices of users; users without devices are absent. */
 export async function deviceNames(
   reader: Reader<DeviceTables>,
   userIds: readonly string[],
@@ -201,6 +202,7 @@ export async function eraseActivity(writer: Writer<DeviceTables>, userId: string
   await writer.updateTable('user_activity').set({ last_seen_at: 0 }).where('user_id', '=', userId).execute();
 }
 
+/** Stores the position of the last change of a user's device list. */
 export async function recordListChange(
   writer: Writer<DeviceTables>,
   userId: string,
@@ -213,6 +215,10 @@ export async function recordListChange(
     .execute();
 }
 
+/**
+ * Returns at most `limit` users whose device list has ever changed and whose ids follow `after`, in the order of the
+ * ids.
+ */
 export async function usersWithChange(
   reader: Reader<DeviceTables>,
   after: string,

@@ -25,6 +25,7 @@ const localColumns = [
   'quarantined_by',
 ] as const;
 
+/** Returns media of this server; `file` is `undefined` while its content has not been uploaded. */
 export async function readLocal(reader: Reader<Tables>, mediaId: string): Promise<LocalMedia | undefined> {
   const row = await reader
     .selectFrom('local_media')
@@ -40,6 +41,7 @@ export async function readLocal(reader: Reader<Tables>, mediaId: string): Promis
   );
 }
 
+/** Returns the stored copy of media of another server. */
 export async function readRemote(
   reader: Reader<Tables>,
   { serverName, mediaId }: MediaAddress,
@@ -105,6 +107,7 @@ const fileValues = (file: UploadedFile) => ({
   quarantined_by: file.quarantinedBy ?? null,
 });
 
+/** Inserts an upload whose file is on the disk. */
 export async function insertUploaded(
   writer: Writer<Tables>,
   { mediaId, userId, at }: { mediaId: string; userId: string; at: number },
@@ -216,6 +219,7 @@ export async function completePending(
   return true;
 }
 
+/** Inserts a media id without content, for a later upload. */
 export async function insertPending(
   writer: Writer<Tables>,
   row: { mediaId: string; userId: string; at: number; expiresAt: number },
@@ -279,6 +283,7 @@ export async function insertRemote(
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
+/** Deletes the row of a copy of remote media, unless another file has replaced `fileId`. */
 export async function deleteRemote(
   writer: Writer<Tables>,
   { serverName, mediaId }: MediaAddress,

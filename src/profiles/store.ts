@@ -14,6 +14,7 @@ export async function readProfile(reader: Reader<ProfileTables>, userId: string)
   return Object.fromEntries(rows.map((row) => [row.field, JSON.parse(row.value) as JsonValue]));
 }
 
+/** Inserts or replaces a field of a profile. */
 export async function writeField(
   writer: Writer<ProfileTables>,
   userId: string,
@@ -45,6 +46,7 @@ export async function deleteField(
   return true;
 }
 
+/** Deletes all fields of a profile. @returns their names */
 export async function deleteProfile(writer: Writer<ProfileTables>, userId: string): Promise<string[]> {
   const rows = await writer
     .deleteFrom('profile_fields')

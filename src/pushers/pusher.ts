@@ -39,6 +39,7 @@ export interface Pusher extends PusherSettings {
 /** The `app_id` of pushers that send mails. Source: client-server API, `POST /pushers/set`. */
 export const mailAppId = 'm.email';
 
+/** Converts a row to a pusher. */
 export function toPusher(row: PusherTables['pushers']): Pusher {
   const data: unknown = JSON.parse(row.data);
   return {

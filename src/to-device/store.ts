@@ -81,6 +81,7 @@ export async function oldestPosition(
   return row?.position;
 }
 
+/** Deletes the to-device messages of a device up to a position. */
 export async function deleteUpTo(
   writer: Writer<ToDeviceTables>,
   userId: string,

@@ -69,6 +69,7 @@ export interface SessionRoutesDeps {
  */
 export type RefreshCheck = NonNullable<Parameters<Sessions['refresh']>[2]>;
 
+/** Refreshes and ends sessions. Source: client-server API, "Refreshing access tokens" and "Logout". */
 export function sessionRoutes(deps: SessionRoutesDeps): Route[] {
   const { accounts, checkRefresh, devices, sessions } = deps;
   return [

@@ -19,6 +19,7 @@ export interface AccessTokenRow {
   readonly issued_by: string | null;
 }
 
+/** Returns an access token by its hash, with the state of its account. */
 export async function findAccessToken(
   reader: Reader<AccountTables>,
   hash: string,
@@ -51,6 +52,7 @@ export async function findAccessToken(
 export type RefreshTokenRow = AccountTables['refresh_tokens'] &
   Pick<AccountTables['users'], 'is_deactivated' | 'is_locked'>;
 
+/** Returns a refresh token by its hash, with the state of its account. */
 export async function findRefreshToken(
   reader: Reader<AccountTables>,
   hash: string,
@@ -168,6 +170,7 @@ export async function deleteAccessToken(writer: Writer<AccountTables>, id: numbe
   await writer.deleteFrom('access_tokens').where('id', '=', id).execute();
 }
 
+/** Deletes all access tokens and refresh tokens of devices. */
 export async function deleteTokensOfDevices(
   writer: Writer<AccountTables>,
   userId: string,

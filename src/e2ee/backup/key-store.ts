@@ -56,6 +56,7 @@ export async function readKeys(
   return (await query.execute()).map(toKey);
 }
 
+/** Inserts or replaces keys of a backup. */
 export async function writeKeys(
   writer: Writer<E2eeTables>,
   { userId, version }: BackupName,

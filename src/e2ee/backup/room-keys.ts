@@ -39,6 +39,7 @@ export function parseRoom(roomId: string, { sessions }: JsonObject): SessionKey[
   return Object.entries(sessions).map(([sessionId, key]) => parseSession(roomId, sessionId, key));
 }
 
+/** Parses the backed up key of one session. @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE */
 export function parseSession(roomId: string, sessionId: string, key: unknown): SessionKey {
   checkRoomKeyIds(roomId, sessionId);
   if (!isJsonObject(key)) throw invalidParam(`The key of ${sessionId} must be an object`);

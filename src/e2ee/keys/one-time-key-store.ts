@@ -39,6 +39,7 @@ export async function readDigests(
   return { available: await read('one_time_keys'), claimed: await read('claimed_one_time_keys') };
 }
 
+/** Inserts unclaimed one-time keys. */
 export async function insertOneTimeKeys(
   writer: Writer<E2eeTables>,
   keys: readonly StoredOneTimeKey[],

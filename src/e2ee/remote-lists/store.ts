@@ -94,6 +94,7 @@ export async function markStale(
   }
 }
 
+/** Stores the stream ids of the received updates of a remote user's device list. */
 export async function writeStreamIds(
   writer: Writer<E2eeTables>,
   userId: string,
@@ -149,6 +150,7 @@ export async function replaceList(
   }
 }
 
+/** Returns the keys of a remote user's device, as JSON. */
 export async function readDevice(
   reader: Reader<E2eeTables>,
   userId: string,

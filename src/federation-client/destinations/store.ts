@@ -21,6 +21,7 @@ const newDestination: Destination = {
   spelling: undefined,
 };
 
+/** Returns the facts about a server; defaults for a server without a row. */
 export async function readDestination(
   reader: Reader<DestinationTables>,
   serverName: string,

@@ -9,6 +9,7 @@ export interface LastUpdate {
   readonly deviceId: string;
 }
 
+/** Returns the last device list update that was sent for a user. */
 export async function readLastUpdate(
   reader: Reader<AnnouncementTables>,
   userId: string,
@@ -21,6 +22,7 @@ export async function readLastUpdate(
   return row && { streamId: row.stream_id, previous: row.previous ?? undefined, deviceId: row.device_id };
 }
 
+/** Stores the last device list update that was sent for a user. */
 export async function writeLastUpdate(
   writer: Writer<AnnouncementTables>,
   userId: string,

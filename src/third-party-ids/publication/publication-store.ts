@@ -15,6 +15,10 @@ export function listPublished(reader: Reader<ThirdPartyIdTables>, userId: string
     .execute();
 }
 
+/**
+ * Records that an address of a user was published at an identity server; does nothing when the user has `maxPerUser`
+ * records.
+ */
 export async function insertPublished(
   writer: Writer<ThirdPartyIdTables>,
   row: PublicationRow,

@@ -18,6 +18,7 @@ interface ActionProps {
   readonly children?: ComponentChildren;
 }
 
+/** A button that opens a dialog with a form, whose submission performs an action. */
 export function Action({
   label,
   about,

@@ -15,6 +15,7 @@ import { Time } from '../components/times.tsx';
 import { useLoaded } from '../shell/loading.ts';
 import { useSession } from '../shell/session-context.ts';
 
+/** The page of registration tokens. */
 export function RegistrationTokensPage() {
   const { api } = useSession();
   const tokens = useLoaded((signal) => listTokens(api, signal), []);

@@ -67,6 +67,7 @@ export function RoomBadges({ room }: { readonly room: ListedRoom }) {
   );
 }
 
+/** The page that lists and searches rooms. */
 export function RoomsPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   const { q = '', filter = '' } = address.query;

@@ -18,6 +18,7 @@ import { useLoaded } from '../shell/loading.ts';
 import { addressOf, type PageAddress } from '../shell/route.ts';
 import { useSession } from '../shell/session-context.ts';
 
+/** Lists the devices of a user, each with a button that ends its session. */
 export function UserDevices({ userId }: { readonly userId: string }) {
   const { api } = useSession();
   const devices = useLoaded((signal) => userDevices(api, userId, signal), [userId]);
@@ -131,6 +132,7 @@ const pusherColumns: readonly Column<UserPusher>[] = [
   { title: 'Sent to', cell: ({ kind, data, pushkey }) => (kind === 'email' ? pushkey : (data.url ?? '–')) },
 ];
 
+/** Lists the pushers of a user. */
 export function UserPushers({ userId }: { readonly userId: string }) {
   const { api } = useSession();
   const pushers = useLoaded((signal) => userPushers(api, userId, signal), [userId]);
@@ -171,6 +173,7 @@ const accountDataColumns: readonly Column<AccountDataOfType>[] = [
 /** Maximum number of entries of account data that are shown. */
 const maxEntries = 200;
 
+/** Shows the account data of a user. */
 export function UserAccountData({ userId }: { readonly userId: string }) {
   const { api } = useSession();
   const data = useLoaded((signal) => userAccountData(api, userId, signal), [userId]);

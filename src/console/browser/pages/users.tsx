@@ -40,6 +40,7 @@ const columns: readonly Column<ListedUser>[] = [
   { title: 'Registered', orderBy: 'creation_ts', cell: (user) => <Day at={user.creation_ts} /> },
 ];
 
+/** The page that lists and searches users. */
 export function UsersPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   const { q = '', filter = '' } = address.query;

@@ -44,6 +44,7 @@ interface NavigationProps {
   readonly signOut: () => void;
 }
 
+/** The menu with links to all pages, and a button to sign out. */
 export function Navigation({ page, serverName, userId, isOpen, toggle, signOut }: NavigationProps) {
   return (
     <header class="side">

@@ -14,6 +14,7 @@ export interface StoredConnection {
   readonly states: readonly string[];
 }
 
+/** Returns a stored connection of sliding sync, without its rooms. */
 export async function readConnection(
   reader: Reader<SlidingSyncTables>,
   { userId, deviceId, name }: ConnectionAddress,
