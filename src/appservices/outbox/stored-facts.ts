@@ -49,8 +49,8 @@ export async function* storedFacts(
 type Stored = Awaited<ReturnType<RoomReader['events']['between']>>[number];
 
 /**
- * Returns the membership that an event sets. A user who is not joined after it counts as joined before it; of a user who is
- * joined after it, the membership before it is not known.
+ * Returns the change of membership that an event makes. The membership before the event is not stored: it is
+ * `undefined` for a user who is joined now, and counts as joined for any other user.
  */
 function membershipsOf({ event: { type, stateKey, content } }: Stored) {
   if (type !== 'm.room.member' || stateKey === undefined) return [];

@@ -31,10 +31,7 @@ export class ServerQueries {
     return this.#closing.signal.aborted;
   }
 
-  /**
-   * Runs `work` with a query of its own, and aborts the query after two minutes. @param first servers to ask
-   * first
-   */
+  /** Runs `work` with a new query, and aborts the query after two minutes. @param first servers to ask first */
   async run<T>(
     head: RoomHead,
     first: readonly string[],

@@ -22,7 +22,7 @@ export interface CandidateDeps {
  */
 const [maxCandidates, maxNamed] = [30, 8];
 
-/** Maximum number of servers that are considered because they invited the user; the latest are. */
+/** Maximum number of inviting servers that are considered; the servers of the latest invites are. */
 const maxEarlier = 20;
 
 /** Maximum number of servers that may receive a leave when none of the inviting servers accepts it. */

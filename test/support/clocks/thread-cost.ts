@@ -10,7 +10,7 @@ export interface ThreadCost {
   readonly process: number;
 }
 
-/** Maximum cost of some work; that of all threads of the process is checked only where it is given. */
+/** Maximum cost of some work. The cost of all threads (`process`) is checked only if it is given. */
 export type AllowedCost = Pick<ThreadCost, 'total' | 'longest'> & Partial<Pick<ThreadCost, 'process'>>;
 
 const millisecondsOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1_000;

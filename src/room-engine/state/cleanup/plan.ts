@@ -4,7 +4,10 @@ export interface GroupLink {
   readonly prevId: number | undefined;
 }
 
-/** A group into which the changes of unused groups are merged, so that it links to their predecessor. */
+/**
+ * A group that stays, into which the changes of the unused groups before it are merged. Afterwards it links to the
+ * group before them.
+ */
 export interface Rebase {
   readonly id: number;
   /** The unused groups between the group and its new predecessor, nearest first. */
@@ -14,7 +17,7 @@ export interface Rebase {
 }
 
 export interface CleanupPlan {
-  /** Groups that no used group is built on, highest first, so that each comes before the groups that it is built on. */
+  /** Groups on which no used group is built, highest id first, so that each group comes before its predecessors. */
   readonly unused: readonly number[];
   readonly rebases: readonly Rebase[];
 }
@@ -36,8 +39,8 @@ const groupsAtOnce = 10_000;
 
 /**
  * Plans which state groups of a room are removed, and which are rebased: an unused group on which only one other group
- * is built is merged into that other group. This never makes the stored states larger. The next plan removes it. Other
- * requests are processed meanwhile.
+ * is built is merged into that other group. This never makes the stored states larger, and the next plan removes the
+ * unused group. Other requests are processed meanwhile.
  */
 export async function planCleanup({ groups, used, growing, upTo }: CleanupFacts): Promise<CleanupPlan> {
   const links = new Map<number, GroupLink>();
