@@ -86,7 +86,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'MembershipHistory.#recent.#changes': 'as above',
 };
 
-describe('memory of a server after a load', { timeout: 180_000 }, () => {
+describe('memory of a server after a load', { timeout: 600_000 }, () => {
   let server: HearthProcess;
   before(async () => {
     server = await HearthProcess.create();
@@ -160,7 +160,7 @@ describe('memory of a server after a load', { timeout: 180_000 }, () => {
     await call(token, 'GET', `/sync?timeout=0&since=${since}`);
   }
 
-  it('has large collections of data of users in registered caches only', { timeout: 180_000 }, async () => {
+  it('has large collections of data of users in registered caches only', { timeout: 600_000 }, async () => {
     const { access_token: token } = await call(undefined, 'POST', '/register', {
       username: 'owner',
       password: 'password of the owner',

@@ -190,7 +190,7 @@ describe('hearth doctor', () => {
 
 describe('hearth serve', () => {
   it('serves, registers users, reloads its configuration and certificate while it answers requests, and stops gracefully [option: listeners[].port, soft_file_limit, log_config, registration_shared_secret_path]', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const pidFile = join(folder, 'hearth.pid');
     const logFile = join(folder, 'hearth.log');
@@ -312,7 +312,7 @@ root: { level: INFO, handlers: [file, console] }
   });
 
   it('goes to the background once it serves [option: daemonize, print_pidfile, pid_file]', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const pidFile = join(folder, 'daemon.pid');
     const more = `pid_file: ${JSON.stringify(pidFile)}\n`;
@@ -336,7 +336,7 @@ root: { level: INFO, handlers: [file, console] }
   });
 
   it('logs in the background to the files of log_config alone, and prints why it did not start [option: daemonize, log_config]', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const cwd = join(folder, 'quiet');
     mkdirSync(cwd);

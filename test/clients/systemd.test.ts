@@ -29,7 +29,7 @@ describe('a server under systemd', () => {
     python.stdout.on('data', (chunk) => {
       received += String(chunk);
     });
-    const has = (line: string) => eventually(line, () => received.split('\n').includes(line), 40_000);
+    const has = (line: string) => eventually(line, () => received.split('\n').includes(line));
     await has('bound');
     const flags = configure(join(folder, 'data')).flatMap((path) => ['-c', path]);
     const server = spawn(process.execPath, [await builtHearth(), 'serve', ...flags], {

@@ -22,7 +22,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     it('stores all entries, and fails no request of another user meanwhile', {
-      timeout: 120_000,
+      timeout: 600_000,
     }, async () => {
       const ben = await a.registerClient('ben');
       const room = new SignedRoom('11', { serverName: peer.name, key: peer.key });

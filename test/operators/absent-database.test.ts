@@ -28,7 +28,7 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
   });
 
   it('answers 503 with a reason, reports it in /health, loses neither messages nor push notifications, and works again without a restart', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const { database, ...args } = connectionTo(postgres.port);
     const paths = configure(join(folder, 'home'), {

@@ -77,7 +77,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
   });
 
   it('backs up a server while messages are sent, and restores it for clients with sync tokens from after the backup', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const home = join(folder, 'home');
     const backup = join(folder, 'backup');
@@ -264,7 +264,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
   });
 
   it('works on a stopped server, refuses to overwrite files, continues after a killed restore, and detects damaged backups', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const home = join(folder, 'stopped');
     const backup = join(folder, 'stopped-backup');

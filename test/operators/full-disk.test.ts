@@ -44,7 +44,7 @@ describe('a server whose disk is full', { skip }, () => {
   };
 
   it('answers 507 with a reason, reports it in /health, and works again with free space, without a restart', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const paths = configure(join(folder, 'home'), {
       database: { name: 'sqlite3', args: { database: join(disk, 'homeserver.db') } },
@@ -113,7 +113,7 @@ describe('a server whose disk is full', { skip }, () => {
   });
 
   it('answers 507 to uploads and goes on without its log while their disk is full, and uses both again with free space', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     rmSync(filler(), { force: true });
     const logFile = join(disk, 'hearth.log');
@@ -181,7 +181,7 @@ describe('a server whose disk is full', { skip }, () => {
     );
   });
 
-  it('fails to start on a full disk, with an error that names it', { timeout: 120_000 }, async () => {
+  it('fails to start on a full disk, with an error that names it', { timeout: 600_000 }, async () => {
     const databases = { empty: 'new.db', used: 'used.db' };
     for (const [name, file] of Object.entries(databases)) {
       rmSync(filler(), { force: true });

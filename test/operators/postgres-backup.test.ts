@@ -39,7 +39,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     administer(postgres.port, `create database ${name} template ${template}`);
 
   it('prepares a database that other tools have restored for clients with sync tokens from after the backup', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     await create('first');
     const paths = configured('first', 'first');
@@ -67,7 +67,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
   });
 
   it('runs pg_dump and pg_restore, or names the tool that is missing; a killed restore leaves no database that starts, and goes on', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     await create('second');
     const paths = configured('second', 'second');

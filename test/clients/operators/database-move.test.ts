@@ -148,7 +148,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
       const contents = await openContents(to);
       const copied = async () => (await contents.rows('received_transactions')).length;
-      await eventually('a part of the rows', async () => ((await copied()) > 0 ? true : undefined), 30_000);
+      await eventually('a part of the rows', async () => ((await copied()) > 0 ? true : undefined));
       child.kill('SIGKILL');
       await ended;
       assert.ok((await copied()) < 8_000, 'the command was killed in the middle');
