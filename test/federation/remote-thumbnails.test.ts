@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readMediaPart } from '../../src/media/remote/multipart.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { selectedDatabases } from '../support/databases/databases.ts';
 import { filesBelow } from '../support/files/stored-files.ts';
 import {
@@ -46,8 +47,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         max_upload_size: 1_000_000,
         prevent_media_downloads_from: ['banned.test'],
       };
-      a = await several.homeserver('here.test', { config: { media } });
-      b = await several.homeserver('there.test');
+      a = await several.homeserver('here.test', { clock: unhurriedClock, config: { media } });
+      b = await several.homeserver('there.test', { clock: unhurriedClock });
       remote = await several.scripted('far.test');
       [alice, tess] = [await a.registerClient('alice'), await b.registerClient('tess')];
     });
@@ -230,7 +231,7 @@ describe('the rate limit of thumbnails of remote media', () => {
         remote_media_download_burst_count: Math.floor(file.length * 1.5),
         remote_media_download_per_second: 1,
       };
-      const a = await several.homeserver('here.test', { config: { media } });
+      const a = await several.homeserver('here.test', { clock: unhurriedClock, config: { media } });
       const remote = await several.scripted('far.test');
       const { token } = await a.registerClient('alice');
       remote.on(downloads, (_request, response) => serve(response, 'image/png', file));

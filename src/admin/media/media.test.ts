@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { unhurriedClock } from '../../../test/support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
@@ -10,7 +11,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let server: TestServer;
     let admin: Administration;
     before(async () => {
-      server = await startTestServer({ database: kind });
+      server = await startTestServer({ database: kind, clock: unhurriedClock });
       admin = await Administration.open(server);
     });
     after(() => server.stop());

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
+import { unhurriedClock } from '../../../test/support/clocks/unhurried-clock.ts';
 import { testImage } from '../../../test/support/inputs/images.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
 
@@ -14,7 +15,11 @@ describe('conditional requests for media', () => {
   let file: string;
   let image: string;
   before(async () => {
-    server = await startTestServer({ database: 'sqlite', config: { media: { media_store_path: store } } });
+    server = await startTestServer({
+      database: 'sqlite',
+      clock: unhurriedClock,
+      config: { media: { media_store_path: store } },
+    });
     anna = await server.register('anna');
     file = `download/${await upload('0123456789')}`;
     image = `thumbnail/${await upload(await testImage(200, 150))}?width=32&height=32&method=crop`;

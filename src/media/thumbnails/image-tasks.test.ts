@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
+import { unhurriedClock } from '../../../test/support/clocks/unhurried-clock.ts';
 import {
   firstPixel,
   imageInColourSpace,
@@ -16,13 +17,12 @@ import {
   testAnimation,
   testImage,
 } from '../../../test/support/inputs/images.ts';
-import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { ImageTasks, NoThumbnail } from './image-tasks.ts';
 
 describe('ImageTasks with untrusted images', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-images-'));
-  const deps = { clock: systemClock, log: silentLogger };
+  const deps = { clock: unhurriedClock, log: silentLogger };
   const tasks = new ImageTasks(deps);
   after(() => {
     tasks.stop();

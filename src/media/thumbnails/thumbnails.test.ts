@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
+import { unhurriedClock } from '../../../test/support/clocks/unhurried-clock.ts';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { filesBelow } from '../../../test/support/files/stored-files.ts';
 import {
@@ -32,7 +33,12 @@ for (const database of selectedDatabases(import.meta.url)) {
     let store: string;
     const start = async (media: MediaOptions = {}) => {
       store = mkdtempSync(join(folder, 'store-'));
-      server = await startTestServer({ database, config: { media: { media_store_path: store, ...media } } });
+      server = await startTestServer({
+        database,
+        // The process that makes thumbnails has a low priority, and is killed after 20 seconds.
+        clock: unhurriedClock,
+        config: { media: { media_store_path: store, ...media } },
+      });
       running.push(server);
       anna = await server.register('anna');
     };
