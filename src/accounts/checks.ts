@@ -11,14 +11,14 @@ const withoutDevice = (table: string) =>
  * Returns the database checks of a table of tokens: tokens of missing accounts and of missing devices are
  * deleted.
  */
-const tokensOf = (table: string, what: string): DatabaseCheck[] => [
+const tokensOf = (table: string, label: string): DatabaseCheck[] => [
   rowsCheck({
-    problem: `${what} of accounts that do not exist`,
+    problem: `${label} of accounts that do not exist`,
     select: `select user_id as subject from ${table} where ${withoutUser(table)}`,
     mend: `delete from ${table} where ${withoutUser(table)}`,
   }),
   rowsCheck({
-    problem: `${what} of devices that do not exist`,
+    problem: `${label} of devices that do not exist`,
     select: `select user_id as subject from ${table} where ${withoutDevice(table)}`,
     mend: `delete from ${table} where ${withoutDevice(table)}`,
   }),

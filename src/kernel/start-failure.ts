@@ -8,15 +8,15 @@ export class StartFailure extends Error {
 
 /**
  * Runs one step of the start.
- * @throws StartFailure when the step fails, with the message `what: reason`, or the StartFailure that the
+ * @throws StartFailure when the step fails, with the message `name: reason`, or the StartFailure that the
  * step has thrown itself
  */
-export async function startStep<T>(what: string, step: () => Promise<T>): Promise<T> {
+export async function startStep<T>(name: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {
     if (error instanceof StartFailure) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StartFailure(`${what}: ${reason}`, { cause: error });
+    throw new StartFailure(`${name}: ${reason}`, { cause: error });
   }
 }

@@ -122,7 +122,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await set(anna, removal)).status, 200);
     });
 
-    it('deletes pushers with their session, which ends with a logout or with its device, and at a password change those of the other sessions', async () => {
+    it('deletes the pushers of a session when the user logs out, deletes the device, or changes the password in another session', async () => {
       const cora = await fixture.server.register('cora');
       const [second, third] = [await login('cora'), await login('cora')];
       await fixture.addPusher(cora, 'first');

@@ -266,7 +266,7 @@ describe('CheckedUsers', () => {
     assert.equal(runs, 2);
   });
 
-  it('runs a task again after checkAgain, but never two of one user at the same time', async () => {
+  it('runs a task again after checkAgain, but never two tasks of one user at the same time', async () => {
     const clock = manualClock();
     const caches = plainCaches(clock);
     const users = new CheckedUsers('users', { caches, clock, log: silentLogger });
@@ -299,7 +299,7 @@ describe('CheckedUsers', () => {
 });
 
 describe('UsageLimitNotices', () => {
-  it('keeps the events that others have pinned when it pins its notice, and unpins it when the limit was not reached for an hour', async () => {
+  it('pins the notice about the limit beside events that others have pinned, and unpins only the notice when the limit was not reached for an hour', async () => {
     const pins: unknown[] = [];
     const pinned = { event: { content: { pinned: ['$rules'] } } };
     const rooms = {

@@ -53,11 +53,11 @@ export const isContentWithinLimit = (content: JsonObject) =>
   Buffer.byteLength(JSON.stringify(content)) <= maxContentBytes;
 
 /**
- * @param what names the value in the error
+ * @param label names the value in the error
  * @throws MatrixError M_INVALID_PARAM for an empty or too long message type or transaction id
  */
-export function checkNameLength(name: string, what: string): void {
+export function checkNameLength(name: string, label: string): void {
   if (name === '' || name.length > maxNameLength) {
-    throw invalidParam(`${what} must have 1 to ${maxNameLength} characters`);
+    throw invalidParam(`${label} must have 1 to ${maxNameLength} characters`);
   }
 }

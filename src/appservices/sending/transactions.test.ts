@@ -257,7 +257,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(irc.transactions.every(({ body }) => !('device_lists' in body)));
     });
 
-    it('sends users who begin to share an encrypted room with a service as changed, and those who share none any more as left', async () => {
+    it('sends users who begin to share an encrypted room with a service as changed, and users who share no room with it any more as left', async () => {
       const user = await puppet(xmpp, 'fay');
       const [bert, carl] = [await server.register('bert'), await server.register('carl')];
       const [state_key, type] = ['', 'm.room.encryption'];

@@ -13,11 +13,11 @@ export class Progress {
   }
 
   /** @param total 0 when it is not known: no bar is drawn */
-  show(done: number, total: number, what: string): void {
+  show(done: number, total: number, text: string): void {
     if (!this.#stream.isTTY) return;
     const filled = total === 0 ? 0 : Math.floor((Math.min(done, total) / total) * barWidth);
     const bar = total === 0 ? '' : `[${'#'.repeat(filled).padEnd(barWidth, '.')}] `;
-    this.#stream.write(`\r${bar}${printable(what)}\u001b[K`);
+    this.#stream.write(`\r${bar}${printable(text)}\u001b[K`);
     this.#isShown = true;
   }
 

@@ -26,17 +26,17 @@ export class ProgressLine {
 
   /**
    * Shows the progress, at most once in each interval.
-   * @param what names the part that is in progress, for instance a table
+   * @param part names the part that is in progress, for instance a table
    * @param done part of `total`, in the same unit
    */
-  show(what: string, done: number, total: number): void {
+  show(part: string, done: number, total: number): void {
     const { isTTY } = this.#output;
     const now = this.#clock.monotonic();
     if (this.#began === undefined) this.#began = this.#shownAt = now;
     if (now - this.#shownAt < (isTTY ? redrawInterval : lineInterval)) return;
     this.#shownAt = now;
     const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
-    const text = `${percent} %, ${what}${remaining(now - this.#began, done, total)}`;
+    const text = `${percent} %, ${part}${remaining(now - this.#began, done, total)}`;
     this.#output.write(isTTY ? `\r${text}\u001b[K` : `${text}\n`);
   }
 

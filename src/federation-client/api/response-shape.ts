@@ -59,7 +59,7 @@ export class ResponseShape {
     return value as number;
   }
 
-  #malformed(what: string): MalformedResponse {
-    return new MalformedResponse(this.#server, what);
+  #malformed(problem: string): MalformedResponse {
+    return new MalformedResponse(this.#server, problem);
   }
 }

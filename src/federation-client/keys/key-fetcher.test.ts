@@ -109,7 +109,7 @@ it('KeyFetcher does not wait for a slot to ask notaries when the owner has sent 
   }
 });
 
-it('KeyFetcher does not wait for the other notaries when one has all keys but those that no notary had recently', async () => {
+it('KeyFetcher stops waiting for other notaries when one has all keys, apart from keys that no notary had recently', async () => {
   const network = open(['live.notary', 'slow.notary']);
   const { clock, caches, fetcher, releaseOthers, holdOthers, asked } = network;
   try {

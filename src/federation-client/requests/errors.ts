@@ -64,8 +64,8 @@ const mediaCodes = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
 export class MalformedResponse extends FederationError {
   override readonly name = 'MalformedResponse';
 
-  constructor(destination: string, what: string, options?: ErrorOptions) {
-    super(destination, `${destination} sent an invalid response: ${what}`, options);
+  constructor(destination: string, problem: string, options?: ErrorOptions) {
+    super(destination, `${destination} sent an invalid response: ${problem}`, options);
   }
 }
 

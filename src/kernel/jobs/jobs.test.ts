@@ -274,7 +274,7 @@ forEachDatabase((open) => {
     assert.match(job?.error ?? '', /interrupted/);
   });
 
-  test('begins a job that has failed by crashes again an hour after its service has scheduled it at a start, and counts on', async () => {
+  test('runs a job that has failed by crashes again one hour after it was scheduled at a start, and continues to count its attempts', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
       crash(database, clock.now(), (fixture, run) => fixture.register('greet', { maxAttempts: 1, run }));

@@ -37,5 +37,5 @@ export function readIntrospection(
   };
 }
 
-const faulty = (what: string) =>
-  new MatrixError(500, 'M_UNKNOWN', `The answer of the authentication service ${what}`);
+const faulty = (problem: string) =>
+  new MatrixError(500, 'M_UNKNOWN', `The answer of the authentication service ${problem}`);

@@ -27,7 +27,7 @@ describe('GatewaySlots', () => {
     }
   });
 
-  it('runs at most 5 requests of one user at the same time, and those of others meanwhile', async () => {
+  it('runs at most 5 requests of one user at the same time, and requests of other users meanwhile', async () => {
     const slots = new GatewaySlots();
     const end = Promise.withResolvers<void>();
     const started: string[] = [];

@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await restarted.engine.heads.get('!created:test'))?.state.size, 302);
     });
 
-    it('forgets the keys of state events that are refused, and stores those of others sent at the same time', async () => {
+    it('forgets the keys of refused state events, and stores the keys of accepted ones that are sent at the same time', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { stateKeys, timeline } = fixture.engine;
       const roomId = await fixture.room(alice, bob);

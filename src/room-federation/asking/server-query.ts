@@ -80,15 +80,15 @@ export class ServerQuery {
   /**
    * Asks one server after another until one helps. A server that does not help goes into backoff for this
    * room, and one that helps leaves it. Leaves out servers that received the same request before.
-   * @param what the request: the endpoint and the events that it is about
+   * @param request names the request: the endpoint and the events that it is about
    * @param ask returns `undefined` or throws when the server does not help
    * @returns `undefined` when no server helps
    */
-  async ask<T>(what: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
+  async ask<T>(request: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
     const { backoff, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
-      if (!this.isNewRequest(server, what)) continue;
+      if (!this.isNewRequest(server, request)) continue;
       try {
         const answer = await ask(server);
         this.#outcome = 'mixed';
@@ -98,14 +98,14 @@ export class ServerQuery {
           return answer;
         }
         log.debug(
-          { server, roomId: this.roomId, what },
+          { server, roomId: this.roomId, query: request },
           'A remote server did not provide events or state that a room needs',
         );
       } catch (error) {
         if (this.signal.aborted) return undefined;
         this.#outcome = isForbidden(error) && this.#outcome !== 'mixed' ? 'all refuse' : 'mixed';
         log.debug(
-          { err: error, server, roomId: this.roomId, what },
+          { err: error, server, roomId: this.roomId, query: request },
           'A remote server did not provide events or state that a room needs',
         );
       }

@@ -22,8 +22,8 @@ export class HandshakeFailure extends Error {
   override readonly name = 'HandshakeFailure';
   readonly server: string;
 
-  constructor(server: string, what: string, options?: ErrorOptions) {
-    super(`Invalid response from ${server}: ${what}`, options);
+  constructor(server: string, problem: string, options?: ErrorOptions) {
+    super(`Invalid response from ${server}: ${problem}`, options);
     this.server = server;
   }
 }

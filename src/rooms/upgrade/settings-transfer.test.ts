@@ -9,7 +9,7 @@ import { SettingsTransfer } from './settings-transfer.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('SettingsTransfer', () => {
-    it('copies the settings of the upgrading user, who joins the new room before the tombstone, also after those of another user were refused', async () => {
+    it('copies the settings of the user who upgrades a room, who joins the new room before the tombstone, also after settings of another user were refused', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const transferred: string[] = [];
       const refused = new Set<string>();

@@ -297,7 +297,7 @@ describe('options of SAML', () => {
     }
   });
 
-  it('separates users with the same uid at several SAML identity providers, and keeps accounts from the time of a single identity provider for its users, even when another one is the only one later', async () => {
+  it('separates users with the same uid at several SAML identity providers, and leaves accounts to the users of the provider that was the only one first, even when another provider is the only one later', async () => {
     const metadata = file('growing.xml', idp!.metadata);
     const hearth = await start({
       sp_config: { metadata: { local: [metadata] }, service: { sp: { allow_unsolicited: true } } },

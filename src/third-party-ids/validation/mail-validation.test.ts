@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('lets one validation register one account, also when it is used twice', async () => {
+    it('registers only one account with one validation, also when two registrations use it', async () => {
       await start(needsMail);
       const credentials = await fixture.validate('register', 'anna@example.org');
       assert.equal((await register('anna', emailStage(credentials))).status, 200);

@@ -26,10 +26,10 @@ export async function checkHost(examination: Examination): Promise<readonly Find
 
 async function disks({ configuration, machine }: Examination): Promise<Finding[]> {
   const found: Finding[] = [];
-  for (const [what, directory] of directoriesOf(configuration)) {
-    found.push(...writeFindings(what, directory));
+  for (const [label, directory] of directoriesOf(configuration)) {
+    found.push(...writeFindings(label, directory));
     const { free, total, freeInodes } = await machine.space(existingParent(directory));
-    const text = `${what} (${directory}): ${size(free)} of ${size(total)} are free`;
+    const text = `${label} (${directory}): ${size(free)} of ${size(total)} are free`;
     const fix = `du -xh --max-depth=2 ${directory} | sort -h; then delete or move files, or enlarge the disk. Copies of remote media: hearth media purge-remote --before 30d`;
     if (free < noSpace)
       found.push(error('disk-full', `${text}. Without space the server rejects messages.`, fix));
@@ -39,7 +39,7 @@ async function disks({ configuration, machine }: Examination): Promise<Finding[]
       found.push(
         warning(
           'disk-inodes',
-          `${what} (${directory}): less than 2 % of the inodes are free.`,
+          `${label} (${directory}): less than 2 % of the inodes are free.`,
           `df -i ${directory}`,
         ),
       );
@@ -49,21 +49,21 @@ async function disks({ configuration, machine }: Examination): Promise<Finding[]
 }
 
 /** Reports a directory in which the user of this command may not write. */
-function writeFindings(what: string, directory: string): Finding[] {
+function writeFindings(label: string, directory: string): Finding[] {
   const existing = existingParent(directory);
   try {
     accessSync(existing, constants.W_OK);
     return [];
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    const text = `${what} (${directory}): the user of this command may not write in ${existing} (${reason}).`;
+    const text = `${label} (${directory}): the user of this command may not write in ${existing} (${reason}).`;
     const fix = `run this command as the user of the server. If it reports the same: ls -ld ${existing}, then chown it to that user, or set ReadWritePaths=${existing} in the systemd unit`;
     return [error('directory-not-writable', text, fix)];
   }
 }
 
 /** The directories in which the server writes, without those of a PostgreSQL server. */
-function directoriesOf({ database, media }: Examination['configuration']): [what: string, path: string][] {
+function directoriesOf({ database, media }: Examination['configuration']): [label: string, path: string][] {
   const { main, state } = dataStoreEntries(database);
   const files = [...new Set([main, state])].flatMap((entry): [string, string][] => {
     const options = databaseOptions(entry);

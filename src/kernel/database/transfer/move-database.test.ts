@@ -173,7 +173,7 @@ forEachDatabase((open) => {
     await remove();
   });
 
-  it('moveDatabase continues after it was killed at any point, and servers can start on at most one of both databases then', async () => {
+  it('moveDatabase continues after it was killed at any point, and in between servers can start on at most one of the two databases', async () => {
     const { database, from, to, remove, move } = await both();
     const before = await contentsOf(database);
     await database.close();

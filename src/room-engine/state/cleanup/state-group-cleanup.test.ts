@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return { fixture, roomId, roomNid, set, count, states };
     };
 
-    it('removes unused state groups and merges those between used ones, while all states stay the same, in memory and after a restart', async () => {
+    it('removes unused state groups and merges unused groups between used ones, while all states stay the same, in memory and after a restart', async () => {
       const { fixture, roomId, roomNid, set, count, states } = await openRoom();
       const head = (await fixture.engine.heads.get(roomId))!;
       const current = new Set([...head.state.values()].map(({ nid }) => nid));
