@@ -5,7 +5,7 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { EphemeralData, type EphemeralDataDeps } from './ephemeral-data.ts';
 
 describe('EphemeralData', () => {
-  const open = (of: (roomId: string) => Promise<unknown[]>) => {
+  const open = (servicesOf: (roomId: string) => Promise<unknown[]>) => {
     const listeners: Record<string, (fact: never) => void> = {};
     const stream = (name: string) => ({
       subscribe: (listener: (fact: never) => void) => {
@@ -15,7 +15,7 @@ describe('EphemeralData', () => {
     const service = { id: 'bridge', registration: { receivesEphemeral: true } };
     const data = new EphemeralData({
       services: [service],
-      rooms: { of },
+      rooms: { servicesOf },
       typing: { typingStream: stream('typing'), inRoom: () => [] },
       receipts: { receiptStream: stream('receipts') },
       presence: { presenceStream: stream('presence') },

@@ -117,7 +117,7 @@ export class EphemeralData {
 
   /** Adds an item for the services of a room. @returns the ids of the services that receive it */
   async #add(roomId: string, about: string, data: JsonObject): Promise<readonly string[]> {
-    const found = (await this.#deps.rooms.of(roomId)).filter(
+    const found = (await this.#deps.rooms.servicesOf(roomId)).filter(
       ({ registration }) => registration.receivesEphemeral,
     );
     if (found.length === 0) return [];

@@ -17,7 +17,7 @@ describe('RoomInterest', () => {
   const open = (more: Partial<RoomInterestDeps> = {}) =>
     new RoomInterest({
       services: [bridge],
-      users: { of: (userId: string) => (userId.startsWith('@bridge') ? [bridge] : []) } as never,
+      users: { servicesOf: (userId: string) => (userId.startsWith('@bridge') ? [bridge] : []) } as never,
       heads: { peek: () => undefined, get: async () => undefined } as never,
       caches: plainCaches(manualClock()),
       aliasesOf: async () => [],
@@ -51,12 +51,12 @@ describe('RoomInterest', () => {
       () => interest.change('!room', { userId: '@bridge_a:test', isJoined: true }),
     ]) {
       aliases = [];
-      const loading = interest.of('!room');
+      const loading = interest.servicesOf('!room');
       aliases = ['#bridge:test'];
       change();
       read.resolve();
       assert.deepEqual(await loading, []);
-      assert.deepEqual(await interest.of('!room'), [bridge]);
+      assert.deepEqual(await interest.servicesOf('!room'), [bridge]);
       interest.forget('!room');
     }
   });
@@ -79,7 +79,7 @@ describe('RoomInterest', () => {
     const matchesOf = async (sender: string) => {
       matches = 0;
       assert.deepEqual(users.about(sender), []);
-      assert.equal((await interest.of('!room')).length, 100);
+      assert.equal((await interest.servicesOf('!room')).length, 100);
       return matches;
     };
     await matchesOf('@member0:test');
@@ -89,7 +89,7 @@ describe('RoomInterest', () => {
   it('measures cached rooms again when users join, so that the cache stays within its bound', async () => {
     const interest = open();
     for (const roomId of ['!one', '!two']) {
-      await interest.of(roomId);
+      await interest.servicesOf(roomId);
       for (let count = 0; count < 40_000; count++)
         interest.change(roomId, { userId: `@bridge_${count}:test`, isJoined: true });
     }

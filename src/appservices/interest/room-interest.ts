@@ -50,7 +50,7 @@ export class RoomInterest {
   }
 
   /** Returns the services of a room. */
-  async of(roomId: string): Promise<readonly Appservice[]> {
+  async servicesOf(roomId: string): Promise<readonly Appservice[]> {
     const known = this.#rooms.get(roomId) ?? (await this.#load(roomId));
     if (known.byName.length === 0) return [...known.users.keys()];
     return [...new Set([...known.byName, ...known.users.keys()])];
@@ -63,7 +63,7 @@ export class RoomInterest {
 
   /** Applies a change of a membership to the cached services of the room. */
   change(roomId: string, { userId, isJoined }: MembershipEntry): void {
-    const services = this.#deps.users.of(userId);
+    const services = this.#deps.users.servicesOf(userId);
     if (services.length === 0) return;
     this.#outdate(roomId);
     const known = this.#rooms.get(roomId);
@@ -107,10 +107,10 @@ export class RoomInterest {
     const head = heads.peek(roomId) ?? (await heads.get(roomId));
     for (const [userId, membership] of head?.members ?? []) {
       if (membership !== 'join') continue;
-      for (const service of users.of(userId)) setJoined(found, service, userId, true);
+      for (const service of users.servicesOf(userId)) setJoined(found, service, userId, true);
     }
     for (const [userId, isJoined] of membersBefore(roomId)) {
-      for (const service of users.of(userId)) setJoined(found, service, userId, isJoined);
+      for (const service of users.servicesOf(userId)) setJoined(found, service, userId, isJoined);
     }
     return found;
   }

@@ -26,7 +26,7 @@ export class UserInterest {
   }
 
   /** Returns the services whose user this is; none for users of other servers. */
-  of(userId: string): readonly Appservice[] {
+  servicesOf(userId: string): readonly Appservice[] {
     if (serverOfUser(userId) !== this.#serverName) return none;
     return this.#find(userId, (service) => service.mayActAs(userId));
   }

@@ -43,14 +43,14 @@ export class DeviceListChanges {
   async receiversOf(userId: string): Promise<Iterable<Appservice>> {
     const { users, rooms, userRooms } = this.#deps;
     const isCached = (roomId: string) => rooms.isCached(roomId);
-    const found = new Set<Appservice>(users.of(userId).filter(receives));
+    const found = new Set<Appservice>(users.servicesOf(userId).filter(receives));
     const joined = [...(await userRooms.of(userId))].flatMap(([roomId, { membership }]) =>
       membership === 'join' ? [roomId] : [],
     );
     // Rooms in the cache first, and no more than needed, since the others have to be loaded.
     for (const roomId of [...joined.filter(isCached), ...joined.filter((id) => !isCached(id))]) {
       if (found.size === this.#receivers) break;
-      for (const service of await rooms.of(roomId)) if (receives(service)) found.add(service);
+      for (const service of await rooms.servicesOf(roomId)) if (receives(service)) found.add(service);
     }
     return found;
   }
@@ -64,8 +64,8 @@ export class DeviceListChanges {
     const { users, rooms, heads } = this.#deps;
     const moved = steps.filter(({ wasJoined, isJoined }) => wasJoined !== isJoined);
     if (this.#receivers === 0 || moved.length === 0) return [];
-    const present = (await rooms.of(roomId)).filter(receives);
-    const own = (userId: string) => users.of(userId).filter(receives);
+    const present = (await rooms.servicesOf(roomId)).filter(receives);
+    const own = (userId: string) => users.servicesOf(userId).filter(receives);
     if (present.length === 0 && moved.every(({ userId }) => own(userId).length === 0)) return [];
     const head = await heads.get(roomId);
     if (head?.entry('m.room.encryption', '') === undefined) return [];

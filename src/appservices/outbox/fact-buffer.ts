@@ -33,10 +33,10 @@ export class FactBuffer {
     this.#since = streams.current;
     engine.stream.subscribe((fact, position) => this.#add(roomFact(fact, position)));
     queues.toDeviceStream.subscribe(({ userId, deviceId }, position) => {
-      if (users.of(userId).length > 0) this.#add({ kind: 'to-device', position, userId, deviceId });
+      if (users.servicesOf(userId).length > 0) this.#add({ kind: 'to-device', position, userId, deviceId });
     });
     keyChanges.keyStream.subscribe(({ userId, deviceId }, position) => {
-      if (users.of(userId).length > 0) this.#add({ kind: 'key counts', position, userId, deviceId });
+      if (users.servicesOf(userId).length > 0) this.#add({ kind: 'key counts', position, userId, deviceId });
     });
     if (!tracksDeviceLists) return;
     devices.deviceListStream.subscribe(({ userId }, position) =>

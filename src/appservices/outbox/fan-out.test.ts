@@ -51,7 +51,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         database,
         services: [service],
         users: new UserInterest([service], 'test', plainCaches(manualClock())),
-        rooms: { of: async () => [], change: () => undefined, isCached: () => false },
+        rooms: { servicesOf: async () => [], change: () => undefined, isCached: () => false },
         buffer: {
           take: (after: number, upTo: number) =>
             facts.filter((f) => f.position > after && f.position <= upTo),
@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         queues: { addressesBetween: async () => [] } as never,
         devices: { changedSince: async () => [] } as never,
         rooms: {
-          of: async () => (isJoined() ? [service] : []),
+          servicesOf: async () => (isJoined() ? [service] : []),
           change: () => undefined,
           isCached: () => false,
         } as never,
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       const asked: string[] = [];
       const rooms = {
-        of: async (roomId: string) => {
+        servicesOf: async (roomId: string) => {
           asked.push(roomId);
           return roomId === '!bridged' ? [receiver] : [];
         },
@@ -155,7 +155,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ];
       const { database, fanOut } = await openFanOut(facts, {
         services: [receiver as never],
-        rooms: { of: async () => [receiver], change: () => undefined } as never,
+        rooms: { servicesOf: async () => [receiver], change: () => undefined } as never,
         heads: { get: async () => ({ entry: () => ({}) }) } as never,
       });
       await fanOut().follow(0, 2);

@@ -82,7 +82,9 @@ export class FanOut {
     for await (const facts of storedFacts(this.#deps, from, upTo)) {
       for (const fact of facts) {
         if (fact.kind !== 'event') continue;
-        const memberships = fact.memberships.filter(({ userId }) => this.#deps.users.of(userId).length > 0);
+        const memberships = fact.memberships.filter(
+          ({ userId }) => this.#deps.users.servicesOf(userId).length > 0,
+        );
         if (memberships.length === 0) continue;
         const { roomId } = fact.stored.event;
         found.push({ kind: 'memberships', position: fact.position, roomId, memberships });
@@ -140,14 +142,14 @@ export class FanOut {
     const found = new Set<Appservice>(users.about(sender));
     if (type === 'm.room.member' && stateKey !== undefined) {
       for (const service of users.about(stateKey)) found.add(service);
-      if (users.of(stateKey).length > 0) onMember(stateKey);
+      if (users.servicesOf(stateKey).length > 0) onMember(stateKey);
     }
     if (!stored.outOfBand) {
-      for (const service of await rooms.of(roomId)) found.add(service);
+      for (const service of await rooms.servicesOf(roomId)) found.add(service);
     }
     for (const step of memberships) {
       // The service receives the join itself as the first event of the room.
-      if (step.isJoined) for (const service of users.of(step.userId)) found.add(service);
+      if (step.isJoined) for (const service of users.servicesOf(step.userId)) found.add(service);
     }
     const lists = await this.#applyMemberships(roomId, memberships);
     return [...entriesFor(found, { kind: 'event', event_nid: stored.nid, subject: '' }), ...lists];

@@ -17,7 +17,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const others = {
         devices: { changedSince: async () => new Set<string>() },
         queues: { addressesBetween: async () => [] },
-        users: { of: () => [] },
+        users: { servicesOf: () => [] },
       };
       const facts = async (after: number) => {
         const found: Fact[] = [];

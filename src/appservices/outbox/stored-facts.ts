@@ -36,7 +36,7 @@ export async function* storedFacts(
       if (!isHidden(stored)) facts.push({ kind: 'event', position: stored.nid, stored, memberships: [] });
     }
     for (const { userId, deviceId, position } of await queues.addressesBetween(from, last)) {
-      if (users.of(userId).length > 0) facts.push({ kind: 'to-device', position, userId, deviceId });
+      if (users.servicesOf(userId).length > 0) facts.push({ kind: 'to-device', position, userId, deviceId });
     }
     for (const userId of await devices.changedSince(from, last)) {
       facts.push({ kind: 'device list', position: last, userId });

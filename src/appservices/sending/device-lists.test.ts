@@ -19,7 +19,7 @@ function openRooms(roomsOf: Readonly<Record<string, readonly string[]>>) {
       userRooms: { joinedIds: async (ids: string[]) => new Map(ids.map((id) => [id, roomsOf[id] ?? []])) },
     },
     rooms: {
-      of: async (roomId: string) => {
+      servicesOf: async (roomId: string) => {
         asked.push(roomId);
         return roomId === '!shared' ? [service] : [];
       },

@@ -6,7 +6,7 @@ import type { DeviceLists } from './transaction-body.ts';
 
 export interface DeviceListDeps {
   readonly engine: Pick<RoomReader, 'heads' | 'userRooms'>;
-  readonly rooms: Pick<RoomInterest, 'of' | 'isCached'>;
+  readonly rooms: Pick<RoomInterest, 'servicesOf' | 'isCached'>;
 }
 
 type Row = Pick<OutboxRow, 'kind' | 'subject'>;
@@ -45,7 +45,7 @@ async function usersOf(
   for (const { kind: found, subject } of rows) {
     if (found !== kind) continue;
     if (subject.startsWith('@')) users.add(subject);
-    else if (kind !== 'unshared user' || !(await rooms.of(subject)).includes(service)) {
+    else if (kind !== 'unshared user' || !(await rooms.servicesOf(subject)).includes(service)) {
       for (const [userId, membership] of (await engine.heads.get(subject))?.members ?? []) {
         if (membership === 'join' && !service.mayActAs(userId)) users.add(userId);
       }
@@ -76,7 +76,7 @@ async function usersSharingRooms(
     const isLoaded = known.has(roomId) || rooms.isCached(roomId);
     if (!isLoaded && loaded === maxLoadedRooms) return true;
     if (!isLoaded) loaded += 1;
-    const found = known.get(roomId) ?? (await rooms.of(roomId)).includes(service);
+    const found = known.get(roomId) ?? (await rooms.servicesOf(roomId)).includes(service);
     known.set(roomId, found);
     return found;
   };

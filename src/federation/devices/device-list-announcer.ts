@@ -136,7 +136,7 @@ export class DeviceListAnnouncer {
 
   async #announce(userId: string, changes: readonly UnannouncedChange[]): Promise<void> {
     const { database, devices, outbox } = this.#deps;
-    const servers = await this.#servers.of(userId);
+    const servers = await this.#servers.sharedWith(userId);
     const own = await readLocalDevices(this.#deps, userId);
     const ids = new Map(changes.map(({ deviceId }) => [deviceId, this.#ids.next()]));
     await database.transaction<AnnouncementTables, void>(async (writer) => {
@@ -182,7 +182,7 @@ export class DeviceListAnnouncer {
   async #announceTo(servers: ReadonlySet<string>, roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
     if (servers.size === 0) return;
-    const others = await this.#servers.of(userId, roomId);
+    const others = await this.#servers.sharedWith(userId, roomId);
     const newServers = [...servers].filter((server) => !others.has(server));
     if (newServers.length === 0) return;
     const own = await readLocalDevices(this.#deps, userId);

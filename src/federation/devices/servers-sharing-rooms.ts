@@ -12,7 +12,7 @@ export class ServersSharingRooms {
   }
 
   /** Returns the other servers in the user's rooms. @param exceptRoom a room to leave out */
-  async of(userId: string, exceptRoom?: string): Promise<Set<string>> {
+  async sharedWith(userId: string, exceptRoom?: string): Promise<Set<string>> {
     const servers = new Set<string>();
     const { heads, userRooms } = this.#engine;
     for (const roomId of await userRooms.withMembership(userId, 'join')) {

@@ -52,7 +52,7 @@ export class CandidateServers {
    * did not choose these servers.
    * @param via servers from the client's `via`, or from the room alias
    */
-  async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
+  async toJoin(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
     return this.#distinct([
       ...via.slice(0, maxNamed),
       ...(await this.#invitingServers(userId, roomId)),

@@ -81,7 +81,7 @@ export class RemoteMemberships {
     const { userId, roomId, via, only } = request;
     if (!only && (await isResidentForUser(engine, userId, roomId, serverName))) return undefined;
     const content = await this.#checked(request);
-    const servers = only ?? (await this.#candidates.of(userId, roomId, via));
+    const servers = only ?? (await this.#candidates.toJoin(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server in the room is known');
     const hasLimit = !only && (await complexity.appliesTo(userId));
     const isMeasured = hasLimit && (await complexity.checkBeforeJoin(peers, servers, roomId));
@@ -111,7 +111,7 @@ export class RemoteMemberships {
     const { userId, roomId, via } = request;
     const knock = async () => {
       const content = await this.#checked(request);
-      const servers = await this.#candidates.of(userId, roomId, via);
+      const servers = await this.#candidates.toJoin(userId, roomId, via);
       return this.#knock.knock({ ...request, content, servers });
     };
     return this.#deps.roomMutex.run(roomId, () => this.#whileNotInRoom(userId, roomId, knock));
