@@ -30,8 +30,8 @@ describe('RoomInterest', () => {
   it('finds the services of a room by its members before the pending facts', async () => {
     const heads = headOf('@bridge_joining:test');
     const before = (userId: string, isJoined: boolean) =>
-      open({ heads, membersBefore: () => new Map([[userId, isJoined]]) }).of('!room');
-    assert.deepEqual(await open({ heads }).of('!room'), [bridge]);
+      open({ heads, membersBefore: () => new Map([[userId, isJoined]]) }).servicesOf('!room');
+    assert.deepEqual(await open({ heads }).servicesOf('!room'), [bridge]);
     assert.deepEqual(await before('@bridge_joining:test', false), []);
     assert.deepEqual(await before('@bridge_leaving:test', true), [bridge]);
   });

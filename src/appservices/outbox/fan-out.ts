@@ -129,7 +129,7 @@ export class FanOut {
     }
     const { kind, userId, deviceId } = fact;
     const found = this.#deps.users
-      .of(userId)
+      .servicesOf(userId)
       .filter(({ registration }) =>
         kind === 'to-device' ? registration.receivesEphemeral : registration.receivesDeviceChanges,
       );
