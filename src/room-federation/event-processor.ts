@@ -25,8 +25,8 @@ import type { Staging } from './staging/staging.ts';
 /** Number of failures among the events of a gap after which its other events are not placed. */
 const maxFailures = 3;
 
-/** Maximum number of missing previous events that are placed with their own state, beside known ones. */
-const maxTips = 5;
+/** Maximum number of missing previous events that are placed with a fetched state, where other previous events are known. */
+const maxEventsWithFetchedState = 5;
 
 interface Deps {
   readonly serverName: string;
@@ -160,8 +160,8 @@ export class EventProcessor {
     const { eventId, prevEventIds } = one.event;
     const prev = [...new Set(prevEventIds)];
     let missing = await this.#withoutState(prev);
-    if (missing.length > 0 && missing.length < prev.length && missing.length <= maxTips) {
-      await this.#placeTips(query, missing, options);
+    if (missing.length > 0 && missing.length < prev.length && missing.length <= maxEventsWithFetchedState) {
+      await this.#placeWithFetchedStates(query, missing, options);
       missing = await this.#withoutState(prev);
     }
     const state = missing.length === 0 ? {} : await states.stateBefore(query, eventId, missing, options);
@@ -174,7 +174,11 @@ export class EventProcessor {
    * Places missing previous events with the state before each of them. The states are then resolved here, so that no
    * single remote server decides the state.
    */
-  async #placeTips(query: ServerQuery, eventIds: readonly string[], options?: StateOptions): Promise<void> {
+  async #placeWithFetchedStates(
+    query: ServerQuery,
+    eventIds: readonly string[],
+    options?: StateOptions,
+  ): Promise<void> {
     const { placement, fetcher, auth, states, log } = this.#deps;
     const tips = new Map<string, VerifiedEvent>();
     for (const [id, stored] of await placement.find(eventIds)) {

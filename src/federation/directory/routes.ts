@@ -11,7 +11,7 @@ export interface DirectoryQueryDeps {
   readonly options: { readonly allow_public_rooms_over_federation: boolean };
 }
 
-const listed = {
+const listQuery = {
   limit: Type.Optional(Type.Integer()),
   since: Type.Optional(Type.String()),
   include_all_networks: Type.Optional(Type.Boolean()),
@@ -67,7 +67,7 @@ export function directoryQueryRoutes(deps: DirectoryQueryDeps): Route[] {
 
 function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
   const path = '/_proto/federation/v1/publicRooms';
-  const check = () => {
+  const requirePublicRooms = () => {
     if (!options.allow_public_rooms_over_federation) {
       throw forbidden('This server does not show its public rooms to other servers');
     }
@@ -76,9 +76,9 @@ function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
   const unlessZero = (limit: number | undefined) => limit || Number.MAX_SAFE_INTEGER;
   return [
     route(
-      { operationId: 'getPublicRooms', method: 'GET', path, auth: 'server', query: Type.Object(listed) },
+      { operationId: 'getPublicRooms', method: 'GET', path, auth: 'server', query: Type.Object(listQuery) },
       ({ query }) => {
-        check();
+        requirePublicRooms();
         return directory.publicRooms.listOwn({ ...query, limit: unlessZero(query.limit) }, true);
       },
     ),
@@ -88,10 +88,10 @@ function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
         method: 'POST',
         path,
         auth: 'server',
-        body: Type.Object({ ...listed, filter: Type.Optional(filter) }),
+        body: Type.Object({ ...listQuery, filter: Type.Optional(filter) }),
       },
       ({ body }) => {
-        check();
+        requirePublicRooms();
         return directory.publicRooms.listOwn({ ...body, limit: unlessZero(body.limit) }, true);
       },
     ),

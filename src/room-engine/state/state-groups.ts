@@ -218,13 +218,18 @@ export class StateGroups {
     return found;
   }
 
+  /**
+   * Looks up missing entries in groups in memory and then in the database.
+   * @param found gets the entries
+   * @param missing the state key nids to look up, by group; emptied as they are found
+   */
   async #addEntries(
     found: ReadonlyMap<number, Map<number, number>>,
     missing: ReadonlyMap<number, Set<number>>,
   ): Promise<void> {
     /**
-     * Entries that groups in memory do not decide: the group on disk to ask, and the groups that need its
-     * answer.
+     * Entries that are not in groups in memory, by the first group on disk in whose chain they are looked up; each with
+     * the group that they are for.
      */
     const asked = new Map<number, { group: number; keys: Set<number> }[]>();
     const keep = (group: number, key: number, event: number) => {

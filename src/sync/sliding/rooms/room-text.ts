@@ -8,6 +8,7 @@ export interface RoomPieces {
   readonly strippedState?: readonly string[];
 }
 
+/** Returns the entry of a room in an answer, as JSON text. */
 export function roomText({ fields, requiredState, timeline, strippedState }: RoomPieces): string {
   const lists = [
     listText('required_state', requiredState),
