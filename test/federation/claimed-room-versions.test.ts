@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -28,7 +29,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let ben: TestClient;
     let roomId: string;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], withoutRetries);
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
+        ...withoutRetries,
+        clock: unhurriedClock,
+      });
       several = opened.several;
       [a, b] = opened.servers;
       evil = await several.scripted('evil.test');

@@ -7,6 +7,7 @@ import {
   buildFromTemplate,
   graphReferences,
 } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -25,7 +26,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let d: ScriptedServer;
     let anna: TestClient;
     before(async () => {
-      ({ several, peer: d, anna } = await SeveralServers.withScriptedServer(kind, 'd.test'));
+      ({
+        several,
+        peer: d,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'd.test', { clock: unhurriedClock }));
     });
     after(() => several.stop());
 

@@ -7,6 +7,7 @@ import {
   buildFromTemplate,
   graphReferences,
 } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
@@ -30,7 +31,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let anna: TestClient;
     let ben: TestClient;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], withoutRetries);
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
+        ...withoutRetries,
+        clock: unhurriedClock,
+      });
       several = opened.several;
       [a, b] = opened.servers;
       d = await several.scripted('d.test');

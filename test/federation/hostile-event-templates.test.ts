@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
@@ -29,7 +30,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         several,
         peer: evil,
         anna,
-      } = await SeveralServers.withScriptedServer(kind, 'evil.test', withoutRetries));
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', {
+        ...withoutRetries,
+        clock: unhurriedClock,
+      }));
     });
     after(() => several.stop());
     beforeEach(() => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -26,6 +27,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test', {
+        clock: unhurriedClock,
         config: { federationClient: { federation: { max_short_retries: 0 } } },
       });
       d = await several.scripted('d.test');

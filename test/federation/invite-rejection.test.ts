@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
+import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -26,7 +27,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const reachable = new Set<ScriptedServer>();
     before(async () => {
       several = new SeveralServers(kind);
-      a = await several.homeserver('a.test', withoutRetries);
+      a = await several.homeserver('a.test', { ...withoutRetries, clock: unhurriedClock });
       inviting = await several.scripted('host.test');
       stranger = await several.scripted('stranger.test');
       anna = await a.registerClient('anna');

@@ -1,11 +1,16 @@
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 
-/** Shortest delay in milliseconds that is a timeout, which a busy machine may exceed. */
+/** Milliseconds after which a leave is answered that other servers have not accepted. */
+const leaveTimeout = 500;
+
+/** Shortest delay in milliseconds of other timeouts that a busy machine may exceed. */
 const shortestTimeout = 10_000;
 
-/** The clock of the machine without its timeouts: a timer for ten seconds or more never runs. */
+/** The clock of the machine without its timeouts: a timer for ten seconds or more, or for half a second, never runs. */
 export const unhurriedClock: Clock = {
   ...systemClock,
   setTimer: (delay, callback) =>
-    delay < shortestTimeout ? systemClock.setTimer(delay, callback) : { cancel: () => undefined },
+    delay >= shortestTimeout || delay === leaveTimeout
+      ? { cancel: () => undefined }
+      : systemClock.setTimer(delay, callback),
 };
