@@ -57,8 +57,8 @@ export interface OutOfBandDetails {
 export interface OlderEvent extends SuppliedState {
   readonly event: VerifiedEvent;
   /**
-   * The event was found by its time, so nothing on the timeline needs to lead to it; the gap may be filled
-   * later.
+   * The event was found by its time, so it is placed although no event on the timeline leads to it. The gap after it
+   * may be filled later.
    */
   readonly detached?: boolean;
 }

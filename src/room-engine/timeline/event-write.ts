@@ -42,7 +42,7 @@ export interface RemoteWrite {
   /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];
   /** How many backfill responses may be fetched from the extremities in `missing` before a client asks; absent: none. */
-  readonly answersLeft?: number | undefined;
+  readonly backfillsLeft?: number | undefined;
   /** The event may be a backward extremity, and is on the timeline after this write. */
   readonly fillsGap?: boolean;
   /** The id of the event that it redacts, when that event is unknown. */

@@ -194,10 +194,10 @@ export class WriteBatch {
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
   }
 
-  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteWrite): void {
+  #addMissing(roomNid: number, eventId: string, namedBy: number, { backfillsLeft }: RemoteWrite): void {
     const before = this.#last.get(`backward:${eventId}`);
-    if (answersLeft === undefined && before?.table === 'backward') return;
-    this.#replaceRow('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);
+    if (backfillsLeft === undefined && before?.table === 'backward') return;
+    this.#replaceRow('backward', eventId, 'backward', [roomNid, eventId, backfillsLeft ?? null, namedBy]);
   }
 
   #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {

@@ -26,14 +26,12 @@ export class Backfill {
 
   /**
    * Places backfilled events, oldest first:
-   * 1. keeps the events that the room's backward extremities lead to, and detached ones, except messages that have
-   * expired by the retention policy of the room;
-   * 2. authorizes each by its auth events and by the state before it; soft failure does not apply to old
-   * events;
-   * 3. stores it at a negative position, or as rejected.
-   * Resolves when everything is on disk. Calls for one room must be serialized.
-   * Source: server-server API, "Backfilling and retrieving missing events", "Checks performed on receipt of a
-   * PDU".
+   * 1. keeps the events to which the room's backward extremities lead, and events that were found by their time
+   * (`detached`), except messages that have expired by the retention policy of the room;
+   * 2. authorizes each by its auth events and by the state before it; soft failure does not apply to old events;
+   * 3. stores it at a negative position, or as rejected. Resolves when everything is on disk. Calls for one room must
+   * be serialized.
+   * Source: server-server API, "Backfilling and retrieving missing events", "Checks performed on receipt of a PDU".
    * @throws MissingEvents
    */
   async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
@@ -47,10 +45,10 @@ export class Backfill {
       const expiredBefore = await retention.expiredBefore(head);
       const wanted = given.filter(({ event }) => !isExpired(event, expiredBefore));
       const older = oldestFirst(connected(wanted, gaps.keys()));
-      const answersLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
+      const backfillsLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
       for (const one of older) {
         await slices.pauseIfDue();
-        const placed = await this.#place(head, one, answersLeft > 0 ? answersLeft : undefined);
+        const placed = await this.#place(head, one, backfillsLeft > 0 ? backfillsLeft : undefined);
         if (!placed) continue;
         placed.durable.catch(() => resolver.forgetAll());
         staged.push(placed.durable);
@@ -63,7 +61,7 @@ export class Backfill {
   async #place(
     head: WritableHead,
     { event: verified, ...supplied }: OlderEvent,
-    answersLeft: number | undefined,
+    backfillsLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
     const { events, stateKeys, writer } = this.#deps;
     const { event, json } = verified;
@@ -86,7 +84,7 @@ export class Backfill {
         'the head of the room is broken: an event could not be stored, or the room is being deleted',
       );
     }
-    const older = { event, json, known, examination, answersLeft };
+    const older = { event, json, known, examination, backfillsLeft };
     try {
       const staged = writer.extend(head, (reserve) => {
         const write = this.#extend(head, older, chain, keyNid, reserve);
@@ -107,11 +105,11 @@ export class Backfill {
       json,
       known,
       examination,
-      answersLeft,
+      backfillsLeft,
     }: OlderEvent['event'] & {
       known: StoredEvent | undefined;
       examination: EventExamination;
-      answersLeft: number | undefined;
+      backfillsLeft: number | undefined;
     },
     chain: Awaited<ReturnType<EventExamination['stateBefore']['chain']>> | undefined,
     keyNid: number | undefined,
@@ -159,7 +157,7 @@ export class Backfill {
         ],
         place: isShown ? position : undefined,
         missing: examination.missing,
-        answersLeft: isShown ? answersLeft : undefined,
+        backfillsLeft: isShown ? backfillsLeft : undefined,
         fillsGap: true,
         pendingTarget: examination.pendingTarget,
         redactedTs: examination.redactedBy[0]?.event.originServerTs,
@@ -169,8 +167,8 @@ export class Backfill {
 }
 
 /**
- * Returns the events that the backward extremities lead to by `prev_events`, and the detached ones with their
- * ancestors.
+ * Returns the events to which the backward extremities or detached events lead by `prev_events`, including the detached
+ * events.
  */
 function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
   const byId = new Map(given.map((older) => [older.event.event.eventId, older]));

@@ -165,7 +165,7 @@ export class EventPlacer {
         place: isOnTimeline && nid !== position ? position : undefined,
         // Gaps before a rejected event need not be filled, unless the timeline names that event.
         missing: examination.rejected === undefined || examination.fills ? examination.missing : [],
-        answersLeft: examination.rejected === undefined ? maxBackfillResponses : undefined,
+        backfillsLeft: examination.rejected === undefined ? maxBackfillResponses : undefined,
         fillsGap: isOnTimeline || examination.fills,
         pendingTarget: examination.pendingTarget,
         redactedTs: examination.redactedBy[0]?.event.originServerTs,
