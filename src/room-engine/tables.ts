@@ -74,8 +74,8 @@ export interface RoomTables {
     room_nid: number;
     event_id: string;
     /**
-     * How many more backfill responses may be fetched from here without a reader, see `MissedHistory`; null
-     * for history before this server's first join, which is fetched only for readers.
+     * How many more backfill responses may be fetched from here although no client has asked for the history, see
+     * `MissedHistory`; null for history before this server's first join, which is fetched only when a client asks.
      */
     answers_left: number | null;
     /** nid of the event that names it. */
