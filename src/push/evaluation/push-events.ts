@@ -5,6 +5,7 @@ import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
 import { threadIdOf } from '../../receipts/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { UnreadMark } from '../unread-mark.ts';
 
 /**
  * Number of prepared events in the cache: as many as a user's count looks back, so that they are prepared once for all
@@ -17,6 +18,8 @@ export interface PreparedEvent {
   readonly event: PushEvent;
   /** The root of its thread; `undefined` for the main timeline. */
   readonly threadId: string | undefined;
+  /** Its marks for members whom it notifies, without and with a highlight: all members share them. */
+  readonly marks: Record<'plain' | 'highlight', UnreadMark>;
 }
 
 const sizeOf = ({ event }: PreparedEvent): number => 1_000 + 2 * sizeOfJson(event.content);
@@ -81,7 +84,14 @@ export class PushEvents {
         senderMayNotify: (key) => levels.canNotify(stored.event.sender, key),
         threadRoot,
       });
-      return { event, threadId: threadRoot };
+      const markWith = (highlight: boolean): UnreadMark => ({
+        stream: stored.stream ?? 0,
+        highlight,
+        threadId: threadRoot,
+        sentTs: stored.event.originServerTs,
+      });
+      const marks = { plain: markWith(false), highlight: markWith(true) };
+      return { event, threadId: threadRoot, marks };
     });
   }
 

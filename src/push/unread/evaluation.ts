@@ -4,7 +4,8 @@ import { isHidden, type RoomReader, type StoredEvent } from '../../room-engine/i
 import { isReadOnMainTimeline, type NotifiedMember } from '../evaluation/member.ts';
 import { outcomeFor } from '../evaluation/outcome.ts';
 import type { PreparedEvent, PushEvents } from '../evaluation/push-events.ts';
-import { maxMarks, type NewMarks, type UnreadMark } from './tally.ts';
+import type { UnreadMark } from '../unread-mark.ts';
+import { maxMarks, type NewMarks } from './tally.ts';
 
 /** Number of events that are evaluated before other requests are processed. */
 const eventsPerTurn = 100;
@@ -143,7 +144,10 @@ export class Evaluation implements NewMarks {
     }
     if (this.ownThreads.has(threadId) || stream <= this.#reader.read.thread(threadId)) return;
     const { notify, highlight } = outcomeFor(this.#reader, stored, prepared);
-    if (notify) this.marks.push({ stream, highlight, threadId, sentTs: stored.event.originServerTs });
+    if (!notify) return;
+    const mark = highlight ? prepared.marks.highlight : prepared.marks.plain;
+    // The event may have got its place after it was prepared.
+    this.marks.push(mark.stream === stream ? mark : { ...mark, stream });
   }
 
   #isOwn(sender: string): boolean {

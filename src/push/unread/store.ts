@@ -1,6 +1,7 @@
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import type { PushTables } from '../tables.ts';
-import { Tally, type UnreadMark } from './tally.ts';
+import type { UnreadMark } from '../unread-mark.ts';
+import { Tally } from './tally.ts';
 
 /** The user and the room of a tally. */
 export interface TallyOwner {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ReadUpTo } from '../../receipts/index.ts';
-import { type NewMarks, Tally, type UnreadMark } from './tally.ts';
+import type { UnreadMark } from '../unread-mark.ts';
+import { type NewMarks, Tally } from './tally.ts';
 
 const unread = new ReadUpTo([]);
 

@@ -102,6 +102,15 @@ export class ClientEvents {
   }
 
   /**
+   * Renders an event without `room_id` for users other than its sender, at once; `undefined` for events whose `unsigned`
+   * may have more than the age. Relations are not considered.
+   */
+  renderPlain({ event, replaces, redactedBy }: StoredEvent): JsonObject | undefined {
+    if (this.#additions || replaces !== undefined || redactedBy !== undefined) return undefined;
+    return clientEventWithoutRoomId(event, { age: Math.max(0, this.#clock.now() - event.originServerTs) });
+  }
+
+  /**
    * Returns a function that returns what only the device which sent an event gets in its `unsigned`, `undefined` for
    * the events of others; at once when it is in memory. Source: client-server API, "Transaction identifiers", and
    * MSC4140, "`delay_id` in `unsigned` event data".

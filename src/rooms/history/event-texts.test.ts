@@ -31,5 +31,29 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await unsignedFor(alice, 'DEVICE'))['transaction_id'], txnId);
       assert.equal(rendered, 1);
     });
+
+    it('are made at once for messages, and read for events that show what they replaced', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const { texts } = new ClientEvents(under.engine, under.clock);
+      const prepare = async (eventId: string) => {
+        const stored = await under.engine.events.getById(eventId);
+        assert.ok(stored);
+        const preparing = texts.prepare({ stored, membership: 'join' });
+        const isAtOnce = texts.peek(stored) !== undefined;
+        await preparing;
+        const text = texts.peek(stored)?.at(under.clock.now(), 'join') ?? '';
+        return { isAtOnce, unsigned: Object.keys((JSON.parse(text) as { unsigned: JsonObject }).unsigned) };
+      };
+      const message = await prepare(await under.say(alice, roomId, 'hello'));
+      assert.deepEqual(message, { isAtOnce: true, unsigned: ['age', 'membership'] });
+      const sender = { userId: alice, deviceId: 'DEVICE' };
+      const topic = (text: string) =>
+        under.rooms.sending.state(sender, roomId, { type: 'm.room.topic', stateKey: '' }, { topic: text });
+      await topic('first');
+      const replaced = await prepare(await topic('second'));
+      assert.equal(replaced.isAtOnce, false);
+      assert.ok(replaced.unsigned.includes('prev_content'), String(replaced.unsigned));
+    });
   });
 });

@@ -18,6 +18,7 @@ export interface EventRenderer {
     format: 'with room id' | 'without room id',
   ): Promise<JsonObject[]>;
   sentWith(viewer: Viewer): SentWith | Promise<SentWith>;
+  renderPlain(stored: StoredEvent): JsonObject | undefined;
 }
 
 /**
@@ -75,17 +76,32 @@ export class EventTexts {
     return text?.redactedBy === stored.redactedBy ? text : undefined;
   }
 
-  /** Makes the shared text, once for all members whom a new event wakes at the same time. */
-  async prepare(event: VisibleEvent): Promise<void> {
+  /**
+   * Makes the shared text, once for all members whom a new event wakes at the same time; at once for most messages.
+   */
+  prepare(event: VisibleEvent): void | Promise<void> {
+    return this.#makePlain(event.stored) ? undefined : this.#read(event);
+  }
+
+  /** @returns whether the shared text is there, because making it needs no other event */
+  #makePlain(stored: StoredEvent): boolean {
+    const event = this.#renderer.renderPlain(stored);
+    if (!event) return false;
+    this.#texts.set(stored, new SharedText(event, stored.event.originServerTs, undefined));
+    return true;
+  }
+
+  async #read(event: VisibleEvent): Promise<void> {
     await this.#rendering.run(event.stored, () => this.#renderTexts([event]));
     // The event may have been redacted while it was being rendered.
-    if (!this.peek(event.stored)) await this.prepare(event);
+    if (!this.peek(event.stored)) await this.#read(event);
   }
 
   async #prepareAll(events: readonly VisibleEvent[]): Promise<void> {
-    if (events.length > 1) await this.#renderTexts(events);
-    const missing = events.filter(({ stored }) => !this.peek(stored));
-    await Promise.all(missing.map((event) => this.prepare(event)));
+    const others = events.filter(({ stored }) => !this.#makePlain(stored));
+    if (others.length > 1) await this.#renderTexts(others);
+    const missing = others.filter(({ stored }) => !this.peek(stored));
+    await Promise.all(missing.map((event) => this.#read(event)));
   }
 
   async #renderTexts(events: readonly VisibleEvent[]): Promise<void> {

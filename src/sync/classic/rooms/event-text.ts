@@ -38,9 +38,10 @@ export class EventText {
   }
 
   /**
-   * Renders the text that all members share; once, although a new event wakes many of them at the same time.
+   * Renders the text that all members share; once, although a new event wakes many of them at the same time. Returns at
+   * once when that needs no other event.
    */
-  prepare(event: VisibleEvent): Promise<void> {
+  prepare(event: VisibleEvent): void | Promise<void> {
     return this.#texts.prepare(event);
   }
 }

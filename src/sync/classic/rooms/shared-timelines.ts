@@ -1,3 +1,4 @@
+import { allReady } from '../../../kernel/when-ready.ts';
 import {
   isExpired,
   isHidden,
@@ -139,7 +140,8 @@ export class SharedTimelines {
     if (parents instanceof Promise) return parents;
     if (parents.size > 0) return undefined;
     const missing = events.filter((stored) => !text.peek(stored));
-    if (missing.length > 0) return Promise.all(missing.map((stored) => text.prepare(asMember(stored))));
+    const preparing = allReady(missing.map((stored) => text.prepare(asMember(stored))));
+    if (preparing instanceof Promise) return preparing;
     return new SharedTimeline(
       events,
       events.map((stored) => text.peek(stored)!),
