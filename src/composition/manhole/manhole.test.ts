@@ -6,9 +6,8 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import ssh2 from 'ssh2';
-import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { testConfiguration } from '../../../test/support/servers/server.ts';
-import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { createLogger, silentLogger } from '../../kernel/observability/index.ts';
 import { StartFailure } from '../../kernel/start-failure.ts';
 import { type Manhole, openManhole } from './manhole.ts';
@@ -17,6 +16,7 @@ const login = { username: 'me', password: 'open sesame' };
 
 describe('openManhole', () => {
   let manhole: Manhole | undefined;
+  let clock: ManualClock;
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-manhole-'));
@@ -24,11 +24,8 @@ describe('openManhole', () => {
   after(() => rmSync(folder, { recursive: true }));
   afterEach(() => manhole?.close());
 
-  const open = async (
-    config: Parameters<typeof testConfiguration>[0] = {},
-    log = silentLogger,
-    clock: Clock = systemClock,
-  ) => {
+  const open = async (config: Parameters<typeof testConfiguration>[0] = {}, log = silentLogger) => {
+    clock = manualClock();
     const deps = {
       configuration: testConfiguration(config),
       context: { answer: 42 },
@@ -45,6 +42,9 @@ describe('openManhole', () => {
     const socket = connect(Number(port), host);
     const replies = [...answers];
     let text = '';
+    // The server takes clients that send nothing for some time for telnet clients.
+    const passing = setInterval(() => clock.advance(100), 10);
+    socket.once('data', () => clearInterval(passing)).once('close', () => clearInterval(passing));
     for await (const chunk of socket) {
       text += String(chunk);
       if (/: $|> $/.test(text) && replies.length > 0) socket.write(`${replies.shift()}\n`);
@@ -80,6 +80,7 @@ describe('openManhole', () => {
       host: '127.0.0.1',
       port: Number(address.split(':').at(-1)),
       ...given,
+      readyTimeout: 120_000,
       hostVerifier: (key: Buffer) => {
         hostKey = key;
         return true;
@@ -105,8 +106,7 @@ describe('openManhole', () => {
   });
 
   it('refuses also the right password after ten wrong ones from an address, until some time has passed', async () => {
-    const clock = manualClock();
-    const address = (await open(withSettings(login), silentLogger, clock))!;
+    const address = (await open(withSettings(login)))!;
     for (let wrong = 0; wrong < 10; wrong += 1)
       await assert.rejects(sshClient(address, { ...login, password: `${wrong}` }), /authentication/i);
     await assert.rejects(sshClient(address), /authentication/i);
@@ -115,8 +115,7 @@ describe('openManhole', () => {
   });
 
   it('closes connections without a login after 30 seconds, and no others', async () => {
-    const clock = manualClock();
-    const address = (await open(withSettings(login), silentLogger, clock))!;
+    const address = (await open(withSettings(login)))!;
     const port = Number(address.split(':').at(-1));
     const connected = async (greeting: string) => {
       const socket = connect(port, '127.0.0.1');
@@ -135,7 +134,7 @@ describe('openManhole', () => {
       isOpen = false;
     });
     client.once('ready', () => resolve());
-    client.connect({ host: '127.0.0.1', port, ...login });
+    client.connect({ host: '127.0.0.1', port, ...login, readyTimeout: 120_000 });
     await loggedIn;
     const closed = idle.map((socket) => once(socket, 'close'));
     clock.advance(30_000);
