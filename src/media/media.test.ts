@@ -248,7 +248,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           server,
           clock,
           user: anna,
-        } = await start({}, { rateLimits: { rc_media_create: { per_second: 1, burst_count: 1 } } });
+        } = await start({}, { rateLimits: { rc_media_create: { per_second: 0.001, burst_count: 1 } } });
         assert.equal((await create(server, anna)).status, 200);
         assert.equal((await create(server, anna)).body['errcode'], 'M_LIMIT_EXCEEDED');
         clock.advance(1_000_000);
