@@ -224,15 +224,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { talk } = await upgrade(old, alice!, { new_version: '11' });
       await talk.call(alice!, 'POST', '/invite', { body: { user_id: bob!.userId } });
       await talk.join(bob!);
+      const rule = async (kind: string) =>
+        (await server.api('GET', `${rules}/${kind}/${encodeURIComponent(talk.roomId)}`, { token })).body;
+      // Each setting is copied in a transaction of its own.
       const copied = async () => {
         const { body } = await server.api('GET', `${client}/account_data/m.direct`, { token });
-        return (body[alice!.userId] as string[]).includes(talk.roomId);
+        const { body: tagged } = await server.api('GET', tags(talk), { token });
+        return (
+          (body[alice!.userId] as string[]).includes(talk.roomId) &&
+          Object.keys(tagged['tags'] as object).length > 0 &&
+          (await rule('room'))['actions'] !== undefined &&
+          (await rule('override'))['conditions'] !== undefined
+        );
       };
       await eventually('what bob had set for the old room', copied);
       const { body } = await server.api('GET', tags(talk), { token });
       assert.deepEqual(body, { tags: { 'm.favourite': { order: 0.5 } } });
-      const rule = async (kind: string) =>
-        (await server.api('GET', `${rules}/${kind}/${encodeURIComponent(talk.roomId)}`, { token })).body;
       assert.deepEqual((await rule('room'))['actions'], []);
       assert.deepEqual((await rule('override'))['conditions'], [{ ...condition, pattern: talk.roomId }]);
     });
