@@ -13,6 +13,7 @@ import { systemRandomness } from '../src/kernel/randomness.ts';
 import { migrations } from '../src/slices.ts';
 import { eventually } from './clients/eventually.ts';
 import { makeTestDatabase, selectedDatabases } from './support/databases/databases.ts';
+import { freePort } from './support/network/free-port.ts';
 import {
   startTestServer,
   type TestServer,
@@ -87,8 +88,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         await homeserver.stop();
         return addresses;
       };
-      const [address] = await start([0]);
-      const free = Number(new URL(address!).port);
+      const free = await freePort();
+      const [address] = await start([free]);
       const used = Number(new URL(server.baseUrl).port);
       // Connections and timers also belong to the other server, and come and go.
       const kinds = ['TCPServerWrap', 'MessagePort'];
