@@ -67,7 +67,7 @@ function operation({ contract }: Route, path: string, index: number): object {
     responses: {
       '2XX': {
         description: 'Done',
-        content: { 'application/json': { schema: closed((response ?? {}) as Schema) } },
+        content: contentOf((response ?? {}) as Schema),
       },
       default: {
         description: 'Refused or failed',
@@ -76,6 +76,12 @@ function operation({ contract }: Route, path: string, index: number): object {
     },
   };
 }
+
+/** Describes a response: JSON, or a file of any type. */
+const contentOf = (response: Schema) =>
+  response['format'] === 'binary'
+    ? { '*/*': { schema: {} } }
+    : { 'application/json': { schema: closed(response) } };
 
 /** Returns a schema whose objects have no other fields than those that it names; objects without names stay open. */
 function closed(schema: Schema): Schema {

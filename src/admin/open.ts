@@ -41,6 +41,7 @@ import { hierarchyRoute } from './rooms/hierarchy-route.ts';
 import { historyPurgeRoutes } from './rooms/history-purge-routes.ts';
 import { historyRoutes } from './rooms/history-routes.ts';
 import { KnownRooms } from './rooms/known-rooms.ts';
+import { redactionRoute } from './rooms/redaction-route.ts';
 import { rightsRoutes } from './rooms/rights-routes.ts';
 import { RoomList } from './rooms/room-list.ts';
 import { roomListRoute } from './rooms/room-list-routes.ts';
@@ -179,5 +180,6 @@ function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     ...blockRoutes(rooms.blocked),
     ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: known, users }),
     ...rightsRoutes({ ...deps, known, users }),
+    redactionRoute({ ...deps, known }),
   ];
 }

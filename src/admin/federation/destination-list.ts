@@ -11,6 +11,7 @@ export const destinationOrders = [
   'destination',
   'retry_last_ts',
   'retry_interval',
+  'next_retry_ts',
   'failure_ts',
   'last_successful_stream_ordering',
 ] as const;
@@ -32,6 +33,8 @@ const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
   destination: sql`d.server_name`,
   retry_last_ts: sql`d.retry_last_ts`,
   retry_interval: sql`d.retry_interval`,
+  // An order of this server: when the backoff ends; 0 for servers that are not in one.
+  next_retry_ts: sql`case when d.retry_interval = 0 then 0 else d.retry_last_ts + d.retry_interval end`,
   failure_ts: sql`coalesce(d.failure_since, 0)`,
   last_successful_stream_ordering: sql`coalesce(p.stream, 0)`,
 };

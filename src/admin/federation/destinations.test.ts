@@ -5,6 +5,8 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { type FederatedServer, SeveralServers } from '../../../test/support/other-servers/several-servers.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
+import { openDatabase } from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
 import { Administration } from '../test/administration.ts';
 
 /** Addresses on which no server listens. */
@@ -44,6 +46,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         'destination',
         'retry_last_ts',
         'retry_interval',
+        'next_retry_ts',
         'failure_ts',
         'last_successful_stream_ordering',
       ]) {
@@ -53,6 +56,32 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const rest = await list({ order_by, dir: 'b', limit: 2, from: 2 });
         assert.deepEqual([...first.destinations, ...rest.destinations], whole, order_by);
       }
+    });
+
+    it('orders servers by the time of the next attempt to reach them, and servers without a backoff first', async () => {
+      const database = await openDatabase(server.databaseOptions, { log: silentLogger });
+      const servers: readonly (readonly [name: string, last: number, interval: number])[] = [
+        ['up.next.test', 5_000, 0],
+        ['soon.next.test', 9_000, 100],
+        ['late.next.test', 1_000, 9_000],
+      ];
+      await database.batch([
+        {
+          sql: 'insert into destinations (server_name, retry_last_ts, retry_interval) values (?, ?, ?)',
+          rows: servers,
+        },
+      ]);
+      const names = async (dir: string) =>
+        (await list({ order_by: 'next_retry_ts', dir, destination: 'next.test' })).destinations.map(
+          ({ destination }) => destination,
+        );
+      const expected = ['up.next.test', 'soon.next.test', 'late.next.test'];
+      assert.deepEqual(await names('f'), expected);
+      assert.deepEqual(await names('b'), expected.toReversed());
+      await database.batch([
+        { sql: 'delete from destinations where server_name = ?', rows: servers.map(([name]) => [name]) },
+      ]);
+      await database.close();
     });
 
     it('lists servers whose names contain a text', async () => {

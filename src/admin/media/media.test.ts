@@ -253,6 +253,42 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await download(user, large), 404);
     });
 
+    it('GET /media/download/{serverName}/{mediaId} returns a file that browsers save and do not cache, a quarantined one only if the query says so', async () => {
+      const user = await newUser();
+      const mediaId = await upload(user, '<script>alert(1)</script>', 'page.html');
+      const read = async (media: string, query = '', token = admin.admin.token) => {
+        const url = `${server.baseUrl}/_synapse/admin/v1/media/download/${media}${query}`;
+        const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+        return { status: response.status, headers: response.headers, text: await response.text() };
+      };
+      const found = await read(`test/${mediaId}`);
+      assert.deepEqual([found.status, found.text], [200, '<script>alert(1)</script>']);
+      const expected: Readonly<Record<string, string>> = {
+        'content-type': 'text/plain',
+        'content-disposition': 'attachment; filename=page.html',
+        'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+        'cross-origin-resource-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-store',
+      };
+      for (const [name, value] of Object.entries(expected))
+        assert.equal(found.headers.get(name), value, name);
+      const bypass = '?admin_unsafely_bypass_quarantine=true';
+      await admin.do('POST', `/v1/media/quarantine/test/${mediaId}`);
+      assert.equal((await read(`test/${mediaId}`)).status, 404);
+      assert.equal((await read(`test/${mediaId}`, bypass)).text, '<script>alert(1)</script>');
+      assert.equal((await read(`test/${mediaId}`, bypass, user.token)).status, 403);
+      assert.equal((await read('test/unknown')).status, 404);
+      assert.equal((await read('elsewhere.test/unknown')).status, 404, 'no copy of remote media is fetched');
+      const { entries } = await admin.do('GET', '/v1/audit_log', undefined, {
+        operation: 'downloadMedia',
+        target: `test ${mediaId}`,
+      });
+      const statuses = (entries as { status: number }[]).map(({ status }) => status);
+      assert.deepEqual(new Set(statuses), new Set([200, 404, 403]));
+    });
+
     it('POST /purge_media_cache deletes cached remote media, and requires before_ts', async () => {
       assert.deepEqual(await admin.do('POST', '/v1/purge_media_cache', {}, { before_ts: far }), {
         deleted: 0,

@@ -36,6 +36,7 @@ export function downloadRoutes(finder: MediaFinder): Route[] {
   const open = { method: 'GET', auth: 'none', query: Type.Object(unauthenticatedParameters) } as const;
   const prefix = '/_proto/client/v1/media/download';
   return [
+    administratorDownload(finder),
     download(finder, { ...signedIn, operationId: 'getContentAuthed', path: prefix + address }),
     download(finder, { ...signedIn, operationId: 'getContentOverrideNameAuthed', path: prefix + named }),
     download(finder, {
@@ -69,4 +70,31 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
       audience: isOpen ? 'public' : 'private',
     });
   });
+}
+
+/**
+ * Downloads a file of this server, or its copy of a remote one, for administrators. No cache keeps it, no page of another
+ * origin shows it, and browsers save it instead of showing it.
+ */
+function administratorDownload(finder: MediaFinder): Route {
+  return route(
+    {
+      operationId: 'downloadMedia',
+      method: 'GET',
+      path: `/_server/admin/v1/media/download${address}`,
+      auth: 'admin',
+      query: Type.Object({ admin_unsafely_bypass_quarantine: Type.Boolean({ default: false }) }),
+      response: Type.String({ format: 'binary' }),
+    },
+    async (request) => {
+      const wanted = findRequestOf(request, { timeout_ms: 0, allow_remote: false }, false);
+      const readsQuarantined = request.query.admin_unsafely_bypass_quarantine;
+      const file = await finder.find(request.params, { ...wanted, readsQuarantined });
+      return serveContent(() => contentOf(finder.files, file), {
+        request,
+        tag: `"${file.sha256}"`,
+        audience: 'administrators',
+      });
+    },
+  );
 }

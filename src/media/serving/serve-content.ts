@@ -21,8 +21,18 @@ const protection: Readonly<Record<string, string>> = {
   'X-Robots-Tag': 'noindex, nofollow, noarchive, noimageindex',
 };
 
-/** Returns the `Cache-Control` header. Content never changes; `private` content may be cached by browsers only. */
-const cacheFor = (audience: 'public' | 'private') => `${audience}, max-age=86400, immutable`;
+/** Replaces headers of `protection` for administrators: they look at files that may be hostile. */
+const strictProtection: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/** The readers of content: all clients with shared caches, one client with its own cache, or administrators without a cache. */
+type Audience = 'public' | 'private' | 'administrators';
+
+/** Returns the `Cache-Control` header. Content never changes. */
+const cacheFor = (audience: Audience) =>
+  audience === 'administrators' ? 'no-store' : `${audience}, max-age=86400, immutable`;
 
 /** An open file or thumbnail. It must be served or closed. */
 export interface Content extends MediaDescription {
@@ -55,8 +65,7 @@ export interface ServeContentOptions {
   readonly tag: string;
   /** Replaces the file name of the upload. */
   readonly fileName?: string | undefined;
-  /** Whether shared caches may store it. */
-  readonly audience: 'public' | 'private';
+  readonly audience: Audience;
 }
 
 /**
@@ -73,11 +82,14 @@ export async function serveContent(
   const content = await open();
   const { contentType, size, body } = content;
   const { fileName = content.fileName } = serving;
+  const isStrict = audience === 'administrators';
   const headers = {
     ...protection,
+    ...(isStrict && strictProtection),
     ...common,
     'Content-Type': contentType,
-    'Content-Disposition': contentDisposition(contentType, fileName),
+    // Types that browsers do not show are saved.
+    'Content-Disposition': contentDisposition(isStrict ? 'application/octet-stream' : contentType, fileName),
   };
   if (!(body instanceof OpenFile))
     return new Reply(200, body, { ...headers, 'Content-Length': String(size) });

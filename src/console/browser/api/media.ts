@@ -68,14 +68,8 @@ export const deleteFile = (api: Api, serverName: string, mediaId: string): Promi
   api.admin('DELETE', path`/v1/media/${serverName}/${mediaId}`);
 
 /** Downloads a file. @throws ApiError also for files in quarantine */
-export async function download(
-  api: Api,
-  serverName: string,
-  mediaId: string,
-  signal: AbortSignal,
-): Promise<Blob> {
-  return (await api.client('GET', path`/v1/media/download/${serverName}/${mediaId}`, { signal })).blob();
-}
+export const download = (api: Api, serverName: string, mediaId: string, signal: AbortSignal): Promise<Blob> =>
+  api.file(path`/v1/media/download/${serverName}/${mediaId}`, { signal });
 
 /**
  * Deletes the copies of files of other servers that were last used before a time.

@@ -27,8 +27,12 @@ export async function listTokens(api: Api, signal: AbortSignal): Promise<readonl
 export const createToken = (api: Api, limits: TokenLimits, token?: string): Promise<RegistrationToken> =>
   api.admin('POST', '/v1/registration_tokens/new', { body: { ...limits, ...(token && { token }) } });
 
-export const changeToken = (api: Api, token: string, limits: TokenLimits): Promise<RegistrationToken> =>
-  api.admin('PUT', path`/v1/registration_tokens/${token}`, { body: limits });
+/** @param limits those that change */
+export const changeToken = (
+  api: Api,
+  token: string,
+  limits: Partial<TokenLimits>,
+): Promise<RegistrationToken> => api.admin('PUT', path`/v1/registration_tokens/${token}`, { body: limits });
 
 export const deleteToken = (api: Api, token: string): Promise<unknown> =>
   api.admin('DELETE', path`/v1/registration_tokens/${token}`);

@@ -47,8 +47,14 @@ export const reportDetails = (api: Api, kind: ReportKind, id: string, signal: Ab
 export const deleteReport = (api: Api, kind: ReportKind, id: number): Promise<unknown> =>
   api.admin('DELETE', `/v1/${kind}_reports${path`/${String(id)}`}`);
 
-/** Removes the content of an event for all members of its room, as the administrator. */
-export const redactEvent = (api: Api, roomId: string, eventId: string, reason: string): Promise<unknown> =>
-  api.client('PUT', path`/v3/rooms/${roomId}/redact/${eventId}/${crypto.randomUUID()}`, {
-    body: reason === '' ? {} : { reason },
-  });
+/** Removes the content of an event for all members of its room. @returns the user who has sent the redaction */
+export async function redactEvent(
+  api: Api,
+  roomId: string,
+  eventId: string,
+  reason: string,
+): Promise<string> {
+  const body = reason === '' ? {} : { reason };
+  const target = path`/v1/rooms/${roomId}/redact/${eventId}`;
+  return (await api.admin<{ sender: string }>('POST', target, { body })).sender;
+}

@@ -1,4 +1,4 @@
-/** Requests to the admin API and the client API of the server that this page comes from. */
+/** Requests to the admin API of the server that this page comes from, and to its client API to sign in and out. */
 
 /**
  * Whether the page was opened below `/_synapse`. Requests use the spelling of the page's own address, because a reverse
@@ -92,17 +92,17 @@ export class Api {
 
   /** Sends a request to the admin API. @param target path below that of the admin API @throws ApiError */
   async admin<Answer>(method: Method, target: string, options: RequestOptions = {}): Promise<Answer> {
-    return (await (await this.#send(method, adminPath + target, options)).json()) as Answer;
+    return (await (await this.#send(method, target, options)).json()) as Answer;
   }
 
-  /** Sends a request to the client API. @throws ApiError */
-  async client(method: Method, target: string, options: RequestOptions = {}): Promise<Response> {
-    return this.#send(method, clientPath + target, options);
+  /** Reads a file from the admin API. @param target path below that of the admin API @throws ApiError */
+  async file(target: string, options: RequestOptions = {}): Promise<Blob> {
+    return (await this.#send('GET', target, options)).blob();
   }
 
   async #send(method: Method, target: string, options: RequestOptions): Promise<Response> {
     try {
-      return await send(method, target, { ...options, token: this.#token });
+      return await send(method, adminPath + target, { ...options, token: this.#token });
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) this.#signedOut();
       throw error;

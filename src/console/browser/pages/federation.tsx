@@ -33,7 +33,7 @@ const columns: readonly Column<Destination>[] = [
   },
   {
     title: 'Next attempt',
-    orderBy: 'retry_interval',
+    orderBy: 'next_retry_ts',
     cell: (destination) => nextAttempt(destination),
   },
 ];

@@ -92,7 +92,7 @@ function TokenActions({ token, onDone }: { token: RegistrationToken; onDone: () 
         confirm="Save"
         onDone={onDone}
         action={async (fields) => {
-          await changeToken(api, token.token, limitsOf(fields));
+          await changeToken(api, token.token, changedLimits(fields, token));
           return 'The token has been changed.';
         }}
       >
@@ -130,7 +130,7 @@ function LimitFields({ token }: { readonly token?: RegistrationToken }) {
         label="Expires"
         name="expires"
         type="datetime-local"
-        value={token?.expiry_time ? localTime(token.expiry_time) : ''}
+        value={shownExpiry(token)}
         hint="In your time zone. Leave it empty for a token that does not expire."
       />
     </>
@@ -145,6 +145,19 @@ function limitsOf(fields: FormData): TokenLimits {
     expiry_time: expires === '' ? null : new Date(expires).getTime(),
   };
 }
+
+/**
+ * Returns the limits that a form changes. An expiry that is left as it is shown stays exact, although the form shows it
+ * without seconds, and stays in the past.
+ */
+function changedLimits(fields: FormData, token: RegistrationToken): Partial<TokenLimits> {
+  const { uses_allowed, expiry_time } = limitsOf(fields);
+  return textOf(fields, 'expires') === shownExpiry(token) ? { uses_allowed } : { uses_allowed, expiry_time };
+}
+
+/** Returns the expiry of a token as the form shows it; empty for none. */
+const shownExpiry = (token: RegistrationToken | undefined) =>
+  token === undefined || token.expiry_time === null ? '' : localTime(token.expiry_time);
 
 /**
  * The latest time that a `datetime-local` field shows here, in milliseconds since the epoch: early enough that the year has

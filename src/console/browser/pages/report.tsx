@@ -86,14 +86,14 @@ function UserLink({ userId, serverName }: { readonly userId: string; readonly se
 function Redact({ roomId, eventId, onDone }: { roomId: string; eventId: string; onDone: () => void }) {
   const { api } = useSession();
   const redact = async (fields: FormData) => {
-    await redactEvent(api, roomId, eventId, textOf(fields, 'reason'));
-    return 'The message has been redacted.';
+    const sender = await redactEvent(api, roomId, eventId, textOf(fields, 'reason'));
+    return `The message has been redacted by ${sender}.`;
   };
   return (
     <Action label="Redact" title="Redact this message?" kind="danger" action={redact} onDone={onDone}>
       <p>
-        Its content is removed for all members of the room. You need to be in the room, with the right to
-        redact: the page of the room can give you both.
+        Its content is removed for all members of the room. If you have no right to redact it there, it is
+        redacted as its sender, or as the local user with the most rights in the room.
       </p>
       <TextField label="Reason" name="reason" />
     </Action>
