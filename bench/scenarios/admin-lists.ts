@@ -32,6 +32,9 @@ const fill = [
      federatable, joined_members, joined_local_members, invited_members, state_events, search_text)
    ${numbers} SELECT 1000000 + i, '!room' || i || ':hearth.test', 'Room ' || ((i * 79) % 100003), 'public', 'shared', 0,
      '11', '@user1:hearth.test', 1, (i * 83) % 1009, 1, 0, 10, '' FROM n`,
+  `INSERT INTO room_servers (server_name, room_id)
+   ${numbers} SELECT 'remote.test', '!room' || i || ':hearth.test' FROM n`,
+  `INSERT INTO destinations (server_name) VALUES ('remote.test')`,
 ];
 
 /** Paths of lists, by what they list and in which order. */
@@ -49,6 +52,7 @@ const lists: Readonly<Record<string, string>> = {
   'rooms by canonical alias': 'v1/rooms?limit=100&order_by=canonical_alias',
   'rooms by publication': 'v1/rooms?limit=100&order_by=public',
   'rooms whose names contain a text': 'v1/rooms?limit=100&search_term=99',
+  'rooms of a remote server': 'v1/federation/destinations/remote.test/rooms?limit=100',
   'media of users': 'v1/statistics/users/media?limit=100',
   'media of users by display name': 'v1/statistics/users/media?limit=100&order_by=displayname',
   'media of users by size, backwards': 'v1/statistics/users/media?limit=100&order_by=media_length&dir=b',

@@ -112,7 +112,11 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[];
       largestRoomsRoute(deps.database),
       fetchEventRoute(deps.rooms),
       ...reportRoutes({ ...deps, ...deps.rooms, cursors }),
-      ...destinationRoutes({ ...deps, list: new DestinationList(deps), cursors }),
+      ...destinationRoutes({
+        ...deps,
+        list: new DestinationList({ ...deps, caughtUp: () => deps.directory.stats.caughtUp() }),
+        cursors,
+      }),
       ...routesOfUsers(deps, users, cursors),
       ...routesOfRooms(deps, users, cursors),
       ...routesOfMedia(deps, users, cursors),

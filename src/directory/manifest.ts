@@ -9,6 +9,9 @@ export const directoryManifest = {
   migrations: directoryMigrations,
   textIndexes: [userTextIndex],
   roomRows: {
-    tables: [{ table: 'room_stats', column: 'room_nid', holds: 'room nid', key: ['room_nid'] }],
+    tables: [
+      { table: 'room_stats', column: 'room_nid', holds: 'room nid', key: ['room_nid'] },
+      { table: 'room_servers', column: 'room_id', holds: 'room id', key: ['server_name', 'room_id'] },
+    ],
   },
 } satisfies SliceManifest;

@@ -1,4 +1,5 @@
 import type { Migration } from '../kernel/database/index.ts';
+import { roomServersMigration } from './room-stats/room-servers.ts';
 import { userTexts } from './users/store.ts';
 
 export const directoryMigrations: readonly Migration[] = [
@@ -56,4 +57,5 @@ export const directoryMigrations: readonly Migration[] = [
       );
     },
   },
+  roomServersMigration,
 ];

@@ -23,6 +23,11 @@ export interface DirectoryTables {
     /** Name, alias and topic, folded. */
     search_text: string;
   };
+  /** The servers with joined users in each room, updated together with `room_stats`. */
+  room_servers: {
+    server_name: string;
+    room_id: string;
+  };
   /** Users in the directory. */
   user_directory: {
     user_id: string;

@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { DirectoryTables } from '../../directory/index.ts';
 import type { SenderTables } from '../../federation/index.ts';
 import type { DestinationTables } from '../../federation-client/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
-import { contains, isLike } from '../paging/contains.ts';
+import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
 import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
@@ -27,7 +28,7 @@ export interface ListedDestination {
   readonly last_successful_stream_ordering: number | null;
 }
 
-type Tables = DestinationTables & SenderTables & RoomTables;
+type Tables = DestinationTables & SenderTables & RoomTables & DirectoryTables;
 
 const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
   destination: sql`d.server_name`,
@@ -42,9 +43,12 @@ const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
 /** Reads the servers with which this server federates. */
 export class DestinationList {
   readonly #database: Database;
+  /** Resolves when the table of the servers in rooms is up to date. */
+  readonly #caughtUp: () => Promise<void>;
 
-  constructor({ database }: { readonly database: Database }) {
-    this.#database = database;
+  constructor(deps: { readonly database: Database; readonly caughtUp: () => Promise<void> }) {
+    this.#database = deps.database;
+    this.#caughtUp = deps.caughtUp;
   }
 
   /** @param name a part of the server names; absent: all servers */
@@ -81,21 +85,22 @@ export class DestinationList {
   }
 
   /** Reads the rooms in which the server has joined users, each with the newest position that the server has received. */
-  rooms(
+  async rooms(
     serverName: string,
     descending: boolean,
     start: PageStart,
     limit: number,
   ): Promise<RowsOfPage<{ readonly room_id: string; readonly stream_ordering: number }>> {
+    await this.#caughtUp();
     const rooms = this.#roomsOf(serverName).select([
-      'r.room_id',
+      's.room_id',
       sql<number>`coalesce(
-        (select m.arrived_stream from destination_rooms m
-          where m.destination = ${serverName} and m.room_nid = r.room_nid),
+        (select m.arrived_stream from destination_rooms m join rooms r on r.room_nid = m.room_nid
+          where m.destination = ${serverName} and r.room_id = s.room_id),
         (select p.stream from destination_positions p where p.destination = ${serverName}),
         0)`.as('stream_ordering'),
     ]);
-    return readPage(rooms, { by: sql`r.room_id`, key: sql`r.room_id`, descending }, start, limit);
+    return readPage(rooms, { by: sql`s.room_id`, key: sql`s.room_id`, descending }, start, limit);
   }
 
   countRooms(serverName: string): Promise<number> {
@@ -105,10 +110,8 @@ export class DestinationList {
   #roomsOf(serverName: string) {
     return this.#database
       .scanner<Tables>()
-      .selectFrom('rooms as r')
-      .where(sql<boolean>`exists (
-      select 1 from memberships m where m.room_nid = r.room_nid and m.membership = 'join'
-        and ${isLike(sql`m.user_id`, ['%:', serverName, ''])})`);
+      .selectFrom('room_servers as s')
+      .where('s.server_name', '=', serverName);
   }
 
   #named(name: string | undefined) {

@@ -143,6 +143,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual([first.total, second.total, second.next_token], [3, 3, undefined]);
         assert.deepEqual([...first.rooms, ...second.rooms], whole.rooms);
         assert.deepEqual((await rooms({ dir: 'b' })).rooms.toReversed(), whole.rooms);
+        await ben.leave(shared[0]!);
+        await eventually('the room to leave the list', async () => (await rooms()).total === 2);
+        await operator.do('DELETE', `/v1/rooms/${enc(shared[1]!)}`, { force_purge: true });
+        await eventually('the deletion of a room', async () => (await rooms()).total === 1);
+        assert.deepEqual(
+          (await rooms()).rooms.map((room) => room.room_id),
+          [shared[2]],
+        );
       } finally {
         await several.stop();
       }

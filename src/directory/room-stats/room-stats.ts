@@ -7,6 +7,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { detailRoom, isDescriptive, type RoomDetails } from './room-description.ts';
+import { type ServerChanges, serverChanges, writeServerChanges } from './room-servers.ts';
 import { deleteRoomStats, writeRoomStats } from './store.ts';
 
 export interface RoomStatsDeps {
@@ -99,15 +100,18 @@ export class RoomStats {
 
   async #writeRows(roomIds: readonly string[]): Promise<void> {
     const { engine, database, serverName } = this.#deps;
-    const found = new Map<string, RoomDetails | undefined>();
+    const found = new Map<string, (ServerChanges & { readonly details: RoomDetails }) | undefined>();
     for (const roomId of roomIds) {
       const head = await engine.heads.get(roomId);
-      found.set(roomId, head && (await detailRoom(engine, head, serverName)));
+      const details = head && (await detailRoom(engine, head, serverName));
+      found.set(roomId, details && { details, ...(await serverChanges(database, head)) });
     }
     await database.transaction<DirectoryTables, void>(async (writer) => {
-      for (const [roomId, details] of found) {
-        if (details) await writeRoomStats(writer, details);
-        else await deleteRoomStats(writer, roomId);
+      for (const [roomId, room] of found) {
+        if (room) {
+          await writeRoomStats(writer, room.details);
+          await writeServerChanges(writer, roomId, room);
+        } else await deleteRoomStats(writer, roomId);
       }
     });
   }

@@ -15,7 +15,8 @@ export async function writeRoomStats(writer: Writer<DirectoryTables>, room: Room
 }
 
 export async function deleteRoomStats(writer: Writer<DirectoryTables>, roomId: string): Promise<void> {
-  await writer.deleteFrom('room_stats').where('room_id', '=', roomId).execute();
+  for (const table of ['room_stats', 'room_servers'] as const)
+    await writer.deleteFrom(table).where('room_id', '=', roomId).execute();
 }
 
 function toRow(room: RoomDetails): DirectoryTables['room_stats'] {
