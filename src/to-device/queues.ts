@@ -82,10 +82,18 @@ export class MessageQueues {
     });
     const queues = writerFor<ToDeviceTables>(writer);
     await insertMessages(queues, rows);
-    for (const { userId, deviceId } of messages.filter((message) => this.#isDue(message))) {
+    const byDevice = Map.groupBy(messages, keyOf);
+    const due = new Set([...byDevice.keys()].filter((key) => this.#isDue(key, byDevice)));
+    for (const key of due) {
+      const { userId, deviceId } = byDevice.get(key)![0]!;
       await deleteAllButNewest(queues, userId, deviceId, this.#bounds.maxQueueLength);
     }
-    afterCommit(writer, () => this.#appended(messages));
+    // Counted after the commit, because the transaction may be repeated or rolled back.
+    afterCommit(writer, () => {
+      for (const [key, { length }] of byDevice)
+        this.#added.set(key, due.has(key) ? 0 : (this.#added.get(key) ?? 0) + length);
+      this.#appended(messages);
+    });
   }
 
   #appended(messages: readonly DeviceAddress[]): void {
@@ -161,12 +169,10 @@ export class MessageQueues {
     return true;
   }
 
-  #isDue(device: DeviceAddress): boolean {
-    const key = keyOf(device);
-    const added = (this.#added.get(key) ?? 0) + 1;
-    const due = added >= this.#bounds.checkEvery;
-    this.#added.set(key, due ? 0 : added);
-    return due;
+  /** Whether the length of a queue must be checked when the messages of its device have been added. */
+  #isDue(key: string, byDevice: ReadonlyMap<string, readonly unknown[]>): boolean {
+    const added = (this.#added.get(key) ?? 0) + (byDevice.get(key)?.length ?? 0);
+    return added >= this.#bounds.checkEvery;
   }
 }
 

@@ -303,6 +303,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await queuedNumbers(alice)).length, 6);
     });
 
+    it('checks the length of a queue although the transaction with the message that makes the check due is rolled back', async () => {
+      await start({ maxQueueLength: 5, checkEvery: 3 });
+      const alice = await server.register('alice');
+      for (let n = 0; n < 8; n++) await sendOne(alice, n);
+      const { userId, deviceId } = alice;
+      const failing = server.streams.write(async (writer, publish) => {
+        await queues.appendIn(writer, publish, [{ userId, deviceId, message: '{}' }]);
+        throw new Error('rolled back');
+      });
+      await assert.rejects(failing, /rolled back/);
+      await sendOne(alice, 8);
+      assert.deepEqual(await queuedNumbers(alice), [4, 5, 6, 7, 8]);
+    });
+
     it('sends messages to 2,000 devices in one transaction', async () => {
       await start();
       const alice = await server.register('alice');

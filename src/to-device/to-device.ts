@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Devices } from '../devices/index.ts';
 import type { Cache, CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
-import type { AnyWriter, Writer } from '../kernel/database/index.ts';
+import { type AnyWriter, afterCommit, type Writer } from '../kernel/database/index.ts';
 import type { Publish, StreamWriter } from '../kernel/streams/index.ts';
 import { serverOfUser, tooLarge } from '../protocol/index.ts';
 import { allDevices, checkNameLength, type MessageMap, messageText } from './message-map.ts';
@@ -98,9 +98,7 @@ export class ToDevice {
     const now = this.#deps.clock.now();
     await this.#deps.streams.write<ToDeviceTables, void>(async (writer, publish) => {
       if (!(await insertTransaction(writer, transaction, now))) return;
-      if (origin.deviceId === undefined && this.#isCheckDue(origin.name)) {
-        await deleteAllButNewestTransactions(writer, origin.name, maxTransactions);
-      }
+      if (origin.deviceId === undefined) await this.#boundTransactions(writer, origin.name);
       await this.#sendIn(writer, publish, outgoing, digest);
     });
     await this.#deleteOldTransactions(now);
@@ -139,11 +137,12 @@ export class ToDevice {
     await remote?.enqueue(writer, publish, { sender, type, messageId, messages: remoteMessages });
   }
 
-  /** Counts a transaction of a server. @returns whether its stored transactions must be checked now */
-  #isCheckDue(server: string): boolean {
+  /** Counts a transaction of a server when it is committed, and deletes the surplus of its stored transactions. */
+  async #boundTransactions(writer: Writer<ToDeviceTables>, server: string): Promise<void> {
     const sent = (this.#transactionCounts.get(server) ?? 0) + 1;
-    this.#transactionCounts.set(server, sent % checkEvery);
-    return sent === checkEvery;
+    const isDue = sent >= checkEvery;
+    if (isDue) await deleteAllButNewestTransactions(writer, server, maxTransactions);
+    afterCommit(writer, () => this.#transactionCounts.set(server, isDue ? 0 : sent));
   }
 
   async #deleteOldTransactions(now: number): Promise<void> {

@@ -241,6 +241,7 @@ export class MediaModeration {
         .execute();
       if (rows.length === 0 || signal?.aborted) return count;
       const ids = rows.map((row) => row.file_id);
+      let removed = 0;
       await disk.deleteWithRows('remote', ids, () =>
         database.transaction<MediaTables, string[]>(async (writer) => {
           const rows = await writer
@@ -251,10 +252,11 @@ export class MediaModeration {
             .execute();
           const gone = rows.map((row) => row.file_id);
           await elsewhere.scheduleDeletion(writer, 'remote', gone);
-          count += gone.length;
+          removed = gone.length;
           return gone;
         }),
       );
+      count += removed;
       await deleted?.(count);
     }
   }

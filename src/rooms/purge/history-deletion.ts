@@ -149,8 +149,9 @@ export class HistoryDeletion {
         await store.deleteEvents(writer, order.roomNid, removed);
         publish(engine.removals, { kind: 'pruned', eventNids, roomId: order.roomId });
       }
-      for (const { nid, event } of events) if (extremities.has(nid)) gaps.delete(event.eventId);
-      if (gaps.size > 0) await store.addGaps(writer, order.roomNid, gaps);
+      const added = new Map(gaps);
+      for (const { nid, event } of events) if (extremities.has(nid)) added.delete(event.eventId);
+      if (added.size > 0) await store.addGaps(writer, order.roomNid, added);
       return removed.length;
     });
     metrics.deleted(order.sentBefore === undefined ? 'administrator' : 'retention', count);

@@ -78,6 +78,31 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
   });
 
+  it('bounds the sessions although every transaction that checks their number is rolled back once', async () => {
+    const { clock, ask, count, sessions } = await setUp(20);
+    for (let index = 0; index < 100; index++) {
+      clock.advance(1);
+      const address = `user${index}@example.org`;
+      const request = {
+        medium: 'email',
+        purpose: 'registration',
+        clientSecret: 'secret',
+        sendAttempt: 1,
+      } as const;
+      const failing = sessions.begin(
+        { ...request, address },
+        async () => undefined,
+        async () => {
+          throw new Error('rolled back');
+        },
+      );
+      await assert.rejects(failing, /rolled back/);
+      await ask(address);
+    }
+    const rows = await count('validation_sessions');
+    assert.ok(rows >= 20 && rows <= 40, `${rows} rows`);
+  });
+
   it('keeps a session validated whose link is opened while another message is requested', async () => {
     const { sessions } = await setUp();
     const request = {

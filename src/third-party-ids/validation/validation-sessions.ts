@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
-import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
+import { type AnyWriter, afterCommit, type Database, type Writer } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
@@ -205,10 +205,12 @@ export class ValidationSessions {
 
   /** Deletes surplus sessions, so that clients cannot fill the database. */
   async #boundSessions(writer: Writer<ThirdPartyIdTables>): Promise<void> {
-    this.#begunSinceCheck += 1;
-    if (this.#begunSinceCheck < Math.min(sessionsPerCheck, this.#maxSessions)) return;
-    this.#begunSinceCheck = 0;
-    await deleteSurplus(writer, this.#maxSessions, deletedAtOnce);
+    const begun = this.#begunSinceCheck + 1;
+    const isDue = begun >= Math.min(sessionsPerCheck, this.#maxSessions);
+    if (isDue) await deleteSurplus(writer, this.#maxSessions, deletedAtOnce);
+    afterCommit(writer, () => {
+      this.#begunSinceCheck = isDue ? 0 : begun;
+    });
   }
 
   async #cleanUp(): Promise<void> {
