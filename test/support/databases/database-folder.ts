@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdtempSync, statfsSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,12 +8,44 @@ const memory = '/dev/shm';
 /** Free bytes of memory and of its file system from which databases are made there. */
 const minFree = 6 * 2 ** 30;
 
+/** The name of a folder ends with the id of the process that made it, and six characters that make it unique. */
+const folderName = /^hearth-[a-z]+-(\d+)-[A-Za-z0-9]{6}$/;
+
 /**
  * Makes a temporary folder for databases: in memory where there is plenty, because the operating system takes half the time
  * for their files there.
+ * @param prefix for example `hearth-sqlite-`
  */
 export const makeDatabaseFolder = (prefix: string): string =>
-  mkdtempSync(join(hasSpaceInMemory() ? memory : tmpdir(), prefix));
+  mkdtempSync(join(hasSpaceInMemory() ? memory : tmpdir(), `${prefix}${process.pid}-`));
+
+/** Removes the folders of processes that were killed before they could remove them, and that would fill the memory. */
+export function removeAbandonedFolders(): void {
+  for (const parent of [memory, tmpdir()]) {
+    for (const name of namesIn(parent)) {
+      const [, pid] = folderName.exec(name) ?? [];
+      if (pid === undefined || isRunning(Number(pid))) continue;
+      rmSync(join(parent, name), { recursive: true, force: true });
+    }
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // The process of another user cannot be signalled.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
 
 function hasSpaceInMemory(): boolean {
   try {

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { removeAbandonedFolders } from './database-folder.ts';
 import { portVariable } from './databases.ts';
 import { folderVariable, makeFolder } from './migrated-databases.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
@@ -8,6 +9,7 @@ let folder: string | undefined;
 
 /** Runs once before all test files (`node --test --test-global-setup`). */
 export async function globalSetup(): Promise<void> {
+  removeAbandonedFolders();
   server = await startPostgres();
   process.env[portVariable] = String(server.port);
   folder = makeFolder();

@@ -67,8 +67,9 @@ export class Connections {
    * Begins a request on a new connection, which replaces the connection of the same name when it is saved for the first
    * time.
    */
-  begin(address: ConnectionAddress): ConnectedRequest {
+  begin(requested: ConnectionAddress): ConnectedRequest {
     const id = Buffer.from(this.#deps.randomness.bytes(6)).readUIntBE(0, 6);
+    const address = addressOf(requested, id);
     const stored = { generation: 0, newest: 0, rooms: new Map(), unreceived: new Set<number>() };
     return { ...this.#requests.begin(keyOf(address)), connection: new Connection(id, address, stored) };
   }
@@ -77,7 +78,8 @@ export class Connections {
    * Begins a request of a client that comes with a position.
    * @throws MatrixError M_UNKNOWN_POS
    */
-  async find(address: ConnectionAddress, position: ConnectionPosition): Promise<ConnectedRequest> {
+  async find(requested: ConnectionAddress, position: ConnectionPosition): Promise<ConnectedRequest> {
+    const address = addressOf(requested, position.connection);
     const key = keyOf(address);
     const load = () =>
       this.#saving.run(key, async () => this.#cache.peek(key) ?? this.#load(address, position));
@@ -158,5 +160,12 @@ export class Connections {
 
 /** The connections that a new one has replaced; `undefined` when a connection was not stored any more. */
 type Deleted = readonly ConnectionAddress[] | undefined;
+
+/**
+ * Returns the address at which a connection is stored. Clients without a device id cannot be distinguished, so each of their
+ * connections has a name of its own: otherwise two clients of a user would replace each other's connection.
+ */
+const addressOf = (requested: ConnectionAddress, id: number): ConnectionAddress =>
+  requested.deviceId === '' ? { ...requested, name: `${requested.name} ${id}` } : requested;
 
 const keyOf = ({ userId, deviceId, name }: ConnectionAddress) => JSON.stringify([userId, deviceId, name]);

@@ -70,6 +70,26 @@ forEachDatabase((open) => {
       assert.deepEqual([...next.connection.rooms.keys()], [1]);
     });
 
+    it('keeps the connections of two clients of a user without a device id apart, and supersedes requests of neither', async () => {
+      const { connections, sent } = await start();
+      const withoutDevice = { ...address, deviceId: '' };
+      const requests = [1, 2].map(() => connections.begin(withoutDevice));
+      for (const [index, request] of requests.entries()) await connections.save(request, sent(index + 1));
+      const continued = await Promise.all(
+        requests.map(({ connection: { id } }) =>
+          connections.find(withoutDevice, { connection: id, generation: 1, stream: 1 }),
+        ),
+      );
+      assert.deepEqual(
+        [...requests, ...continued].map(({ superseded }) => superseded.aborted),
+        [true, true, false, false],
+      );
+      assert.deepEqual(
+        continued.map(({ connection }) => [...connection.rooms.keys()]),
+        [[1], [2]],
+      );
+    });
+
     it('rejects an answer on a connection that was deleted meanwhile with M_UNKNOWN_POS, and writes nothing', async () => {
       const { connections, database, sent, rooms } = await start();
       const first = connections.begin(address);
