@@ -65,11 +65,6 @@ export class AppserviceSender {
     this.#queues.get(serviceId)?.retryNow();
   }
 
-  /** Whether a service did not accept the last attempt. */
-  isFailing(serviceId: string): boolean {
-    return this.#queues.get(serviceId)?.isFailing === true;
-  }
-
   /** Resolves when all facts so far are in the outbox. */
   caughtUp(): Promise<void> {
     return this.#follower.caughtUp();

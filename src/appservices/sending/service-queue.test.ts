@@ -5,9 +5,9 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { Appservice } from '../../appservice-registry/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import { silentLogger } from '../../kernel/observability/index.ts';
+import { createLogger, silentLogger } from '../../kernel/observability/index.ts';
 import { appserviceMigrations } from '../migrations.ts';
-import { insertOutbox, readOutbox, readQueue } from '../store.ts';
+import { deleteOutboxUpTo, insertOutbox, readOutbox, readQueue } from '../store.ts';
 import type { AppserviceTables } from '../tables.ts';
 import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
 
@@ -72,7 +72,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   const failure = new Error('the database is overloaded');
 
   /** Opens a queue with an entry for a to-device message; each failing call fails once. */
-  async function openWithMessage(failing: 'acknowledge' | 'before the commit' | 'after the commit') {
+  async function openWithMessage(
+    failing: 'acknowledge' | 'before the commit' | 'after the commit' | 'read',
+    answers = [200],
+  ) {
     const database = await open(appserviceMigrations);
     const entry = { service_id: 'irc', position: 1, kind: 'to-device', subject: '@irc_a:test A' } as const;
     await database.transaction<AppserviceTables, void>((writer) =>
@@ -99,22 +102,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       send: async (_service: Appservice, { path, body }: { path: string; body: string }) => {
         const { to_device: messages, ephemeral } = JSON.parse(body) as Record<string, { type: string }[]>;
         bodies.push({ id: path.split('/').at(-1)!, types: messages?.map(({ type }) => type), ephemeral });
-        return { status: 200, text: '' };
+        return { status: answers.shift() ?? 200, text: '' };
       },
     };
-    const typing = [{ type: 'm.typing' }];
+    const typing = failing === 'read' ? [] : [{ type: 'm.typing' }];
     const clock = manualClock();
+    const levels: string[] = [];
+    const destination = { write: (line: string) => void levels.push(JSON.parse(line).level) };
+    const log = createLogger({ level: 'debug', destination });
+    let reads = 0;
+    const reader = () => {
+      reads++;
+      if (fails('read')) throw failure;
+      return database.reader<AppserviceTables>();
+    };
     const queue = new ServiceQueue(
       service,
       {
-        ...{ clock, client, queues, log: silentLogger },
-        database: { reader: database.reader.bind(database), transaction },
+        ...{ clock, client, queues, log },
+        database: { reader, transaction },
         keyCounts: { get: async () => ({ oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] }) },
         takeEphemeral: () => typing.splice(0),
       } as unknown as ServiceQueueDeps,
       undefined,
     );
-    return { database, clock, queue, bodies, acknowledged };
+    return { database, clock, queue, bodies, acknowledged, levels, reads: () => reads };
   }
 
   for (const failing of ['before the commit', 'after the commit', 'acknowledge'] as const) {
@@ -132,4 +144,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await readOutbox(reader, 'irc', 9), []);
     });
   }
+
+  it('logs the first refusal of a service as a warning after a failure of the database while nothing was to be sent', async () => {
+    const { database, clock, queue, levels, reads } = await openWithMessage('read', [500]);
+    const entry = { service_id: 'irc', kind: 'to-device', subject: '@irc_a:test A', event_nid: 0 } as const;
+    const add = (position: number) =>
+      database.transaction<AppserviceTables, void>((writer) =>
+        insertOutbox(writer, [{ ...entry, position }]),
+      );
+    await database.transaction<AppserviceTables, void>((writer) => deleteOutboxUpTo(writer, 'irc', 1));
+    queue.wake();
+    await eventually('an attempt after the failure', () => {
+      clock.advance(1_000);
+      return reads() === 2;
+    });
+    await add(2);
+    queue.wake();
+    await eventually('the accepted transaction', async () => {
+      clock.advance(1_000);
+      return (await readQueue(database.reader<AppserviceTables>(), 'irc'))?.body === null;
+    });
+    await queue.stop();
+    assert.deepEqual(levels, ['warn', 'warn', 'info']);
+  });
 });

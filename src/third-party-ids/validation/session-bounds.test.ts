@@ -83,14 +83,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     for (let index = 0; index < 100; index++) {
       clock.advance(1);
       const address = `user${index}@example.org`;
-      const request = {
-        medium: 'email',
-        purpose: 'registration',
-        clientSecret: 'secret',
-        sendAttempt: 1,
-      } as const;
+      const request = { medium: 'email', purpose: 'registration', clientSecret: 'secret' } as const;
       const failing = sessions.begin(
-        { ...request, address },
+        { ...request, address, sendAttempt: 1, nextLink: undefined },
         async () => undefined,
         async () => {
           throw new Error('rolled back');
