@@ -11,9 +11,8 @@ import {
 } from './device-list-changes.ts';
 import type { Fact, MembershipStep } from './fact.ts';
 import type { FactBuffer } from './fact-buffer.ts';
-import { type StoredFactsDeps, storedFacts } from './stored-facts.ts';
-
-type MembershipFact = Extract<Fact, { kind: 'memberships' }>;
+import { type StoredFactsDeps, storedFacts, storedMemberships } from './stored-facts.ts';
+import { UnhandledFacts } from './unhandled-facts.ts';
 
 export interface FanOutDeps extends StoredFactsDeps, DeviceListChangesDeps {
   readonly database: Database;
@@ -33,14 +32,12 @@ export class FanOut {
   readonly #deps: FanOutDeps;
   /** Position up to which the outbox is complete; `undefined` when it must be read from the database. */
   #progress: number | undefined;
-  /** The facts that are being handled, and the index of the current one. */
-  #current: { readonly facts: readonly Fact[]; index: number } = { facts: [], index: 0 };
-  /** Membership changes of users of services in stored facts after `#current`, for `membersBefore`. */
-  #laterMemberships: readonly MembershipFact[] = [];
+  readonly #unhandled: UnhandledFacts;
   readonly #deviceLists: DeviceListChanges;
 
   constructor(deps: FanOutDeps) {
     this.#deps = deps;
+    this.#unhandled = new UnhandledFacts(deps.buffer);
     this.#deviceLists = new DeviceListChanges(deps);
   }
 
@@ -49,12 +46,7 @@ export class FanOut {
    * joined before these facts.
    */
   membersBefore(roomId: string): ReadonlyMap<string, boolean> {
-    const { facts, index } = this.#current;
-    return membersBefore(roomId, [
-      ...facts.slice(index),
-      ...this.#laterMemberships,
-      ...this.#deps.buffer.rest,
-    ]);
+    return this.#unhandled.membersBefore(roomId);
   }
 
   /** Handles the facts in `(after, upTo]` that were not handled before. */
@@ -65,46 +57,26 @@ export class FanOut {
     const buffered = this.#deps.buffer.take(from, upTo);
     if (buffered) return this.#handle(buffered, buffered.at(-1)?.position ?? upTo);
     try {
-      this.#laterMemberships = await this.#membershipFacts(from, upTo);
+      // The services of a room are found by its present members, so changes that are still to be handled must be known.
+      this.#unhandled.setStored(await storedMemberships(this.#deps, from, upTo));
       for await (const facts of storedFacts(this.#deps, from, upTo)) {
-        const end = facts.at(-1)?.position ?? upTo;
-        this.#laterMemberships = this.#laterMemberships.filter(({ position }) => position > end);
-        await this.#handle(facts, end);
+        await this.#handle(facts, facts.at(-1)?.position ?? upTo);
       }
     } finally {
-      this.#laterMemberships = [];
+      this.#unhandled.setStored([]);
     }
-  }
-
-  /** Reads the stored membership events in `(from, upTo]` that concern users of services. */
-  async #membershipFacts(from: number, upTo: number): Promise<MembershipFact[]> {
-    const found: MembershipFact[] = [];
-    for await (const facts of storedFacts(this.#deps, from, upTo)) {
-      for (const fact of facts) {
-        if (fact.kind !== 'event') continue;
-        const memberships = fact.memberships.filter(
-          ({ userId }) => this.#deps.users.servicesOf(userId).length > 0,
-        );
-        if (memberships.length === 0) continue;
-        const { roomId } = fact.stored.event;
-        found.push({ kind: 'memberships', position: fact.position, roomId, memberships });
-      }
-    }
-    return found;
   }
 
   async #handle(facts: readonly Fact[], upTo: number): Promise<void> {
     const rows: OutboxRow[] = [];
     const services = new Set<Appservice>();
-    for (const [index, fact] of facts.entries()) {
-      this.#current = { facts, index };
+    for (const fact of this.#unhandled.handle(facts, upTo)) {
       for (const [service, entry] of await this.#entriesOf(fact)) {
         if (service.registration.url === undefined) continue;
         services.add(service);
         rows.push({ ...entry, service_id: service.id, position: fact.position });
       }
     }
-    this.#current = { facts: [], index: 0 };
     if (rows.length === 0) return;
     // The commit may succeed although its confirmation is lost: then the progress is read again.
     this.#progress = undefined;
@@ -160,22 +132,7 @@ export class FanOut {
     const lists = await this.#deviceLists.afterMemberships(roomId, steps);
     for (const step of steps) this.#deps.rooms.change(roomId, step);
     // Excludes this fact from `membersBefore`: the services of the room, when they are loaded again, include its changes.
-    this.#current.index++;
+    this.#unhandled.membershipsApplied();
     return lists;
   }
-}
-
-/** Returns whether users were joined to a room before the first of the facts that changes their membership. */
-function membersBefore(roomId: string, facts: readonly Fact[]): ReadonlyMap<string, boolean> {
-  const before = new Map<string, boolean>();
-  const decided = new Set<string>();
-  for (const fact of facts) {
-    if (fact.kind !== 'event' && fact.kind !== 'memberships') continue;
-    if ((fact.kind === 'event' ? fact.stored.event.roomId : fact.roomId) !== roomId) continue;
-    for (const { userId, wasJoined } of fact.memberships) {
-      if (!decided.has(userId) && wasJoined !== undefined) before.set(userId, wasJoined);
-      decided.add(userId);
-    }
-  }
-  return before;
 }

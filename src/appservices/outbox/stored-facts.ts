@@ -2,7 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import { isHidden, type RoomReader } from '../../room-engine/index.ts';
 import type { MessageQueues } from '../../to-device/index.ts';
 import type { UserInterest } from '../interest/user-interest.ts';
-import type { Fact } from './fact.ts';
+import type { Fact, MembershipFact } from './fact.ts';
 
 export interface StoredFactsDeps {
   readonly engine: Pick<RoomReader, 'events'>;
@@ -20,17 +20,13 @@ export async function* storedFacts(
   after: number,
   upTo: number,
 ): AsyncGenerator<Fact[]> {
-  for (let from = after; from < upTo; ) {
-    const events = await engine.events.between(from, upTo, pageSize);
-    const last = events.length < pageSize ? upTo : (events.at(-1)?.stream ?? upTo);
-    const facts: Fact[] = events
-      .filter((stored) => !isHidden(stored))
-      .map((stored) => ({
-        kind: 'event',
-        position: stored.stream!,
-        stored,
-        memberships: membershipsOf(stored),
-      }));
+  for await (const { from, last, events } of eventPages(engine, after, upTo)) {
+    const facts: Fact[] = events.map((stored) => ({
+      kind: 'event',
+      position: stored.stream!,
+      stored,
+      memberships: membershipsOf(stored),
+    }));
     for (const stored of await engine.events.outOfBandBetween(from, last)) {
       // No user joins a room or leaves a joined one by an out-of-band membership.
       if (!isHidden(stored)) facts.push({ kind: 'event', position: stored.nid, stored, memberships: [] });
@@ -42,6 +38,43 @@ export async function* storedFacts(
       facts.push({ kind: 'device list', position: last, userId });
     }
     yield facts.sort((a, b) => a.position - b.position);
+  }
+}
+
+/** Reads the memberships of users of services that the events in `(after, upTo]` set, in the order of their positions. */
+export async function storedMemberships(
+  { engine, users }: Pick<StoredFactsDeps, 'engine' | 'users'>,
+  after: number,
+  upTo: number,
+): Promise<MembershipFact[]> {
+  const found: MembershipFact[] = [];
+  for await (const { events } of eventPages(engine, after, upTo)) {
+    for (const stored of events) {
+      const memberships = membershipsOf(stored).filter(({ userId }) => users.servicesOf(userId).length > 0);
+      if (memberships.length === 0) continue;
+      const { roomId } = stored.event;
+      found.push({ kind: 'memberships', position: stored.stream!, roomId, memberships });
+    }
+  }
+  return found;
+}
+
+/** The events of a timeline in `(from, last]`. */
+interface EventPage {
+  readonly from: number;
+  readonly last: number;
+  readonly events: readonly Stored[];
+}
+
+async function* eventPages(
+  { events }: StoredFactsDeps['engine'],
+  after: number,
+  upTo: number,
+): AsyncGenerator<EventPage> {
+  for (let from = after; from < upTo; ) {
+    const page = await events.between(from, upTo, pageSize);
+    const last = page.length < pageSize ? upTo : (page.at(-1)?.stream ?? upTo);
+    yield { from, last, events: page.filter((stored) => !isHidden(stored)) };
     from = last;
   }
 }
