@@ -57,6 +57,7 @@ export {
   isHidden,
   type MembershipChange,
   type RoomFact,
+  type SentTransaction,
   type StateChange,
   type StoredEvent,
   visibleContent,

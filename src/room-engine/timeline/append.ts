@@ -24,7 +24,7 @@ import type { WritableHead } from './writable-head.ts';
 import type { WritableHeads } from './writable-heads.ts';
 
 export interface AppendOptions {
-  readonly transaction?: SentTransaction;
+  readonly transaction?: SentTransaction | undefined;
 }
 
 /** Sends of events that cannot be appended synchronously to the forward extremities. */
@@ -93,6 +93,7 @@ export class EventAppender {
    * Creates a room with its first events: with all of them, or with none when one is not allowed.
    * @param roomId absent in room versions in which it is the create event's hash
    * @param first `m.room.create` and the events after it
+   * @param options apply to `m.room.create`
    * @returns the room id
    * @throws UnauthorizedEvent by the authorization rules; MatrixError M_TOO_LARGE, and the errors of the checks
    */
@@ -100,12 +101,13 @@ export class EventAppender {
     version: RoomVersion,
     roomId: string | undefined,
     first: readonly [EventToSend, ...EventToSend[]],
+    options: AppendOptions = {},
   ): Promise<string> {
     const { stateKeys } = this.#deps;
     for (const draft of first) checkStorable(draft);
     return stateKeys.attempt(async () => {
       await stateKeys.prepareMany(first.map((draft) => stateMapKey(draft.type, draft.stateKey ?? '')));
-      return this.#create(version, roomId, first);
+      return this.#create(version, roomId, first, options);
     });
   }
 
@@ -113,6 +115,7 @@ export class EventAppender {
     version: RoomVersion,
     roomId: string | undefined,
     given: readonly [EventToSend, ...EventToSend[]],
+    { transaction }: AppendOptions,
   ): Promise<string> {
     const { heads, events, roomNids, groupIds, writer, checks } = this.#deps;
     const first = checks.isEmpty ? given : await checks.passAll(given, roomId);
@@ -125,7 +128,7 @@ export class EventAppender {
     const durable = writer.extend(head, (reserve) => {
       const roomCreatedTs = created.unsigned.event.originServerTs;
       const nothing = new SendContext(events, creation);
-      const made = this.#extend(head, creation, created, nothing, reserve);
+      const made = this.#extend(head, creation, created, nothing, reserve, transaction);
       const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
       const before = new Map<number, StoredEvent>();
       for (const draft of others) {

@@ -9,7 +9,12 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
-import { type EventToSend, type RoomWriter, UnauthorizedEvent } from '../../room-engine/index.ts';
+import {
+  type EventToSend,
+  type RoomWriter,
+  type SentTransaction,
+  UnauthorizedEvent,
+} from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RequestingUser, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
@@ -56,6 +61,8 @@ export interface RoomCreationDeps {
 export interface RoomOverrides {
   /** Never encrypted, whatever `encryption_enabled_by_default_for_room_type` says. */
   readonly unencrypted?: boolean;
+  /** Stored with the create event, so that `TransactionIds` finds the room when its creation is repeated. */
+  readonly transaction?: SentTransaction | undefined;
 }
 
 /** The validated request. */
@@ -148,13 +155,13 @@ export class RoomCreation {
 
   async #makeRoom(creator: string, request: RoomRequest, plan: RoomPlan): Promise<string> {
     const { engine, randomness, serverName } = this.#deps;
-    const { version } = plan;
+    const { version, transaction } = plan;
     const roomId =
       version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
     const creation = stateEvent(creator, 'm.room.create', creationContent(creator, request, plan));
     const others = await this.#firstEvents(creator, request, plan);
     try {
-      return await engine.timeline.create(version, roomId, [creation, ...others]);
+      return await engine.timeline.create(version, roomId, [creation, ...others], { transaction });
     } catch (error) {
       if (error instanceof UnauthorizedEvent) throw invalidRoomState(error.message);
       throw error;

@@ -4,7 +4,7 @@ import type { Job, JobAttempt, JobProgress, Jobs } from '../../kernel/jobs/index
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
-import type { RoomHead } from '../../room-engine/index.ts';
+import { type RoomHead, type StoredEvent, transactionScope } from '../../room-engine/index.ts';
 import type { BlockedRooms } from '../blocking/blocked-rooms.ts';
 import type { RoomPurge } from '../purge/room-purge.ts';
 import { hasJoinedUsers } from '../purge/store.ts';
@@ -65,6 +65,9 @@ const maxAttempts = 5;
 
 /** Users who are removed between two writes of the progress. */
 const usersPerStep = 50;
+
+/** Stands for the device in the transactions of the new room and its message, whose id is that of the deletion. */
+const deletionsDevice = 'rooms/deletion';
 
 /** The payload of the job: the order and its progress. */
 type Progress = {
@@ -179,7 +182,7 @@ export class RoomDeletion {
 
   async #attempt(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
     try {
-      const done = await this.#run(order, attempt);
+      const done = await this.#run(order, deleteId, attempt);
       this.#waiting.get(deleteId)?.resolve(shutdownOf(done));
       return done;
     } catch (error) {
@@ -188,10 +191,10 @@ export class RoomDeletion {
     }
   }
 
-  async #run(order: Progress, attempt: Attempt): Promise<Progress> {
+  async #run(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
     const listed = await this.#listUsers(order, attempt);
-    const moved = await this.#removeUsers(await this.#createRoom(listed, attempt), attempt);
-    const done = await this.#finishMove(moved, attempt);
+    const moved = await this.#removeUsers(await this.#createRoom(listed, deleteId, attempt), attempt);
+    const done = await this.#finishMove(moved, deleteId, attempt);
     if (order.purge) await this.#purge(done, attempt);
     return done;
   }
@@ -209,16 +212,33 @@ export class RoomDeletion {
     return listed;
   }
 
-  async #createRoom(order: Progress, { progress }: Attempt): Promise<Progress> {
-    if (order.newRoomUserId === null || order.newRoomId !== null) return order;
-    const newRoomId = await this.#deps.rooms.creation.create(order.newRoomUserId, {
+  /** Creates the new room once, also when the process has ended before the progress was stored. */
+  async #createRoom(order: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
+    const { newRoomUserId: userId, newRoomName: name } = order;
+    if (userId === null || order.newRoomId !== null) return order;
+    const { engine, creation } = this.#deps.rooms;
+    const scope = transactionScope(userId, deletionsDevice);
+    const room = {
       preset: 'public_chat',
-      name: order.newRoomName,
+      name,
       power_level_content_override: { users_default: -10 },
-    });
-    const created = { ...order, newRoomId };
+    } as const;
+    const first = await engine.transactions.once(scope, 'createRoom', deleteId, async (transaction) =>
+      this.#createEventOf(await creation.create(userId, room, undefined, { transaction })),
+    );
+    const stored = typeof first === 'number' ? await engine.events.get(first) : first;
+    if (!stored) throw new Error('The create event of the new room is missing');
+    const created = { ...order, newRoomId: stored.event.roomId };
     await progress(created);
     return created;
+  }
+
+  async #createEventOf(roomId: string): Promise<StoredEvent> {
+    const { engine } = this.#deps.rooms;
+    const entry = (await engine.heads.get(roomId))?.entry('m.room.create', '');
+    const stored = entry && (await engine.events.get(entry.nid));
+    if (!stored) throw new Error('The create event of the new room is missing');
+    return stored;
   }
 
   async #removeUsers(order: Progress, { signal, progress }: Attempt): Promise<Progress> {
@@ -251,13 +271,14 @@ export class RoomDeletion {
     return true;
   }
 
-  async #finishMove(order: Progress, { progress }: Attempt): Promise<Progress> {
+  async #finishMove(order: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
     const { newRoomUserId: userId, newRoomId, message, roomId } = order;
     if (userId === null || newRoomId === null || order.isMoved) return order;
     const { sending, aliases } = this.#deps.rooms;
     const moved = { ...order, aliases: await aliases.of(roomId), isMoved: true };
     const content = { msgtype: 'm.text', body: message };
-    await sending.message({ userId, deviceId: undefined }, newRoomId, { type: 'm.room.message', content });
+    const sender = { userId, deviceId: deletionsDevice };
+    await sending.message(sender, newRoomId, { type: 'm.room.message', content }, deleteId);
     await aliases.moveAll(roomId, newRoomId);
     await progress(moved);
     return moved;

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { JobAttempt, JobHandler } from '../../kernel/jobs/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { RoomDeletion, type RoomDeletionDeps } from './room-deletion.ts';
+
+/** The deletion of a test, whose attempts the test begins. */
+interface Deletion {
+  /** Runs an attempt that ends where it stores progress, as at a crash, if `isLost` says so. */
+  attempt(isLost?: (progress: JsonObject) => boolean): Promise<void>;
+  readonly progress: JsonObject;
+}
+
+/** Opens the deletions of rooms, and continues a deletion if there is one. */
+function openDeletion({ rooms, database, clock }: RoomsUnderTest, saved: JsonObject = {}) {
+  let handler: JobHandler<JsonObject> | undefined;
+  let payload = saved;
+  const jobs = {
+    register: (_kind: string, registered: JobHandler<JsonObject>) => {
+      handler = registered;
+    },
+    list: async () => [],
+    schedule: async (_writer: unknown, request: { payload: JsonObject }) => {
+      payload = request.payload;
+    },
+  };
+  const service = new RoomDeletion({
+    ...{ rooms, database, clock, jobs },
+    randomness: systemRandomness,
+    serverName: 'test',
+    eventsQueued: async () => undefined,
+  } as unknown as RoomDeletionDeps);
+  const deletion: Deletion = {
+    async attempt(isLost = () => false) {
+      const progress = async (next: JsonObject) => {
+        if (isLost(next)) throw new Error('the process has ended');
+        payload = next;
+      };
+      const { signal } = new AbortController();
+      const attempt = { id: 1, key: 'deletion', payload, attempt: 1, signal, progress };
+      payload = (await handler?.run(attempt as JobAttempt<JsonObject>)) as JsonObject;
+    },
+    get progress() {
+      return payload;
+    },
+  };
+  return { service, deletion };
+}
+
+const joinedRooms = async ({ engine }: RoomsUnderTest, userId: string) =>
+  engine.userRooms.withMembership(userId, 'join');
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('RoomDeletion', () => {
+    it('creates one new room with one message although the process ends before it has stored its progress', async () => {
+      const first = await RoomsUnderTest.open(open);
+      const roomId = await first.room(alice, bob);
+      const head = await first.engine.heads.get(roomId);
+      assert.ok(head);
+      const { service, deletion } = openDeletion(first);
+      await service.schedule(head, {
+        roomId,
+        newRoomUserId: alice,
+        newRoomName: 'Moved',
+        message: 'This room was closed',
+        purge: false,
+        blockedBy: null,
+        forcePurge: false,
+      });
+      const crash = /the process has ended/;
+      await assert.rejects(
+        deletion.attempt(({ newRoomId }) => newRoomId !== null),
+        crash,
+      );
+      const second = await first.restart(open);
+      const { deletion: continued } = openDeletion(second, deletion.progress);
+      await assert.rejects(
+        continued.attempt(({ isMoved }) => isMoved === true),
+        crash,
+      );
+      const third = await second.restart(open);
+      const { deletion: last } = openDeletion(third, continued.progress);
+      await last.attempt();
+      const { newRoomId } = last.progress;
+      for (const userId of [alice, bob]) assert.deepEqual(await joinedRooms(third, userId), [newRoomId]);
+      const { roomNid } = (await third.engine.heads.get(String(newRoomId)))!;
+      const range = { after: 0, upTo: third.streams.current, limit: 100, direction: 'forward' } as const;
+      const events = await third.engine.events.timeline(roomNid, range);
+      assert.equal(events.filter(({ event }) => event.type === 'm.room.message').length, 1);
+    });
+  });
+});
