@@ -163,6 +163,32 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(scheduled, [{ ...first, payload: { roomId, roomNid, upTo: stateGroup } }]);
     });
 
+    it('cleans up the state groups of a room with partial state once its state is complete', async () => {
+      const { fixture, roomId, roomNid } = await openRoom();
+      const head = (await fixture.engine.heads.get(roomId))!;
+      let isPartial = true;
+      const get = async () => ({
+        roomNid,
+        stateGroup: head.stateGroup,
+        extremities: head.extremities,
+        isPartial,
+      });
+      const engine = { heads: { get }, removals: fixture.engine.removals };
+      const partial = { ...fixture, engine } as unknown as RoomsUnderTest;
+      const events = await fixture.engine.events.timeline(roomNid, { limit: 40, direction: 'forward' });
+      const current = new Set([...head.state.values()].map(({ nid }) => nid));
+      const deleted = events.map(({ nid }) => nid).filter((nid) => !current.has(nid));
+      await fixture.database.transaction<RoomTables, unknown>((writer) =>
+        writer.deleteFrom('events').where('nid', 'in', deleted).execute(),
+      );
+      const { cleanup, scheduled, run, runOnce } = openCleanup(partial);
+      await cleanup.schedule({ roomId, roomNid });
+      assert.equal(await runOnce(), 0);
+      assert.equal(scheduled[0]?.runAt, fixture.clock.now() + 600_000);
+      isPartial = false;
+      assert.ok((await run()) > 0);
+    });
+
     it('deletes a large group in transactions of a thousand entries', async () => {
       const { fixture, roomId, roomNid } = await openRoom();
       const { database } = fixture;
