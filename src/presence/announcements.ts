@@ -21,6 +21,9 @@ interface Pending {
   readonly rooms: ReadonlySet<string> | undefined;
 }
 
+/** Milliseconds after which changes are announced that could not be announced because their rooms could not be read. */
+const retryPause = 5_000;
+
 /** In rooms with more joined members than this, presence is not sent to the members. */
 export const maxMembers = 1_000;
 
@@ -91,6 +94,23 @@ export class Announcements {
   async #announce(): Promise<void> {
     const pending = this.#pending;
     this.#pending = new Map();
+    try {
+      await this.#announceAll(pending);
+    } catch (error) {
+      this.#notBefore = this.#deps.clock.monotonic() + retryPause;
+      for (const [userId, change] of pending) this.#restore(userId, change);
+      throw error;
+    }
+  }
+
+  /** Makes a change pending again; a newer status of the user stays. */
+  #restore(userId: string, { status, rooms }: Pending): void {
+    const newer = this.#pending.get(userId);
+    const all = newer ? newer.rooms && rooms && new Set([...rooms, ...newer.rooms]) : rooms;
+    this.#pending.set(userId, { status: newer?.status ?? status, rooms: all });
+  }
+
+  async #announceAll(pending: ReadonlyMap<string, Pending>): Promise<void> {
     const rooms = new Map<string, string[]>();
     const changes = new Map<string, PresenceStatus>();
     let notified = 0;

@@ -67,7 +67,7 @@ export class EventAppender {
   }
 
   /**
-   * Sends an event; resolves when it is on disk:
+   * Sends an event; resolves when it is on disk and syncs return it:
    * 1. loads the auth events and the events that the new one refers to;
    * 2. returns the present state event where the new one would change nothing;
    * 3. selects `prev_events` and `auth_events`, and fills in depth, time and hash;

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { Announcements, type AnnouncementsDeps } from './announcements.ts';
+import type { PresenceFact } from './presence-fact.ts';
+import { offline } from './presence-status.ts';
+
+it('Announcements announces changes of presence later, with newer ones, when the rooms of their users could not be read', async () => {
+  const clock = manualClock();
+  const facts: PresenceFact[] = [];
+  let fails = true;
+  const withMembership = async () => {
+    if (fails) throw new Error('no database');
+    return ['!lounge'];
+  };
+  const announcements = new Announcements({
+    engine: {
+      userRooms: { withMembership },
+      heads: { get: async () => ({ memberCount: () => 2 }) },
+    },
+    streams: { announce: (_stream: unknown, fact: PresenceFact) => facts.push(fact) },
+    clock,
+    log: silentLogger,
+  } as unknown as AnnouncementsDeps);
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const online = { ...offline, presence: 'online' } as const;
+  announcements.add('@anna:test', online);
+  announcements.add('@ben:test', online, '!hall');
+  clock.advance(500);
+  await turn();
+  fails = false;
+  announcements.add('@anna:test', offline, '!hall');
+  clock.advance(5_000);
+  await turn();
+  await announcements.close();
+  assert.deepEqual(
+    facts.map(({ changes, rooms }) => [[...changes].sort(), [...rooms]]),
+    [
+      [
+        [
+          ['@anna:test', offline],
+          ['@ben:test', online],
+        ],
+        [
+          ['!lounge', ['@anna:test']],
+          ['!hall', ['@ben:test']],
+        ],
+      ],
+    ],
+  );
+});
