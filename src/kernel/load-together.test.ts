@@ -30,6 +30,21 @@ describe('LoadTogether', () => {
     assert.deepEqual(loads, [['one', 'none', 'later']]);
   });
 
+  it('loads the keys of several callers with one call, and begins another call when they are too many for one', async () => {
+    const { loads, together } = lengths();
+    const many = Array.from({ length: 499 }, (_, index) => `key ${index}`);
+    const [first, second] = await Promise.all([
+      together.getMany(['one', 'none']),
+      together.getMany(many),
+      together.getMany(['more']),
+    ]);
+    assert.deepEqual([first.get('one'), first.get('none'), second.get('key 7')], [3, undefined, 5]);
+    assert.deepEqual(
+      loads.map((keys) => keys.length),
+      [2, 500],
+    );
+  });
+
   it('loads a key again for a caller that comes after the result', async () => {
     const { loads, together } = lengths();
     await together.get('one');

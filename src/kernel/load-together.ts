@@ -25,10 +25,18 @@ export class LoadTogether<K, V> {
    * @throws what the load throws, to all callers that wait for it
    */
   async get(key: K): Promise<V | undefined> {
-    if (!this.#next || this.#next.keys.size >= maxKeys) this.#next = this.#begin();
+    return (await this.getMany([key])).get(key);
+  }
+
+  /**
+   * Returns the values of at most 500 keys, and with them those that other callers have requested.
+   * @throws what the load throws, to all callers that wait for it
+   */
+  getMany(wanted: readonly K[]): Promise<ReadonlyMap<K, V>> {
+    if (!this.#next || this.#next.keys.size + wanted.length > maxKeys) this.#next = this.#begin();
     const { keys, result } = this.#next;
-    keys.add(key);
-    return (await result).get(key);
+    for (const key of wanted) keys.add(key);
+    return result;
   }
 
   #begin(): Load<K, V> {

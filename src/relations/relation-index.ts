@@ -1,5 +1,6 @@
 import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
+import { LoadTogether } from '../kernel/load-together.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { EventIndex, IndexBatch, RoomFact, RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { type Child, childOf, compareByHistory, isAggregated } from './child.ts';
@@ -9,6 +10,9 @@ import type { RelationTables } from './tables.ts';
 
 /** Maximum estimated bytes of the cached children of events, and estimated bytes of a child besides its strings. */
 const [maxBytes, childBytes] = [10 * MiB, 200];
+
+/** Maximum number of events of one request whose children are read together with those of others, as of other rooms. */
+const maxReadTogether = 100;
 
 const none: readonly Child[] = [];
 
@@ -22,6 +26,7 @@ export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
   readonly #serverName: string;
   readonly #children: Cache<string, readonly Child[]>;
+  readonly #together = new LoadTogether<string, readonly Child[]>((eventIds) => this.#read(eventIds));
   /** Changes by events that are being written. */
   readonly #changes = new WeakMap<StoredEvent, RelationChange>();
   /** Counts changes: a result that was read before a change is not cached. */
@@ -82,13 +87,18 @@ export class RelationIndex implements EventIndex {
     }
     if (missing.length === 0) return found;
     const generation = this.#generation;
-    const read = Map.groupBy(await readAggregatedChildren(this.#reader, missing), ({ parentId }) => parentId);
+    const isSmall = missing.length <= maxReadTogether;
+    const read = await (isSmall ? this.#together.getMany(missing) : this.#read(missing));
     for (const eventId of missing) {
       const children = read.get(eventId);
       if (children) found.set(eventId, children);
       if (generation === this.#generation) this.#children.set(eventId, children ?? none);
     }
     return found;
+  }
+
+  async #read(eventIds: readonly string[]): Promise<ReadonlyMap<string, readonly Child[]>> {
+    return Map.groupBy(await readAggregatedChildren(this.#reader, eventIds), ({ parentId }) => parentId);
   }
 
   /** Remembers the change of cached children that an event makes, until its fact is delivered. */

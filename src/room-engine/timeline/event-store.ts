@@ -1,6 +1,7 @@
 import { BriefMap } from '../../kernel/brief-map.ts';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
+import { LoadTogether } from '../../kernel/load-together.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
@@ -39,6 +40,9 @@ export type { HistoryPlace } from './stream-places.ts';
 
 /** Maximum number of events in one query; it is low because their JSON has to be parsed. */
 const maxRead = 200;
+
+/** Maximum number of events of one request that are read together with those of others, for instance of other rooms. */
+const maxReadTogether = 100;
 
 /** Maximum number of cached events that are returned without turns of the event loop in between. */
 const maxListedAtOnce = 1_000;
@@ -82,6 +86,7 @@ export class EventStore {
   readonly #slices: TimeSlices;
   readonly #byNid: Cache<number, StoredEvent>;
   readonly #nids: Cache<string, number>;
+  readonly #together = new LoadTogether<number, StoredEvent>((nids) => this.#readMany(nids));
   /** Events that are not on disk yet, and so cannot be read again when the cache drops them. */
   readonly #unsaved = new BriefMap<number, StoredEvent>();
   readonly #unsavedIds = new BriefMap<string, number>();
@@ -213,14 +218,25 @@ export class EventStore {
       if (cached) found.set(nid, cached);
       else missing.push(nid);
     });
-    for (let start = 0; start < missing.length; start += maxRead) {
-      if (start > 0) await this.#slices.pauseIfDue();
-      const rows = await readEvents(this.#reader, missing.slice(start, start + maxRead));
-      for (const row of rows) found.set(row.nid, this.#restore(row));
+    const isSmall = missing.length > 0 && missing.length <= maxReadTogether;
+    const read = await (isSmall ? this.#together.getMany(missing) : this.#readMany(missing));
+    for (const nid of missing) {
+      const stored = read.get(nid);
+      if (stored) found.set(nid, stored);
     }
     const others = missing.filter((nid) => !found.has(nid));
     for (const row of await readOutOfBandByNids(this.#reader, others)) {
       found.set(row.nid, this.#restoreOutOfBand(row));
+    }
+    return found;
+  }
+
+  async #readMany(nids: readonly number[]): Promise<ReadonlyMap<number, StoredEvent>> {
+    const found = new Map<number, StoredEvent>();
+    for (let start = 0; start < nids.length; start += maxRead) {
+      if (start > 0) await this.#slices.pauseIfDue();
+      const rows = await readEvents(this.#reader, nids.slice(start, start + maxRead));
+      for (const row of rows) found.set(row.nid, this.#restore(row));
     }
     return found;
   }

@@ -1,4 +1,5 @@
 import type { Database } from '../../kernel/database/index.ts';
+import { LoadTogether } from '../../kernel/load-together.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { getRoomVersion, type Membership, stateMapKey } from '../../protocol/index.ts';
 import { parsePartialState } from '../placement/entering/partial-state.ts';
@@ -12,24 +13,25 @@ export interface StoredHead extends InMemoryHeadDeps {
   readonly stateGroup: number | undefined;
 }
 
-/** Reads the heads of rooms from the database. */
+type RoomRow = RoomTables['rooms'];
+
+/** Reads the heads of rooms from the database; those that are requested at the same time share queries. */
 export class StoredHeads {
   readonly #database: Database;
   readonly #slices: TimeSlices;
+  readonly #rooms: LoadTogether<string, RoomRow>;
+  readonly #extremities: LoadTogether<number, Extremity>;
 
   constructor(database: Database, slices: TimeSlices) {
     this.#database = database;
     this.#slices = slices;
+    this.#rooms = new LoadTogether((roomIds) => readRooms(database, roomIds));
+    this.#extremities = new LoadTogether((nids) => readExtremities(database, nids));
   }
 
   /** Reads a head; `undefined` when this server does not know the room. */
   async read(roomId: string): Promise<StoredHead | undefined> {
-    const scanner = this.#database.scanner<RoomTables>();
-    const room = await scanner
-      .selectFrom('rooms')
-      .selectAll()
-      .where('room_id', '=', roomId)
-      .executeTakeFirst();
+    const room = await this.#rooms.get(roomId);
     if (!room) return undefined;
     const version = getRoomVersion(room.version);
     if (!version) throw new Error(`room ${roomId} has unknown version ${room.version}`);
@@ -79,20 +81,38 @@ export class StoredHeads {
     return { state, changedAt };
   }
 
+  /** Returns the extremities in the order of their nids. */
   async #readExtremities(nids: readonly number[]): Promise<Extremity[]> {
-    const extremities: Extremity[] = [];
+    const found: Extremity[] = [];
     for (let start = 0; start < nids.length; start += 500) {
-      const rows = await this.#database
-        .reader<RoomTables>()
-        .selectFrom('events')
-        .select(['nid', 'event_id', 'depth', 'state_group'])
-        .where('nid', 'in', nids.slice(start, start + 500))
-        .orderBy('nid')
-        .execute();
-      for (const { nid, event_id, depth, state_group } of rows) {
-        extremities.push({ nid, eventId: event_id, depth, stateGroup: state_group ?? undefined });
+      const some = nids.slice(start, start + 500);
+      const read = await this.#extremities.getMany(some);
+      for (const nid of some) {
+        const extremity = read.get(nid);
+        if (extremity) found.push(extremity);
       }
     }
-    return extremities;
+    return found.sort((a, b) => a.nid - b.nid);
   }
+}
+
+async function readRooms(database: Database, roomIds: readonly string[]): Promise<Map<string, RoomRow>> {
+  const scanner = database.scanner<RoomTables>();
+  const rows = await scanner.selectFrom('rooms').selectAll().where('room_id', 'in', roomIds).execute();
+  return new Map(rows.map((row) => [row.room_id, row]));
+}
+
+async function readExtremities(database: Database, nids: readonly number[]): Promise<Map<number, Extremity>> {
+  const rows = await database
+    .reader<RoomTables>()
+    .selectFrom('events')
+    .select(['nid', 'event_id', 'depth', 'state_group'])
+    .where('nid', 'in', nids)
+    .execute();
+  return new Map(
+    rows.map(({ nid, event_id: eventId, depth, state_group }) => [
+      nid,
+      { nid, eventId, depth, stateGroup: state_group ?? undefined },
+    ]),
+  );
 }
