@@ -78,21 +78,22 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
   });
 
-  it('bounds the sessions although every transaction that checks their number is rolled back once', async () => {
+  it('bounds the sessions although transactions that check their number are rolled back', async () => {
     const { clock, ask, count, sessions } = await setUp(20);
     for (let index = 0; index < 100; index++) {
       clock.advance(1);
-      const address = `user${index}@example.org`;
+      await ask(`user${index}@example.org`);
+      // The twentieth transaction since the last check is the one that checks.
+      if (index % 19 !== 18) continue;
       const request = { medium: 'email', purpose: 'registration', clientSecret: 'secret' } as const;
       const failing = sessions.begin(
-        { ...request, address, sendAttempt: 1, nextLink: undefined },
+        { ...request, address: 'failing@example.org', sendAttempt: 1, nextLink: undefined },
         async () => undefined,
         async () => {
           throw new Error('rolled back');
         },
       );
       await assert.rejects(failing, /rolled back/);
-      await ask(address);
     }
     const rows = await count('validation_sessions');
     assert.ok(rows >= 20 && rows <= 40, `${rows} rows`);
