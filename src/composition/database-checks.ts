@@ -9,8 +9,8 @@ import type { SliceManifest } from '../kernel/slices/index.ts';
 import { slices } from '../slices.ts';
 
 /**
- * Returns all checks of the database: of the SQLite file; the checks that slices declare; of rows for rooms and devices
- * that do not exist; and of numbers above the next one that the server would give out.
+ * Returns all checks of the database. They find: damage of the SQLite file; what the checks of slices declare; rows for rooms
+ * and devices that do not exist; and columns with numbers that the server would assign a second time (`numberChecks`).
  */
 export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
   ...(kind === 'sqlite' ? [sqliteFileCheck] : []),

@@ -6,8 +6,8 @@ import { sectionOptions } from '../kernel/config/section.ts';
 import type { JsonValue } from '../protocol/index.ts';
 
 /**
- * Returns all options with their values as a file would contain them, and where these come from. Mappings with fixed
- * names are taken apart, other mappings and lists are whole. Secrets are masked.
+ * Returns all options, each with its value as a file would contain it and the place from which the value comes. A mapping with
+ * fixed names yields an option for each name; other mappings and lists are one option. Secrets are masked.
  */
 export function effectiveOptions(values: HearthConfiguration, origins: OptionPlaces): EffectiveOption[] {
   const document = effectiveDocument(values, sections) as Readonly<Record<string, JsonValue>>;

@@ -1,48 +1,37 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
-import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
+import type { ScriptedAnswer } from '../support/other-servers/scripted-server.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
-import { enc, type TestClient } from '../support/users/test-client.ts';
+import { enc } from '../support/users/test-client.ts';
 import { falseTemplates } from './false-event-templates.ts';
+import { HostileServer } from './hostile-server.ts';
 
 const makeJoin = 'GET /_matrix/federation/v1/make_join/';
 const sendJoin = 'PUT /_matrix/federation/v2/send_join/';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a join through a server that lies', () => {
-    let several: SeveralServers;
-    let evil: ScriptedServer;
-    let anna: TestClient;
-    let room: SignedRoom;
-    before(async () => {
-      ({
-        several,
-        peer: evil,
-        anna,
-      } = await SeveralServers.withScriptedServer(kind, 'evil.test', withoutRetries));
-    });
-    after(() => several.stop());
+    const hostile = new HostileServer(kind);
     beforeEach(() => {
-      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
-      evil.receivedRequests.splice(0);
-      evil.on(makeJoin, () => room.membershipTemplate(anna.id, 'join'));
-      evil.on(sendJoin, () => ({ ...room.stateAndAuthChain() }));
+      hostile.evil.on(makeJoin, () => hostile.room.membershipTemplate(hostile.anna.id, 'join'));
+      hostile.evil.on(sendJoin, () => ({ ...hostile.room.stateAndAuthChain() }));
     });
 
-    const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
-    const sendJoinRequests = () => evil.receivedRequests.filter(({ path }) => path.includes('/send_join/'));
+    const join = () =>
+      hostile.anna.call('POST', `/join/${enc(hostile.room.roomId)}`, {}, { via: 'evil.test' });
+    const sendJoinRequests = () =>
+      hostile.evil.receivedRequests.filter(({ path }) => path.includes('/send_join/'));
     const wasSent = () => sendJoinRequests().length > 0;
     async function joinFails(status = 502, errcode = 'M_UNKNOWN') {
       const answer = await join();
       assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], answer.raw);
-      const { rooms } = await anna.sync();
-      assert.equal(rooms?.join?.[room.roomId], undefined);
-      const { joined_rooms: joined } = await anna.do('GET', '/joined_rooms');
-      assert.ok(!(joined as string[]).includes(room.roomId));
+      const { rooms } = await hostile.anna.sync();
+      assert.equal(rooms?.join?.[hostile.room.roomId], undefined);
+      const { joined_rooms: joined } = await hostile.anna.do('GET', '/joined_rooms');
+      assert.ok(!(joined as string[]).includes(hostile.room.roomId));
     }
 
     it('joins when the server answers correctly', async () => {
@@ -51,7 +40,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const sent = sendJoinRequests()[0]!.body;
       assert.deepEqual(
         [sent['type'], sent['sender'], sent['state_key'], sent['room_id']],
-        ['m.room.member', anna.id, anna.id, room.roomId],
+        ['m.room.member', hostile.anna.id, hostile.anna.id, hostile.room.roomId],
       );
       assert.equal((sent['content'] as JsonObject)['membership'], 'join');
     });
@@ -64,8 +53,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     ];
     for (const [what, change, more] of wrongTemplates) {
       it(`signs no event from a make_join template ${what}`, async () => {
-        evil.on(makeJoin, () => {
-          const right = room.membershipTemplate(anna.id, 'join');
+        hostile.evil.on(makeJoin, () => {
+          const right = hostile.room.membershipTemplate(hostile.anna.id, 'join');
           return { ...right, event: change(right['event'] as JsonObject), ...more };
         });
         await joinFails();
@@ -74,14 +63,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('signs only its own content, not additional content of a template', async () => {
-      evil.on(makeJoin, () => room.membershipTemplate(anna.id, 'join', { displayname: 'Fool', evil: true }));
+      hostile.evil.on(makeJoin, () =>
+        hostile.room.membershipTemplate(hostile.anna.id, 'join', { displayname: 'Fool', evil: true }),
+      );
       assert.equal((await join()).status, 200);
       const { content } = sendJoinRequests()[0]!.body;
       assert.deepEqual(content, { membership: 'join', displayname: 'anna' });
     });
 
     const answers: [what: string, answer: () => ScriptedAnswer][] = [
-      ['without a create event', () => ({ ...room.stateAndAuthChain(), state: [] })],
+      ['without a create event', () => ({ ...hostile.room.stateAndAuthChain(), state: [] })],
       [
         'with a state that was signed by another key',
         () =>
@@ -92,22 +83,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ],
       [
         'with the state of another room',
-        () => new SignedRoom('11', { serverName: 'evil.test', key: evil.key }).stateAndAuthChain(),
+        () => new SignedRoom('11', { serverName: 'evil.test', key: hostile.evil.key }).stateAndAuthChain(),
       ],
       [
         'with an event of another room in the auth chain',
         () => {
-          const other = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+          const other = new SignedRoom('11', { serverName: 'evil.test', key: hostile.evil.key });
           const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
-          return { ...room.stateAndAuthChain(), auth_chain: [...room.stateAndAuthChain().auth_chain, topic] };
+          return {
+            ...hostile.room.stateAndAuthChain(),
+            auth_chain: [...hostile.room.stateAndAuthChain().auth_chain, topic],
+          };
         },
       ],
       [
         'with a state that does not allow the join',
         () => {
-          const closed = room.setState('m.room.join_rules', { join_rule: 'invite' });
+          const closed = hostile.room.setState('m.room.join_rules', { join_rule: 'invite' });
           assert.ok(closed);
-          return room.stateAndAuthChain();
+          return hostile.room.stateAndAuthChain();
         },
       ],
       ['without state and auth chain', () => ({ hello: 'world' })],
@@ -120,7 +114,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     ];
     for (const [what, answer] of answers) {
       it(`fails the join for a send_join response ${what}`, async () => {
-        evil.on(sendJoin, answer);
+        hostile.evil.on(sendJoin, answer);
         await joinFails();
         assert.ok(wasSent());
       });
@@ -133,18 +127,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [403, 'M_FORBIDDEN'],
         [404, 'M_NOT_FOUND'],
       ] as const) {
-        evil.on(sendJoin, () => [status, { errcode, error: 'no' }]);
+        hostile.evil.on(sendJoin, () => [status, { errcode, error: 'no' }]);
         await joinFails(status, errcode);
       }
     });
 
     it('fails the join when the room version of make_join is not that of the room', async () => {
-      evil.on(makeJoin, () => ({ ...room.membershipTemplate(anna.id, 'join'), room_version: '10' }));
+      hostile.evil.on(makeJoin, () => ({
+        ...hostile.room.membershipTemplate(hostile.anna.id, 'join'),
+        room_version: '10',
+      }));
       await joinFails();
     });
 
     it('fails the join for make_join responses that are endless, not JSON, redirected or cut off', async () => {
-      evil.on(makeJoin, (_request, response) => {
+      hostile.evil.on(makeJoin, (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const flood = () => {
           if (!response.destroyed) response.write(' '.repeat(256 * 1024), () => setImmediate(flood));
@@ -153,18 +150,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         return undefined;
       });
       await joinFails();
-      evil.on(makeJoin, (_request, response) => {
-        const body = JSON.stringify(room.membershipTemplate(anna.id, 'join'));
+      hostile.evil.on(makeJoin, (_request, response) => {
+        const body = JSON.stringify(hostile.room.membershipTemplate(hostile.anna.id, 'join'));
         response.writeHead(200, { 'content-type': 'text/html' }).end(body);
         return undefined;
       });
       await joinFails();
-      evil.on(makeJoin, (_request, response) => {
+      hostile.evil.on(makeJoin, (_request, response) => {
         response.writeHead(302, { location: 'https://a.test/_matrix/client/versions' }).end();
         return undefined;
       });
       await joinFails();
-      evil.on(makeJoin, (_request, response) => {
+      hostile.evil.on(makeJoin, (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' }).end('{"event":');
         return undefined;
       });
@@ -173,9 +170,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('falls back to send_join v1 for an old server', async () => {
-      evil.on(sendJoin, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
-      evil.on('PUT /_matrix/federation/v1/send_join/', (_request, response) => {
-        const body = JSON.stringify([200, { ...room.stateAndAuthChain(), origin: 'evil.test' }]);
+      hostile.evil.on(sendJoin, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
+      hostile.evil.on('PUT /_matrix/federation/v1/send_join/', (_request, response) => {
+        const body = JSON.stringify([200, { ...hostile.room.stateAndAuthChain(), origin: 'evil.test' }]);
         response.writeHead(200, { 'content-type': 'application/json' }).end(body);
         return undefined;
       });

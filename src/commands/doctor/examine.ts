@@ -2,7 +2,7 @@ import { checkBackups } from './checks/backups.ts';
 import { checkCertificateFiles } from './checks/certificate-files.ts';
 import { checkClients } from './checks/clients.ts';
 import { checkClock } from './checks/clock.ts';
-import { checkDatabase } from './checks/database.ts';
+import { checkDatabase, noWriter } from './checks/database.ts';
 import { checkFederation } from './checks/federation.ts';
 import { checkHost } from './checks/host.ts';
 import { checkRunningServer } from './checks/running-server.ts';
@@ -19,9 +19,7 @@ export interface Section {
 /** Runs all checks of a valid configuration. None of them changes anything. */
 export async function examine(examination: Examination): Promise<readonly Section[]> {
   const database = await checkDatabase(examination);
-  const isWritten = database.some(
-    ({ name, message }) => name === 'database-lease' && !message.startsWith('No '),
-  );
+  const isWritten = database.some(({ name, message }) => name === 'database-lease' && message !== noWriter);
   const server = await checkRunningServer(examination, isWritten);
   const [federation, clients, clock, host] = await Promise.all([
     checkFederation(examination, server.runs),

@@ -46,7 +46,7 @@ export class KeyClaiming {
       this.claimLocal(localRequests),
       asking.each([...servers], async ([server, users]) => {
         try {
-          asking.count();
+          asking.countServer();
           return await this.#claimRemote(asking, server, new Map(users));
         } catch (error) {
           failures[server] = failureOf(error);

@@ -130,7 +130,7 @@ export class KeyQuery {
     const { lists } = this.#deps;
     const userIds = users.map(([userId]) => userId);
     try {
-      asking.count();
+      asking.countServer();
       await lists?.recordRemoteQuery(userIds);
       const answers = await requestInBatches(asking, server, users);
       await lists?.fetchMissing(userIds);

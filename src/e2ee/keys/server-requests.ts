@@ -16,7 +16,7 @@ export interface ServerRequestsDeps {
   readonly remote: RemoteKeys | undefined;
 }
 
-/** The requests to other servers that one request of a client causes: bounds their number and their time together. */
+/** Sends the requests to other servers that one request of a client causes. Bounds the number of servers and the time of all requests together. */
 export class ServerRequests {
   readonly #deps: ServerRequestsDeps;
   readonly #end: number;
@@ -28,13 +28,13 @@ export class ServerRequests {
     this.#end = deps.clock.monotonic() + timeout;
   }
 
-  /** Runs `work` for each server, for a few at a time. */
+  /** Runs `work` for each server, for `maxConcurrentServers` of them at a time. */
   each<S, R>(servers: readonly S[], work: (server: S) => Promise<R>): Promise<R[]> {
     return mapConcurrently(servers, maxConcurrentServers, work);
   }
 
-  /** Counts a server before it is asked. @throws MatrixError 429 M_LIMIT_EXCEEDED when these are too many */
-  count(): void {
+  /** Must be called for each server before it is asked. @throws MatrixError 429 M_LIMIT_EXCEEDED for more than `maxServers` */
+  countServer(): void {
     if (this.#remainingServers-- <= 0) throw limitExceeded(60_000);
   }
 

@@ -90,6 +90,7 @@ function joinRoutes(deps: HandshakeDeps, submittedEvents: SubmittedEvents): Rout
       },
       async ({ origin, params, body }) => {
         const accepted = await submittedEvents.join(origin, { ...params, event: body });
+        // A response of v1 is an array: the status, and the response of v2.
         return sendJoinResponse(deps, accepted, { omitMembers: false, around: ['[200,', ']'] });
       },
     ),

@@ -39,7 +39,7 @@ export class ProviderSessions {
   }
 
   /** Calls the functions that `onLogout` has registered. */
-  async endOthers(logout: ProviderLogout): Promise<void> {
+  async callLogoutListeners(logout: ProviderLogout): Promise<void> {
     for (const listener of this.#listeners) await listener(logout);
   }
 

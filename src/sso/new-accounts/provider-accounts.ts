@@ -87,8 +87,8 @@ export class ProviderAccounts {
       await externalIds.setIssuer({ provider: provider.id, externalId }, issuer.entityId);
       return found.userId;
     }
-    // The metadata lack the identity provider of that account. The user may have an account of their own
-    // under an id that contains the entity id, from a time with several identity providers.
+    // The account belongs to an identity provider that the metadata no longer contain. While they contained
+    // several, this user may have got an account under an id that contains the entity id.
     const own = issuer.isOneOfSeveral
       ? undefined
       : await externalIds.findAccount(provider.id, issuer.otherExternalId);

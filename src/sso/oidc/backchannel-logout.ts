@@ -64,9 +64,9 @@ export class BackchannelLogout {
       typeof sid === 'string'
         ? { sessionId: sid, externalId: subject }
         : { sessionId: undefined, externalId: subject ?? (await provider.mapping.subject(claims)) };
-    // Browsers first, so that none logs a device in again meanwhile.
+    // The listeners end the sessions of browsers. They come first, so that no browser logs a device in again meanwhile.
     const logout = { provider: provider.id, ...by };
-    await sessions.endOthers(logout);
+    await sessions.callLogoutListeners(logout);
     for (const { userId, deviceId } of await sessions.devicesOf(logout)) {
       await devices().remove(userId, [deviceId]);
     }

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import type { IrcMessage } from './irc-connection.ts';
 
-/** A room and its channel. */
+/** A Matrix room and the IRC channel with which the bridge connects it. */
 export interface Portal {
   readonly kind: 'portal';
   readonly roomId: string;
@@ -53,7 +53,7 @@ export class Journal {
     return this.#entries.filter((entry) => entry.kind === 'portal');
   }
 
-  /** Received events; one that was received twice is there twice. */
+  /** Received events. An event that was received twice is contained twice. */
   get events(): ReceivedEvent[] {
     return this.#entries.filter((entry) => entry.kind === 'event');
   }

@@ -17,6 +17,9 @@ type Inputs = Pick<Examination, 'configuration' | 'clock' | 'paths'>;
 /** Milliseconds by which the clocks of this machine and of PostgreSQL may differ. */
 const maxClockDifference = 2_000;
 
+/** The message of the finding `database-lease` while no server has the database open. */
+export const noWriter = 'No server has opened the database for writing.';
+
 /** Checks that the databases are usable and their schemas fit this version, and reports which process writes them. */
 export async function checkDatabase(examination: Inputs): Promise<readonly Finding[]> {
   const { main, state } = dataStoreEntries(examination.configuration.database);
@@ -57,7 +60,7 @@ async function checkOne(
     ...schemaFindings(place, facts, wanted, examination),
     ...postgresSettings(options, facts, examination),
     facts.writer === undefined
-      ? ok('database-lease', 'No server has opened the database for writing.')
+      ? ok('database-lease', noWriter)
       : ok('database-lease', `The database is written by ${facts.writer}.`),
   ];
 }

@@ -6,8 +6,8 @@ import { withoutNullMembers } from './null-members.ts';
 import { withBounds } from './schema-bounds.ts';
 
 /**
- * Checks values against one schema with bounds. It is copied and compiled for the first value, to keep the start short and
- * the memory of unused routes small.
+ * Checks values against a schema, to which bounds are added. The schema is compiled when the first value is checked, so that
+ * the server starts fast and unused routes need little memory.
  */
 class Checker {
   readonly #schema: TSchema;
@@ -66,8 +66,7 @@ export class BodyChecker {
 
   /**
    * @param body `undefined` if none was sent; counts as `{}` where the schema accepts that
-   * @returns the body. With `nullIsAbsent`, optional members are left out that are null although the schema does not
-   * accept null
+   * @returns the body. With `nullIsAbsent`, optional members that are null are left out where the schema does not accept null
    * @throws MatrixError M_BAD_JSON, or M_NOT_JSON for an absent body
    */
   check(body: unknown): unknown {
