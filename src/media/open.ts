@@ -95,23 +95,23 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     http: deps.http,
     environment: deps.environment,
   });
-  const elsewhere = new ProviderStorage({ ...deps, disk, providers });
+  const providerStorage = new ProviderStorage({ ...deps, disk, providers });
   await database.transaction(async (writer) => {
-    for (const { area, fileId } of disk.swept) await elsewhere.scheduleDeletion(writer, area, [fileId]);
+    for (const { area, fileId } of disk.swept) await providerStorage.scheduleDeletion(writer, area, [fileId]);
   });
-  const files = new MediaFiles(disk, elsewhere);
+  const files = new MediaFiles(disk, providerStorage);
   const thumbnails = new Thumbnails({ ...deps, files, store, tasks: new ImageTasks(deps) });
   const access = new MediaAccess(deps);
   const local = new LocalMedia({
     ...deps,
     disk,
     access,
-    elsewhere,
+    providerStorage,
     uploaded: (file) => void thumbnails.prepare(file),
   });
-  const remote = new RemoteMedia({ ...deps, files, elsewhere, access, limit: limits.remote });
+  const remote = new RemoteMedia({ ...deps, files, providerStorage, access, limit: limits.remote });
   const finder = new MediaFinder({ serverName, files, local, remote, options });
-  const moderation = new MediaModeration({ ...deps, disk, access, elsewhere });
+  const moderation = new MediaModeration({ ...deps, disk, access, providerStorage });
   const previewImages = new PreviewImages({
     ...deps,
     limit: limits.previewImages,

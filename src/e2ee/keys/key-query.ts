@@ -120,7 +120,7 @@ export class KeyQuery {
     return new Map(results);
   }
 
-  /** Adds keys that a server has to those that are known. */
+  /** Requests the keys of users from their server. @returns these keys and the known ones; only the known ones when the request fails */
   async #queryRemote(
     asking: ServerRequests,
     server: string,

@@ -12,13 +12,13 @@ interface Spare {
   readonly ending: Timer;
 }
 
-/** MiB of short-lived objects: V8 would give each thread as much as the main thread, and keep it. */
+/** Limits the memory of a thread for short-lived objects. By default V8 reserves as much for each thread as for the main thread. */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
 /**
  * Threads that run one file and are reused: starting a thread takes longer than most tasks. The file must
- * serve several tasks, one after the other. A thread keeps the process alive only while its user has called
- * `ref`. Threads without a user end after a while.
+ * serve several tasks, one after the other. A thread does not keep the process alive, unless the caller of `take`
+ * calls `ref` on it. Threads that were given back end after `idleTimeout`.
  */
 export class SpareThreads {
   readonly #entry: URL;
@@ -35,7 +35,7 @@ export class SpareThreads {
     this.#entry = new URL(entry + extension, importedFrom);
   }
 
-  /** Returns a thread that has no other user and no listeners. */
+  /** Returns a thread that no other caller has, without listeners. */
   take(): Worker {
     const spare = this.#spare.pop();
     spare?.ending.cancel();

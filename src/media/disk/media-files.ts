@@ -9,12 +9,12 @@ import type { MediaStore } from './media-store.ts';
 /** Finds stored files on the disk, or else at the storage providers. */
 export class MediaFiles {
   readonly disk: MediaStore;
-  readonly #elsewhere: Pick<ProviderStorage, 'isUsed' | 'open'>;
+  readonly #providerStorage: Pick<ProviderStorage, 'isUsed' | 'open'>;
   readonly #running = new LoadOnce<string, void>();
 
-  constructor(disk: MediaStore, elsewhere: Pick<ProviderStorage, 'isUsed' | 'open'>) {
+  constructor(disk: MediaStore, providerStorage: Pick<ProviderStorage, 'isUsed' | 'open'>) {
     this.disk = disk;
-    this.#elsewhere = elsewhere;
+    this.#providerStorage = providerStorage;
   }
 
   /** Whether the complete file is on the disk. */
@@ -24,13 +24,13 @@ export class MediaFiles {
 
   /** Whether a file is on the disk, or may be at a provider. */
   async mayExist(file: MediaFile): Promise<boolean> {
-    return (await this.isOnDisk(file)) || this.#elsewhere.isUsed;
+    return (await this.isOnDisk(file)) || this.#providerStorage.isUsed;
   }
 
   /** Whether a file was deleted. A file that is missing on the disk may have been moved to a provider. */
   async isDeleted({ area, fileId }: MediaFile): Promise<boolean> {
     if ((await this.disk.sizeOf(area, fileId)) !== undefined) return false;
-    return !this.#elsewhere.isUsed || !(await this.disk.mayHaveRow(area, fileId));
+    return !this.#providerStorage.isUsed || !(await this.disk.mayHaveRow(area, fileId));
   }
 
   /**
@@ -40,14 +40,14 @@ export class MediaFiles {
    * @returns `undefined` when no provider has the file
    */
   async restore(file: MediaFile, isNeeded = false): Promise<Readable | undefined> {
-    const content = await this.#elsewhere.open(file.area, file.fileId);
+    const content = await this.#providerStorage.open(file.area, file.fileId);
     return content && streamOfPieces(this.disk.restoring(file, content, isNeeded), content);
   }
 
   /** Restores a file from a provider if it is missing on the disk. @returns whether it is on the disk */
   async ensure(file: MediaFile): Promise<boolean> {
     if (await this.isOnDisk(file)) return true;
-    if (!this.#elsewhere.isUsed) return false;
+    if (!this.#providerStorage.isUsed) return false;
     const work = async () => {
       const content = await this.restore(file, true);
       for await (const _ of content ?? []);

@@ -229,7 +229,7 @@ describe('MediaStore', () => {
   });
 
   /** Returns a file with these bytes at a provider, which the disk lacks. */
-  const elsewhere = (text: string) => {
+  const fileOfProvider = (text: string) => {
     const described = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
     const sha256 = createHash('sha256').update(text).digest('hex');
     const file = { area: 'local', fileId: 'a'.repeat(24), size: text.length, sha256, ...described } as const;
@@ -237,7 +237,7 @@ describe('MediaStore', () => {
   };
 
   it('serves a file of a storage provider even when the disk is full and the file cannot be restored', async () => {
-    const { file, provider } = elsewhere('the text');
+    const { file, provider } = fileOfProvider('the text');
     const media = new MediaFiles(await opened(undefined, true), provider);
     assert.equal((await buffer((await media.restore(file))!)).toString(), 'the text');
     await assert.rejects(media.ensure(file), { status: 507 }, 'a thumbnail needs the file on the disk');
@@ -245,7 +245,7 @@ describe('MediaStore', () => {
   });
 
   it('does not restore a file that is deleted while it is read', async () => {
-    const { file, provider } = elsewhere('the text');
+    const { file, provider } = fileOfProvider('the text');
     let hasRow = true;
     const store = new MediaFiles(await opened(async () => hasRow), provider);
     assert.equal((await buffer((await store.restore(file))!)).length, 8);

@@ -31,7 +31,7 @@ export interface LocalMediaDeps {
   readonly disk: MediaStore;
   readonly access: MediaAccess;
   /** Stores uploads at storage providers. */
-  readonly elsewhere: ProviderStorage;
+  readonly providerStorage: ProviderStorage;
   /** Receives each uploaded file that begins like an image, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
@@ -164,7 +164,7 @@ export class LocalMedia {
     content: AsyncIterable<Uint8Array>,
     record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.UploadedFile) => Promise<void>,
   ): Promise<void> {
-    const { database, disk, elsewhere, uploaded, options, rules = {} } = this.#deps;
+    const { database, disk, providerStorage, uploaded, options, rules = {} } = this.#deps;
     const limits = await this.#quota.limitsOf(userId);
     await this.#quota.check(database.reader(), limits, userId, 0);
     const isAuthenticated = options.enable_authenticated_media;
@@ -178,20 +178,20 @@ export class LocalMedia {
         read: () => disk.read('local', stored.fileId),
       });
       try {
-        await elsewhere.storeNow(stored);
+        await providerStorage.storeNow(stored);
         const insert = () =>
           database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
             await this.#quota.check(writer, limits, userId, stored.size);
             const quarantinedBy = await quarantinedHash(writer, stored.sha256);
             const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
             await record(writer, described);
-            await elsewhere.schedule(writer, 'local', stored);
+            await providerStorage.schedule(writer, 'local', stored);
             return described;
           });
         return await this.#storing.run(userId, insert);
       } catch (error) {
         // The row may exist although its transaction has failed.
-        if (!(await disk.mayHaveRow('local', stored.fileId))) await elsewhere.discard(stored);
+        if (!(await disk.mayHaveRow('local', stored.fileId))) await providerStorage.discard(stored);
         throw error;
       }
     });

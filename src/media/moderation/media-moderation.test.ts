@@ -31,7 +31,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         database,
         disk,
         access: { flush: async () => undefined },
-        elsewhere: { scheduleDeletion: async () => undefined },
+        providerStorage: { scheduleDeletion: async () => undefined },
         serverName: 'test',
       } as unknown as MediaModerationDeps);
       for (const mediaId of ids) {

@@ -17,7 +17,7 @@ export interface MediaModerationDeps {
   readonly database: Database;
   readonly disk: MediaStore;
   readonly access: MediaAccess;
-  readonly elsewhere: ProviderStorage;
+  readonly providerStorage: ProviderStorage;
   readonly serverName: string;
 }
 
@@ -228,7 +228,7 @@ export class MediaModeration {
     signal?: AbortSignal,
     deleted?: (count: number) => Promise<void>,
   ): Promise<number> {
-    const { database, disk, access, elsewhere } = this.#deps;
+    const { database, disk, access, providerStorage } = this.#deps;
     for (let count = 0; ; ) {
       await access.flush();
       const rows = await database
@@ -251,7 +251,7 @@ export class MediaModeration {
             .returning('file_id')
             .execute();
           const gone = rows.map((row) => row.file_id);
-          await elsewhere.scheduleDeletion(writer, 'remote', gone);
+          await providerStorage.scheduleDeletion(writer, 'remote', gone);
           removed = gone.length;
           return gone;
         }),
@@ -269,7 +269,7 @@ export class MediaModeration {
     uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],
     only: Restriction,
   ): Promise<string[]> {
-    const { database, disk, elsewhere } = this.#deps;
+    const { database, disk, providerStorage } = this.#deps;
     if (uploads.length === 0) return [];
     const fileIds = uploads.flatMap(({ file_id }) => file_id ?? []);
     const mediaIds = uploads.map(({ media_id }) => media_id);
@@ -282,7 +282,7 @@ export class MediaModeration {
         await subtractFromUsage(writer, rows);
         deleted = rows.map((row) => row.media_id);
         const gone = rows.flatMap(({ file_id }) => file_id ?? []);
-        await elsewhere.scheduleDeletion(writer, 'local', gone);
+        await providerStorage.scheduleDeletion(writer, 'local', gone);
         return gone;
       }),
     );

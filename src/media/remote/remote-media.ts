@@ -31,7 +31,7 @@ export interface RemoteMediaDeps {
   readonly clock: Clock;
   readonly files: MediaFiles;
   /** Stores copies at storage providers. */
-  readonly elsewhere: ProviderStorage;
+  readonly providerStorage: ProviderStorage;
   readonly access: MediaAccess;
   readonly servers: MediaServers;
   /** Limits the bytes from remote servers, per client address. */
@@ -100,11 +100,11 @@ export class RemoteMedia {
   }
 
   async #findStored(address: MediaAddress): Promise<MediaFile | undefined> {
-    const { database, files, elsewhere } = this.#deps;
+    const { database, files, providerStorage } = this.#deps;
     const file = await store.readRemote(database.reader(), address);
     // A quarantined copy is returned without a file: its row prevents another download.
     if (file === undefined || file.isQuarantined || (await files.isOnDisk(file))) return file;
-    if (elsewhere.isUsed && (await files.ensure(file))) return file;
+    if (providerStorage.isUsed && (await files.ensure(file))) return file;
     // The file is neither on the disk nor at a storage provider: it is downloaded again.
     await database.transaction<MediaTables, void>((writer) =>
       store.deleteRemote(writer, address, file.fileId),
@@ -183,7 +183,7 @@ export class RemoteMedia {
     { contentType, fileName }: Pick<MediaFile, 'contentType' | 'fileName'>,
     content: AsyncIterable<Uint8Array>,
   ): Promise<MediaFile> {
-    const { database, clock, files, elsewhere, options, rules } = this.#deps;
+    const { database, clock, files, providerStorage, options, rules } = this.#deps;
     const isAuthenticated = options.enable_authenticated_media;
     return files.disk
       .store('remote', content, async (stored) => {
@@ -196,7 +196,7 @@ export class RemoteMedia {
         });
         const quarantinedBy = await quarantinedHash(database.reader(), stored.sha256);
         const isNew = await database.transaction<MediaTables, boolean>(async (writer) => {
-          await elsewhere.schedule(writer, 'remote', stored);
+          await providerStorage.schedule(writer, 'remote', stored);
           return store.insertRemote(writer, address, clock.now(), { ...described, quarantinedBy });
         });
         if (!isNew) throw new AlreadyStored();

@@ -10,12 +10,13 @@ const pagesPerStep = 256;
 /** Pages after which the copy is flushed, so that the commits of the server never wait for a large flush. */
 const pagesPerFlush = 4_096;
 
-/** Milliseconds of the shortest pause between two steps; otherwise a pause is as long as the step was. */
+/** Minimum pause between two steps in milliseconds. A pause is at least as long as the step before it. */
 const minPause = 1;
 
 const port = parentPort;
 if (!port) throw new Error('this file runs in a worker thread');
 const post = (message: FromCopyThread): void => port.postMessage(message);
+/** Never changes: `Atomics.wait` on it blocks this thread for the time of a pause. */
 const pausing = new Int32Array(new SharedArrayBuffer(4));
 
 port.once('message', (request: CopyRequest) => {
