@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { unhurriedClock } from '../support/clocks/unhurried-clock.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
-import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
-import { SignedRoom } from '../support/rooms/signed-room.ts';
-import { enc, type TestClient } from '../support/users/test-client.ts';
+import { withoutRetries } from '../support/other-servers/several-servers.ts';
+import { enc } from '../support/users/test-client.ts';
 import { falseTemplates } from './false-event-templates.ts';
+import { HostileServer } from './hostile-server.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
@@ -21,43 +20,30 @@ const falseTemplatesBesideJoins: typeof falseTemplates = [
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('hostile event templates of make_knock and make_leave', () => {
-    let several: SeveralServers;
-    let evil: ScriptedServer;
-    let anna: TestClient;
-    let room: SignedRoom;
-    before(async () => {
-      ({
-        several,
-        peer: evil,
-        anna,
-      } = await SeveralServers.withScriptedServer(kind, 'evil.test', {
-        ...withoutRetries,
-        clock: unhurriedClock,
-      }));
-    });
-    after(() => several.stop());
-    beforeEach(() => {
-      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
-      evil.receivedRequests.splice(0);
-    });
+    const hostile = new HostileServer(kind, { ...withoutRetries, clock: unhurriedClock });
 
     /**
      * Answers make requests with templates that `change` has modified, and with content beyond the request.
      */
     const prepare = (membership: string, change = (event: JsonObject) => event) =>
-      evil.on(`GET ${v1}/make_${membership}/`, () => {
-        const right = room.membershipTemplate(anna.id, membership, { displayname: 'Fool', evil: true });
+      hostile.evil.on(`GET ${v1}/make_${membership}/`, () => {
+        const right = hostile.room.membershipTemplate(hostile.anna.id, membership, {
+          displayname: 'Fool',
+          evil: true,
+        });
         return { ...right, event: change(right['event'] as JsonObject) };
       });
     const sent = (membership: string) =>
-      evil.receivedRequests.filter(({ path }) => path.includes(`/send_${membership}/`));
+      hostile.evil.receivedRequests.filter(({ path }) => path.includes(`/send_${membership}/`));
 
     describe('a knock with a hostile event template', () => {
-      const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'evil.test' });
-      const isShown = async () => (await anna.sync()).rooms?.knock?.[room.roomId] !== undefined;
+      const knock = () =>
+        hostile.anna.call('POST', `/knock/${enc(hostile.room.roomId)}`, {}, { via: 'evil.test' });
+      const isShown = async () =>
+        (await hostile.anna.sync()).rooms?.knock?.[hostile.room.roomId] !== undefined;
       beforeEach(() => {
-        room.setState('m.room.join_rules', { join_rule: 'knock' });
-        evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
+        hostile.room.setState('m.room.join_rules', { join_rule: 'knock' });
+        hostile.evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
       });
 
       for (const [what, change] of falseTemplatesBesideJoins) {
@@ -80,23 +66,24 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     describe('the rejection of an invite with a hostile event template', () => {
-      const isShown = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
+      const isShown = async () =>
+        (await hostile.anna.sync()).rooms?.invite?.[hostile.room.roomId] !== undefined;
       beforeEach(async () => {
-        evil.on(`PUT ${v2}/send_leave/`, () => ({}));
-        const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };
-        const { eventId, pdu } = room.build({ ...draft, content: { membership: 'invite' } }).event;
-        const strippedState = [...room.state.values()].map(({ event }) => event.pdu);
-        const path = `${v2}/invite/${enc(room.roomId)}/${enc(eventId)}`;
+        hostile.evil.on(`PUT ${v2}/send_leave/`, () => ({}));
+        const draft = { type: 'm.room.member', sender: hostile.room.creator, stateKey: hostile.anna.id };
+        const { eventId, pdu } = hostile.room.build({ ...draft, content: { membership: 'invite' } }).event;
+        const strippedState = [...hostile.room.state.values()].map(({ event }) => event.pdu);
+        const path = `${v2}/invite/${enc(hostile.room.roomId)}/${enc(eventId)}`;
         const body = { room_version: '11', event: pdu, invite_room_state: strippedState };
-        assert.equal((await evil.ask('a.test', 'PUT', path, body)).status, 200);
+        assert.equal((await hostile.evil.ask('a.test', 'PUT', path, body)).status, 200);
         assert.equal(await isShown(), true);
       });
 
       for (const [what, change] of falseTemplatesBesideJoins) {
         it(`ends the invite locally without signing anything for a template ${what}`, async () => {
           prepare('leave', change);
-          await anna.leave(room.roomId);
-          assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/make_leave/')));
+          await hostile.anna.leave(hostile.room.roomId);
+          assert.ok(hostile.evil.receivedRequests.some(({ path }) => path.includes('/make_leave/')));
           assert.deepEqual(sent('leave'), []);
           assert.equal(await isShown(), false);
         });
@@ -104,11 +91,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       it('signs only its own content, not additional content of the template', async () => {
         prepare('leave');
-        await anna.leave(room.roomId);
+        await hostile.anna.leave(hostile.room.roomId);
         const { body } = sent('leave')[0]!;
         assert.deepEqual(
           [body['content'], body['sender'], body['state_key'], body['room_id']],
-          [{ membership: 'leave' }, anna.id, anna.id, room.roomId],
+          [{ membership: 'leave' }, hostile.anna.id, hostile.anna.id, hostile.room.roomId],
         );
         assert.equal(await isShown(), false);
       });

@@ -1,7 +1,11 @@
 import { after, before, beforeEach } from 'node:test';
 import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
+import {
+  type FederatedServerOptions,
+  SeveralServers,
+  withoutRetries,
+} from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
 import type { TestClient } from '../support/users/test-client.ts';
 
@@ -15,11 +19,11 @@ export class HostileServer {
   /** A public room of `evil.test`. */
   room!: SignedRoom;
 
-  /** Must be called in the `describe` of the group. */
-  constructor(database: DatabaseOptions['kind']) {
+  /** Must be called in the `describe` of the group. @param options of the homeserver */
+  constructor(database: DatabaseOptions['kind'], options: FederatedServerOptions = withoutRetries) {
     let several: SeveralServers | undefined;
     before(async () => {
-      const opened = await SeveralServers.withScriptedServer(database, 'evil.test', withoutRetries);
+      const opened = await SeveralServers.withScriptedServer(database, 'evil.test', options);
       ({ several, peer: this.evil, anna: this.anna } = opened);
     });
     after(() => several?.stop());
