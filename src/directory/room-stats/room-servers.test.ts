@@ -78,4 +78,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await write({ ...second, '@b:one.test': 'ban' }), { added: [], removed: ['one.test'] });
     assert.deepEqual(await rowsOf(database), ['two.test !room']);
   });
+
+  it('serverChanges compares only the servers whose members have changed, where they are given', async () => {
+    const database = await open([...rooms, ...directoryMigrations]);
+    const members = new Map([['@a:one.test', 'join'] as const, ['@b:two.test', 'join'] as const]);
+    const head = { roomId: '!room', members } as unknown as RoomHead;
+    const changesOf = (...servers: string[]) => serverChanges(database, head, new Set(servers));
+    assert.deepEqual(await changesOf(), { added: [], removed: [] });
+    assert.deepEqual(await changesOf('one.test', 'three.test'), { added: ['one.test'], removed: [] });
+    await database.transaction<DirectoryTables, void>((writer) =>
+      writeServerChanges(writer, '!room', { added: ['one.test', 'two.test', 'three.test'], removed: [] }),
+    );
+    assert.deepEqual(await changesOf('one.test', 'three.test'), { added: [], removed: ['three.test'] });
+    assert.deepEqual(await changesOf('two.test'), { added: [], removed: [] });
+  });
 });

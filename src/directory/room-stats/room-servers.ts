@@ -13,18 +13,29 @@ export interface ServerChanges {
   readonly removed: readonly string[];
 }
 
-/** Compares the servers with joined users in a room with the rows of the room. */
-export async function serverChanges(database: Database, head: RoomHead): Promise<ServerChanges> {
+/**
+ * Compares the servers with joined users in a room with the rows of the room.
+ * @param changed the servers whose members have changed since the rows were written; absent: any may have changed
+ */
+export async function serverChanges(
+  database: Database,
+  head: RoomHead,
+  changed?: ReadonlySet<string>,
+): Promise<ServerChanges> {
+  if (changed?.size === 0) return { added: [], removed: [] };
   const servers = new Set<string>();
   for (const [userId, membership] of head.members) {
-    if (membership === 'join') servers.add(serverOfUser(userId));
+    if (membership !== 'join') continue;
+    const server = serverOfUser(userId);
+    if (changed?.has(server) !== false) servers.add(server);
   }
-  const rows = await database
+  let query = database
     .scanner<DirectoryTables>()
     .selectFrom('room_servers')
     .select('server_name')
-    .where('room_id', '=', head.roomId)
-    .execute();
+    .where('room_id', '=', head.roomId);
+  if (changed) query = query.where('server_name', 'in', [...changed]);
+  const rows = await query.execute();
   const written = new Set(rows.map((row) => row.server_name));
   return { added: [...servers.difference(written)], removed: [...written.difference(servers)] };
 }
