@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { transactionScope } from './transaction-ids.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('heads and events that are read after a start', () => {
+  describe('heads, events and transaction ids that are read after a start', () => {
     it('share queries when they are requested for several rooms at the same time', async () => {
       const before = await RoomsUnderTest.open(open);
       const roomIds: string[] = [];
@@ -45,6 +46,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         messageIds,
       );
       assert.deepEqual([statistics.reads - reads, statistics.scans - scans], [1, 0]);
+
+      const scope = transactionScope(alice, 'DEVICE');
+      reads = statistics.reads;
+      await Promise.all(roomIds.map(() => engine.transactions.prepare(scope)));
+      assert.notEqual(engine.transactions.peek(scope, nids.get(messageIds[0]!)!), undefined);
+      assert.equal(statistics.reads - reads, 1);
     });
   });
 });

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
@@ -27,6 +28,7 @@ export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare'>;
 export class TransactionIds {
   readonly #reader: Reader<RoomTables>;
   readonly #devices: Cache<number, DeviceTransactions>;
+  readonly #loading = new LoadOnce<number, DeviceTransactions>();
 
   constructor(reader: Reader<RoomTables>, caches: CacheRegistry) {
     this.#reader = reader;
@@ -83,7 +85,12 @@ export class TransactionIds {
     return this.#devices.has(scope) ? undefined : this.#load(scope);
   }
 
-  async #load(scope: number): Promise<DeviceTransactions> {
+  /** Loads the transactions of a device; once for callers at the same time, as for the rooms of a sync. */
+  #load(scope: number): Promise<DeviceTransactions> {
+    return this.#loading.run(scope, () => this.#read(scope));
+  }
+
+  async #read(scope: number): Promise<DeviceTransactions> {
     const rows = await this.#reader
       .selectFrom('event_transactions')
       .select(['event_nid', 'txn_id'])
