@@ -97,7 +97,10 @@ export class ServiceQueue {
       await this.#send(transaction);
       this.#transactions.accepted();
       if (this.#isFailing)
-        this.#deps.log.info({ service: this.service.id }, 'The application service is back');
+        this.#deps.log.info(
+          { service: this.service.id },
+          'The application service accepts transactions again',
+        );
     }
     this.#isFailing = false;
     return transaction !== undefined;
