@@ -16,8 +16,9 @@ export interface PresenceRouter {
   ): ReadonlyMap<string, readonly string[]> | Promise<ReadonlyMap<string, readonly string[]>>;
   /**
    * Returns the ids of further users whose presence a local user may see; `all` for all users. Should agree with `receiversOf`.
-   * When it fails, the user sees only the presence of users who share a room. The server knows the presence of at most 10,000 users
-   * of each remote server who share no room with a local user; after a restart, only of those whose server has sent it again.
+   * When it fails, the user sees only the presence of users who share a room. For each remote server, the server keeps the
+   * presence of at most 10,000 users who share no room with a local user. A restart forgets their presence until the remote
+   * server sends it again.
    */
   interestsOf?(userId: string): readonly string[] | 'all' | Promise<readonly string[] | 'all'>;
 }
