@@ -102,6 +102,7 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[];
   const cursors = new PageCursors(deps.caches);
   const users = new LocalUsers(deps.accounts.accounts, deps.serverName);
   const audit = new AuditLog(deps);
+  const caughtUp = () => deps.directory.stats.caughtUp();
   return {
     audit,
     routes: [
@@ -111,10 +112,10 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[];
       scheduledTasksRoute(deps.jobs),
       largestRoomsRoute(deps.database),
       fetchEventRoute(deps.rooms),
-      ...reportRoutes({ ...deps, ...deps.rooms, cursors }),
+      ...reportRoutes({ ...deps, ...deps.rooms, cursors, caughtUp }),
       ...destinationRoutes({
         ...deps,
-        list: new DestinationList({ ...deps, caughtUp: () => deps.directory.stats.caughtUp() }),
+        list: new DestinationList({ ...deps, caughtUp }),
         cursors,
       }),
       ...routesOfUsers(deps, users, cursors),
@@ -162,7 +163,7 @@ function routesOfMedia(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
   const { moderation, rooms } = deps;
   if (moderation === undefined) return [];
   const roomMedia = new RoomMedia(rooms.engine);
-  const images = new ImagesInUse(deps);
+  const images = new ImagesInUse({ ...deps, caughtUp: () => deps.directory.stats.caughtUp() });
   return [
     ...mediaRoutes({ ...deps, moderation, roomMedia, images, rooms: new KnownRooms(rooms), users }),
     ...userMediaRoutes({ moderation, list: new UserMediaList(deps), users, cursors }),

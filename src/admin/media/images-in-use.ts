@@ -2,19 +2,29 @@ import type { DirectoryTables } from '../../directory/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 
+export interface ImagesInUseDeps {
+  readonly database: Database;
+  readonly serverName: string;
+  /** Resolves when the table of rooms is up to date. */
+  readonly caughtUp: () => Promise<void>;
+}
+
 /** Finds the uploads that are avatars of local users or of rooms. */
 export class ImagesInUse {
   readonly #database: Database;
   readonly #serverName: string;
+  readonly #caughtUp: () => Promise<void>;
 
-  constructor({ database, serverName }: { readonly database: Database; readonly serverName: string }) {
+  constructor({ database, serverName, caughtUp }: ImagesInUseDeps) {
     this.#database = database;
     this.#serverName = serverName;
+    this.#caughtUp = caughtUp;
   }
 
   /** Returns the media ids that are in use as avatars. */
   async among(mediaIds: readonly string[]): Promise<ReadonlySet<string>> {
     if (mediaIds.length === 0) return new Set();
+    await this.#caughtUp();
     const prefix = `mxc://${this.#serverName}/`;
     const uris = mediaIds.map((id) => prefix + id);
     const scanner = this.#database.scanner<ProfileTables & DirectoryTables>();

@@ -10,23 +10,32 @@ import type { FilterColumn, ListedReport, ReportKind } from './report-kinds.ts';
 /** Required values of columns; an absent column matches all reports. */
 export type ReportFilter = Readonly<Partial<Record<FilterColumn, string>>>;
 
-/** Reads the reports of one kind. */
+export interface ReportListDeps {
+  readonly database: Database;
+  /** Resolves when the table of rooms is up to date. */
+  readonly caughtUp: () => Promise<void>;
+}
+
+/** Reads the reports of one kind, with the names of their rooms. */
 export class ReportList {
   readonly #database: Database;
+  readonly #caughtUp: () => Promise<void>;
   readonly #kind: ReportKind;
 
-  constructor({ database }: { readonly database: Database }, kind: ReportKind) {
+  constructor({ database, caughtUp }: ReportListDeps, kind: ReportKind) {
     this.#database = database;
+    this.#caughtUp = caughtUp;
     this.#kind = kind;
   }
 
   /** @param newestFirst whether the newest report comes first */
-  page(
+  async page(
     filter: ReportFilter,
     newestFirst: boolean,
     start: PageStart,
     limit: number,
   ): Promise<RowsOfPage<ListedReport>> {
+    await this.#caughtUp();
     const order = { by: sql`p.id`, key: sql`p.id`, descending: newestFirst };
     return readPage(this.#selected(filter), order, start, limit);
   }
@@ -35,7 +44,8 @@ export class ReportList {
     return countRows(this.#filtered(filter));
   }
 
-  get(id: number): Promise<ListedReport | undefined> {
+  async get(id: number): Promise<ListedReport | undefined> {
+    await this.#caughtUp();
     return this.#selected({}).where('p.id', '=', id).executeTakeFirst();
   }
 

@@ -1,5 +1,4 @@
 import { type TSchema, Type } from 'typebox';
-import type { Database } from '../../kernel/database/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { Reports } from '../../reports/index.ts';
@@ -9,10 +8,9 @@ import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
 import { anyObject, integer, nothing } from '../response-fields.ts';
 import { reportIdOf } from './report-id.ts';
 import { type FilterColumn, type ReportKind, reportJson, reportKinds, schemasOf } from './report-kinds.ts';
-import { ReportList } from './report-list.ts';
+import { ReportList, type ReportListDeps } from './report-list.ts';
 
-export interface ReportRoutesDeps {
-  readonly database: Database;
+export interface ReportRoutesDeps extends ReportListDeps {
   readonly reports: Reports;
   readonly engine: Pick<RoomReader, 'events'>;
   readonly cursors: PageCursors;
