@@ -16,12 +16,12 @@ export class LongText {
   }
 }
 
-/** Number of characters from which on the end of a text becomes a chunk. */
+/** Number of characters after which the text added so far becomes a chunk. */
 const chunkCharacters = 65_536;
 
 /**
- * Makes a text that may be long. As one string, a text of megabytes would be copied in the heap of V8 each time that it is
- * joined, measured and sent, and each copy brings the next collection of the old generation nearer.
+ * Makes a text that may be long. As one string, a text of megabytes would be copied in the heap of V8 each time it is
+ * joined, measured and sent, and the copies would make V8 collect garbage more often.
  */
 export class TextBuilder {
   #chunks: Uint8Array[] | undefined;
