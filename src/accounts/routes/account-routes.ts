@@ -100,7 +100,7 @@ function changeRoutes({
         const { id_server: server } = body;
         if (server !== undefined && !isServerName(server))
           throw invalidParam('id_server is not a server name');
-        return reauthenticator.confirm({ requester, operation, body, ip, always: true }, async () => {
+        const deactivate = async () => {
           let isForgotten = false;
           await accounts.deactivate(requester.userId, {
             erase: body.erase ?? false,
@@ -110,7 +110,10 @@ function changeRoutes({
             },
           });
           return { id_server_unbind_result: isForgotten ? 'success' : 'no-support' };
-        });
+        };
+        // Users of application services have no password by which they could confirm it.
+        if (requester.appservice !== undefined) return deactivate();
+        return reauthenticator.confirm({ requester, operation, body, ip, always: true }, deactivate);
       },
     ),
   ];

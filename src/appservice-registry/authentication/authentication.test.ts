@@ -145,6 +145,26 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', '/account/whoami', device), [400, 'M_UNKNOWN_DEVICE']);
     });
 
+    it('lets a service deactivate its users without user-interactive authentication, and no session of such a user', async () => {
+      await register(irc, 'irc_zoe');
+      const zoe = '@irc_zoe:test';
+      const identifier = { type: 'm.id.user', user: 'irc_zoe' };
+      const login = { type: 'm.login.application_service', identifier };
+      const session = await server.api('POST', `${v3}/login`, { token: irc.token, body: login });
+      const token = String(session.body['access_token']);
+      const confirmed = await server.api('POST', `${v3}/account/deactivate`, { token, body: {} });
+      assert.equal(confirmed.status, 401, 'a session has to be confirmed');
+      assert.deepEqual(
+        await call('POST', '/account/deactivate', { ...as(irc, zoe), body: { erase: true } }),
+        {
+          id_server_unbind_result: 'success',
+        },
+      );
+      assert.deepEqual(await call('GET', '/account/whoami', { token }), [401, 'M_UNKNOWN_TOKEN']);
+      const later = await call('GET', '/account/whoami', as(irc, zoe));
+      assert.deepEqual(later, [403, 'M_FORBIDDEN']);
+    });
+
     it('logs in users of a service with m.login.application_service, without the rate limit by address', async () => {
       await register(irc, 'irc_hugo');
       const flows = (await call('GET', '/login', {})) as { flows: { type: string }[] };
