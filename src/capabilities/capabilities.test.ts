@@ -34,6 +34,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const all = {
       thirdPartyIdChanges: false,
       loginTokens: false,
+      confirmsLoginTokens: true,
       locking: true,
       suspension: false,
       delayedEvents: 100,

@@ -18,6 +18,8 @@ export interface ServedFeatures {
   readonly thirdPartyIdChanges: boolean;
   /** Users may create tokens that log in another client. */
   readonly loginTokens: boolean;
+  /** Whether such a token needs interactive authentication. */
+  readonly confirmsLoginTokens: boolean;
   /** Administrators may lock accounts through the client API. */
   readonly locking: boolean;
   /** Administrators may suspend accounts through the client API. */
@@ -28,26 +30,26 @@ export interface ServedFeatures {
 
 /**
  * Returns the capabilities of a user. Source: client-server API, "Capabilities negotiation".
- * @param changesPassword whether the session can change the password, if the options allow it
+ * @param canConfirm whether the session can confirm operations by interactive authentication
  */
 export function capabilitiesOf(
   requester: Requester,
   options: CapabilityOptions,
   served: ServedFeatures,
-  changesPassword: boolean,
+  canConfirm: boolean,
 ): JsonObject {
   const { isAdmin } = requester;
   const setName = isAdmin || options.enable_set_displayname;
   const setAvatar = isAdmin || options.enable_set_avatar_url;
   const disallowed = [...(setName ? [] : ['displayname']), ...(setAvatar ? [] : ['avatar_url'])];
   return {
-    'm.change_password': { enabled: canChangePassword(options) && changesPassword },
+    'm.change_password': { enabled: canChangePassword(options) && canConfirm },
     'm.room_versions': { default: options.default_room_version, available: availableRoomVersions() },
     'm.set_displayname': { enabled: setName },
     'm.set_avatar_url': { enabled: setAvatar },
     'm.profile_fields': { enabled: true, ...(disallowed.length > 0 && { disallowed }) },
-    'm.3pid_changes': { enabled: served.thirdPartyIdChanges },
-    'm.get_login_token': { enabled: served.loginTokens },
+    'm.3pid_changes': { enabled: served.thirdPartyIdChanges && canConfirm },
+    'm.get_login_token': { enabled: served.loginTokens && (canConfirm || !served.confirmsLoginTokens) },
     'm.forget_forced_upon_leave': { enabled: options.forget_rooms_on_leave },
     'org.matrix.msc4155.invite_permission_config_enforced': { enabled: true },
     ...delayedEventLimits(options, served),

@@ -10,8 +10,8 @@ export type AuthMetadata = () => Promise<JsonObject>;
 
 export interface CapabilityRoutesDeps {
   readonly served: ServedFeatures;
-  /** Whether a session can change the password of its user by the API; absent where all can. */
-  readonly changesPassword?: ((requester: Requester) => Promise<boolean>) | undefined;
+  /** Whether a session can confirm operations by interactive authentication; absent where all can. */
+  readonly canConfirm?: ((requester: Requester) => Promise<boolean>) | undefined;
   readonly authMetadata?: AuthMetadata | undefined;
   /**
    * Returns the part of `/.well-known/matrix/client` about the authorization server, for clients of an
@@ -37,8 +37,8 @@ export function capabilityRoutes(
         response: Type.Object({ capabilities: Type.Object({}) }),
       },
       async ({ requester }) => {
-        const changesPassword = !requester.isGuest && (await deps.changesPassword?.(requester)) !== false;
-        return { capabilities: capabilitiesOf(requester, options, served, changesPassword) };
+        const canConfirm = !requester.isGuest && (await deps.canConfirm?.(requester)) !== false;
+        return { capabilities: capabilitiesOf(requester, options, served, canConfirm) };
       },
     ),
     authMetadataRoute(authMetadata),

@@ -36,8 +36,8 @@ export interface OAuthBeforeUsers {
   readonly confirmationElsewhere: ConfirmationElsewhere;
   /** Absent while no authorization server is in use. */
   readonly authMetadata?: AuthMetadata;
-  /** Whether a session can change the password of its user by the API; users of OAuth 2.0 do it on a page. */
-  readonly changesPassword?: (requester: Pick<Requester, 'userId' | 'deviceId'>) => Promise<boolean>;
+  /** Whether a session can confirm operations by interactive authentication; users of OAuth 2.0 do it on a page. */
+  readonly canConfirm?: (requester: Pick<Requester, 'userId' | 'deviceId'>) => Promise<boolean>;
   /** Refuses to refresh sessions of OAuth 2.0 by `POST /refresh`. */
   readonly checkRefresh?: RefreshCheck;
   /** Forgets the session of OAuth 2.0 of a device that logs in again. */
@@ -70,7 +70,7 @@ export function openOAuthBeforeUsers(kernel: Kernel, opened: OpenedSlices): OAut
       }),
     ),
     authMetadata: async () => authMetadata(endpoints, canRegister(kernel)),
-    changesPassword: async ({ userId, deviceId }) => !(await isOAuthSession(database, userId, deviceId)),
+    canConfirm: async ({ userId, deviceId }) => !(await isOAuthSession(database, userId, deviceId)),
     checkRefresh: checkNotOAuth,
     beforeReopening: forgetOAuthSession,
   };

@@ -248,11 +248,12 @@ function identifiersOf(
 
 function routesOfCapabilities(
   { configuration }: Kernel,
-  { authMetadata, service, changesPassword }: Partial<OAuthBeforeUsers> = {},
+  { authMetadata, service, canConfirm }: Partial<OAuthBeforeUsers> = {},
 ) {
   const served = {
     thirdPartyIdChanges: configuration.accounts.enable_3pid_changes && service === undefined,
     loginTokens: configuration.accounts.login_via_existing_session.enabled && service === undefined,
+    confirmsLoginTokens: configuration.accounts.login_via_existing_session.require_ui_auth,
     locking: true,
     suspension: true,
     delayedEvents: maxScheduled,
@@ -262,7 +263,7 @@ function routesOfCapabilities(
   return capabilityRoutes(
     {
       served,
-      changesPassword,
+      canConfirm,
       authMetadata,
       authentication: authMetadata && (() => authenticationOf(authMetadata)),
     },

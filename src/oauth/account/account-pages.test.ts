@@ -16,7 +16,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     let client: OAuthClient;
     let count = 0;
     before(async () => {
-      mail = await ServerWithMail.start(open.kind, {}, { oauth: { oauth2: { enabled: true } } });
+      const loginTokens = { enabled: true, require_ui_auth: true, token_timeout: 300_000 };
+      mail = await ServerWithMail.start(
+        open.kind,
+        { login_via_existing_session: loginTokens },
+        { oauth: { oauth2: { enabled: true } } },
+      );
       server = mail.server;
       client = await OAuthClient.register(server);
     });
@@ -272,16 +277,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
     });
 
-    it('reports in GET /capabilities that sessions of OAuth 2.0 cannot change the password', async () => {
+    it('reports in GET /capabilities that sessions of OAuth 2.0 cannot change the password or addresses, or issue login tokens', async () => {
       const { user, name, browser } = await signedIn();
       const { access_token: token } = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
-      const capability = async (token: string) => {
+      const enabled = async (token: string) => {
         const { body } = await server.api('GET', '/_matrix/client/v3/capabilities', { token });
-        return (body['capabilities'] as Record<string, unknown>)['m.change_password'];
+        const found = body['capabilities'] as Record<string, { enabled: boolean }>;
+        const names = ['m.change_password', 'm.3pid_changes', 'm.get_login_token'];
+        return names.map((name) => found[name]!.enabled);
       };
       assert.deepEqual(
-        [await capability(token!), await capability(user.token)],
-        [{ enabled: false }, { enabled: true }],
+        [await enabled(token!), await enabled(user.token)],
+        [
+          [false, false, false],
+          [true, true, true],
+        ],
       );
     });
 

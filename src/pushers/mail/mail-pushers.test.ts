@@ -215,19 +215,25 @@ for (const database of selectedDatabases(import.meta.url)) {
       const forged = new URL(link);
       forged.searchParams.set('pushkey', 'eve@example.org');
       assert.equal((await fixture.homeserver.open(forged.href)).status, 403);
+      const { pathname, search } = new URL(link);
+      const url = fixture.homeserver.server.baseUrl + pathname + search;
+      // A program that checks the links of mails.
+      const probed = await fetch(url, { method: 'HEAD' });
+      assert.equal(probed.status, 200);
       assert.deepEqual(await clients.pushkeysOf(gus), ['gus@example.org']);
       const opened = await fixture.homeserver.open(link);
       assert.equal(opened.status, 200, opened.text);
       assert.match(opened.text, /You are unsubscribed/);
       assert.deepEqual(await clients.pushkeysOf(gus), []);
-      await fixture.subscribe(gus, 'gus@example.org');
-      const { pathname, search } = new URL(link);
-      const response = await fetch(fixture.homeserver.server.baseUrl + pathname + search, {
-        method: 'POST',
-        body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }),
-      });
-      assert.equal(response.status, 200, await response.text());
-      assert.deepEqual(await clients.pushkeysOf(gus), []);
+      const fields = new FormData();
+      fields.set('List-Unsubscribe', 'One-Click');
+      // RFC 8058 allows both kinds of forms.
+      for (const body of [new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }), fields]) {
+        await fixture.subscribe(gus, 'gus@example.org');
+        const response = await fetch(url, { method: 'POST', body });
+        assert.equal(response.status, 200, await response.text());
+        assert.deepEqual(await clients.pushkeysOf(gus), []);
+      }
       await clients.say(anna, roomId, 'two');
       await fixture.wait(60 * minute);
       assert.equal(fixture.mailsTo('gus').length, 1);

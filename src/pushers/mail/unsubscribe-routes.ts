@@ -39,15 +39,8 @@ export function unsubscribeRoutes({ pushers, links, pages, serverName }: Unsubsc
     return pages.page('unsubscribed.html', { address: pushkey, server_name: serverName });
   };
   return [
-    route({ ...contract, method: 'GET' }, ({ query }) => unsubscribe(query)),
-    route(
-      {
-        ...contract,
-        method: 'POST',
-        bodyMode: 'form',
-        body: Type.Object({ 'List-Unsubscribe': Type.Optional(Type.String({ maxLength: 255 })) }),
-      },
-      ({ query }) => unsubscribe(query),
-    ),
+    route({ ...contract, method: 'GET', getChanges: true }, ({ query }) => unsubscribe(query)),
+    // The body, which mail programs send as either kind of form, only repeats the header.
+    route({ ...contract, method: 'POST' }, ({ query }) => unsubscribe(query)),
   ];
 }

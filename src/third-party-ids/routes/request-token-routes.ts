@@ -7,7 +7,7 @@ import type { TokenRequests } from '../validation/token-requests.ts';
 /** Members that all requests have. Those about identity servers are accepted and not used: this server validates itself. */
 const shared = {
   client_secret: Type.String({ maxLength: 255 }),
-  send_attempt: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
+  send_attempt: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   next_link: Type.Optional(Type.String({ maxLength: 2_048 })),
   id_server: Type.Optional(Type.String()),
   id_access_token: Type.Optional(Type.String()),

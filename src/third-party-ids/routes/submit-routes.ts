@@ -37,6 +37,7 @@ function linkRoute(purpose: Purpose, deps: SubmitRoutesDeps): Route {
   return route(
     {
       method: 'GET',
+      getChanges: true,
       path: toDocumentsSpelling(submitPaths[purpose]),
       auth: 'none',
       errors: 'page',

@@ -58,6 +58,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notEqual(other.sid, sid);
     });
 
+    it('accepts the time as the number of a send attempt', async () => {
+      await start();
+      const { sid } = await fixture.receiveLink('register', 'anna@example.org');
+      const options = { send_attempt: 1_795_472_250_991 };
+      assert.equal((await fixture.receiveLink('register', 'anna@example.org', options)).sid, sid);
+      const again = await fixture.askForMail('register', 'anna@example.org', options);
+      assert.deepEqual([again.status, again.body['sid'], fixture.mailServer.attempts], [200, sid, 2]);
+    });
+
+    it('validates no address when a program checks a link by HEAD', async () => {
+      await start(needsMail);
+      const { link, sid } = await fixture.receiveLink('register', 'anna@example.org');
+      const { pathname, search } = new URL(link);
+      const { status } = await fetch(fixture.server.baseUrl + pathname + search, { method: 'HEAD' });
+      assert.equal(status, 200);
+      const stage = emailStage({ sid, client_secret: 'secret' });
+      assert.deepEqual(codeOf(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);
+      await fixture.open(link);
+      assert.equal((await register('anna', stage)).status, 200);
+    });
+
     it('accepts the links of all mails of a session', async () => {
       await start();
       const { link } = await fixture.receiveLink('register', 'anna@example.org');

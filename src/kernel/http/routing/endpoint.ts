@@ -13,7 +13,7 @@ import type {
 } from '../requests/requester.ts';
 import { BodyChecker, ParameterChecker } from '../requests/validation.ts';
 import { discardResult, sendError, sendResult } from '../responses.ts';
-import { pathsOf, type Reply, type Route, type RouteContract, type RouteRequest } from './route.ts';
+import { pathsOf, Reply, type Route, type RouteContract, type RouteRequest } from './route.ts';
 
 /**
  * Maximum bytes of a client's JSON body unless the route says otherwise: an event of 64 KiB, with each character
@@ -113,7 +113,7 @@ export class Endpoint {
       if (reading) await reading;
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
       isHandled = true;
-      const handling = this.#route.handler(exchange as unknown as RouteRequest);
+      const handling = this.#handle(exchange);
       const result = handling instanceof Promise ? await handling : handling;
       if (response.destroyed) return discardResult(result);
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
@@ -130,6 +130,12 @@ export class Endpoint {
       exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
     }
+  }
+
+  #handle(exchange: Exchange): unknown {
+    const { contract, handler } = this.#route;
+    if (contract.getChanges && exchange.method === 'HEAD') return new Reply(200);
+    return handler(exchange as unknown as RouteRequest);
   }
 
   #authenticate(exchange: Exchange): Promise<void> | undefined {

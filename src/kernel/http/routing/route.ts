@@ -79,6 +79,11 @@ export interface RouteContract {
    * - `stream`: not parsed, passed on as `request.stream`.
    */
   readonly bodyMode?: 'json' | 'form' | 'stream';
+  /**
+   * A `GET` that changes something, such as a link in a mail: HEAD, by which programs check links, is answered without the
+   * handler.
+   */
+  readonly getChanges?: boolean;
   /** `page`: errors are shown as an HTML page, for routes that browsers request. */
   readonly errors?: 'json' | 'page';
 }
