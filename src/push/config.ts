@@ -22,7 +22,7 @@ export const pushSection = section({
         }),
         jitter_delay: option(duration(), {
           description:
-            'Delays each notification by a random time up to this, so that its time does not reveal who is in a room.',
+            'Delays each notification by a random time of at most this duration, so that the time of a notification does not reveal who is in a room.',
           default: '0s',
           since: '1.84.0',
         }),

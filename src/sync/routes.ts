@@ -50,7 +50,7 @@ function stateAfterIn(query: {
 }
 
 /**
- * Client-server API, "Syncing". A sync without new data, the most frequent request of all, is answered without
+ * Returns the route of the classic sync. Source: client-server API, "Syncing". A sync without new data, the most frequent request of all, is answered without
  * awaiting anything when everything is in memory.
  * @param maxTimelineEvents the largest timeline (`filter_timeline_limit`)
  */

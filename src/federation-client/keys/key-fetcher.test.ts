@@ -53,8 +53,8 @@ function open(notaries: readonly string[] = []) {
   return { clock, caches, fetcher, releaseOthers, holdOthers, asked, saved };
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate);
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate);
 }
 
 const wanted = (serverName: string) => ({ serverName, keyId: key.keyId, validUntil: 0 });

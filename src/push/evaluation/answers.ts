@@ -46,7 +46,7 @@ export class AnsweredEvents {
     return (newest.get(threadId) ?? 0) > stream;
   }
 
-  /** Returns at least the user's newest events after a position, among the newest events of the room. */
+  /** Finds the user's newest events among the newest events of the room; events up to `after` may be missing. */
   async #newestOf(userId: string, head: RoomHead, after: number): Promise<NewestByThread> {
     const { recent, roomNid } = head;
     const isAfter = ({ stream = 0 }: StoredEvent) => stream > after;

@@ -38,8 +38,8 @@ interface Step {
   readonly who: string;
   /** Selects the target among the events that were sent. */
   readonly pick: number;
-  /** Whether a text has the keyword, an edit mentions users, or a receipt is for a thread. */
-  readonly threaded: boolean;
+  /** Chooses between two forms of the action: whether a text has the keyword, an edit mentions users, a receipt is for a thread. */
+  readonly isSecondForm: boolean;
 }
 
 const script = fc.array(
@@ -64,7 +64,7 @@ const script = fc.array(
     ),
     who: fc.constantFrom(alice, alice, bob, carol),
     pick: fc.nat(1000),
-    threaded: fc.boolean(),
+    isSecondForm: fc.boolean(),
   }),
   { minLength: 10, maxLength: 40 },
 );
@@ -102,21 +102,22 @@ class ConversationRun {
     return run;
   }
 
-  async step({ what, who, pick, threaded }: Step): Promise<void> {
+  async step({ what, who, pick, isSecondForm }: Step): Promise<void> {
     const { fixture, counts, read } = this.#services;
     const { roomId } = this;
     const user = this.users.get(who)!;
     const picked = pick % Math.max(1, this.events.length);
     const target = this.events[picked];
-    const body = threaded ? 'some cake' : 'hello';
+    const body = isSecondForm ? 'some cake' : 'hello';
     const mentions = { 'm.mentions': { user_ids: mentioned } };
     if (what === 'ask') await counts(who, roomId);
-    else if (what === 'say') this.#add(await fixture.say(who, roomId, body), who, { hasKeyword: threaded });
+    else if (what === 'say')
+      this.#add(await fixture.say(who, roomId, body), who, { hasKeyword: isSecondForm });
     else if (what === 'notice') {
       const content = { msgtype: 'm.notice', body };
       this.#add(await fixture.send(who, roomId, 'm.room.message', content), who, { kind: 'notice' });
     } else if (what === 'mention') {
-      const more = { mentions: mentioned, hasKeyword: threaded };
+      const more = { mentions: mentioned, hasKeyword: isSecondForm };
       this.#add(await fixture.say(who, roomId, body, mentions), who, more);
     } else if (what === 'rules') await this.#setRules(user, !user.isNotifiedOfMessages, user.hasKeyword);
     else if (what === 'keyword') await this.#setRules(user, user.isNotifiedOfMessages, !user.hasKeyword);
@@ -137,15 +138,19 @@ class ConversationRun {
       this.#add(id, who, { kind: 'reaction', thread: target.thread });
     } else if (what === 'edit') {
       const relation = { 'm.relates_to': { rel_type: 'm.replace', event_id: target.id } };
-      const more = { ...relation, ...(threaded && mentions), 'm.new_content': { msgtype: 'm.text', body } };
+      const more = {
+        ...relation,
+        ...(isSecondForm && mentions),
+        'm.new_content': { msgtype: 'm.text', body },
+      };
       const id = await fixture.say(who, roomId, `* ${body}`, more);
       const thread = target.thread;
-      this.#add(id, who, { kind: 'edit', thread, ...(threaded && { mentions: mentioned }) });
+      this.#add(id, who, { kind: 'edit', thread, ...(isSecondForm && { mentions: mentioned }) });
     } else if (what === 'redact' && target.kind !== 'redaction') {
       this.#add(await fixture.redact(target.sender, roomId, target.id), target.sender, { kind: 'redaction' });
       target.isRedacted = true;
     } else if (what === 'read') {
-      const thread = threaded ? target.thread : undefined;
+      const thread = isSecondForm ? target.thread : undefined;
       if (await read(who, roomId, target.id, thread).then(notForbidden, isForbidden)) return;
       const key = thread ?? 'room';
       user.read.set(key, Math.max(user.read.get(key) ?? -1, picked));

@@ -11,7 +11,7 @@ import type { PushTables } from '../tables.ts';
 import { readTallies } from '../unread/store.ts';
 import { Tally } from '../unread/tally.ts';
 
-const nowhere = { find: async () => undefined, set: async () => undefined };
+const noMarkers = { find: async () => undefined, set: async () => undefined };
 
 /** Makes all users ignore these users. */
 export function ignoring(...userIds: string[]) {
@@ -28,7 +28,7 @@ export function unreadOver(
 ) {
   const { database, streams, clock, engine } = fixture;
   const caches = more.caches ?? fixture.caches;
-  const receipts = new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
+  const receipts = new Receipts({ caches, database, streams, clock, engine, markers: noMarkers });
   const rules = new PushRules({ database, streams, caches });
   const opened = openUnreadSlice({
     database,

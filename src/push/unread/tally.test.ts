@@ -50,7 +50,7 @@ describe('a tally', () => {
     assert.equal(tally.upTo, 5);
   });
 
-  it('drops marks of events that were read, also when they were counted by an older receipt', () => {
+  it('drops marks of events that were read, also when an evaluation with an older receipt added them', () => {
     const tally = new Tally(5, [mark(1), mark(5)]);
     const read = new ReadUpTo([{ threadId: undefined, stream: 6 }]);
     tally.drop(read);

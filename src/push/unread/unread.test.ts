@@ -246,7 +246,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(second.unread.evaluatedEvents, 0);
     });
 
-    it('reads the events of each room with one query at the first sync of many rooms, and all else with a few', async () => {
+    it('reads the events of each room with one query at the first sync of many rooms, and everything else with a few queries', async () => {
       const { fixture } = await openUnread(open);
       const rooms: string[] = [];
       for (let count = 0; count < 12; count++) {

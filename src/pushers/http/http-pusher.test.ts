@@ -223,7 +223,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await gateway.stop();
     });
 
-    it('sends no notifications of events from the time when a pusher was disabled, neither then nor after it is enabled', async () => {
+    it('sends no notifications of events that were sent while a pusher was disabled, not even after it is enabled again', async () => {
       const { gateway, user, roomId, pushkey } = await start({ 'org.matrix.msc3881.enabled': false });
       await fixture.say(anna!, roomId, 'one');
       // The notification of a later event to another user shows that the first event was processed.

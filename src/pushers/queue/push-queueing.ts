@@ -24,8 +24,8 @@ export interface PushQueueingDeps {
   /** `push.jitter_delay` in milliseconds. */
   readonly jitter: number;
   /**
-   * Runs in the transaction that adds pending events for pushers that send mails, with the oldest one for each pusher and
-   * room; absent on a server that mails no notifications.
+   * Runs in the transaction that adds pending events for pushers that send mails; gets the oldest of these events for each
+   * pusher and room. Absent on a server that mails no notifications.
    */
   readonly mailAdded:
     | ((writer: Writer<PusherTables>, pushes: readonly PendingPush[]) => Promise<void>)

@@ -89,7 +89,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([people.length, parameters.length], [peopleCount, clientCount]);
     });
     after(async () => {
-      fastPath.leave();
+      fastPath.stop();
       await server.stop();
     });
 
@@ -168,11 +168,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const [index, follower] of followers.entries()) {
         await follow(first!, follower);
         fastAnswers[index]! += follower.fastAnswers;
-        const late = new ReceivedRooms();
-        late.apply(
+        const inOneSync = new ReceivedRooms();
+        inOneSync.apply(
           await fastPath.closedFor(() => second!.sync(began, withLongTimeline(follower.parameters))),
         );
-        for (const roomId of rooms.rooms) agree(follower, late, roomId, rooms.everIgnored);
+        for (const roomId of rooms.rooms) agree(follower, inOneSync, roomId, rooms.everIgnored);
       }
     };
 
@@ -232,44 +232,44 @@ function comparable(answer: SyncJson, fastRooms: ReadonlySet<string>): unknown {
 }
 
 /**
- * Asserts that both clients have received the same data, except data that depend on the time of the sync: for
- * example the events of users who were ignored for a while.
+ * Asserts that a client has received the same data in many syncs as another client in one sync, except data that depend
+ * on the time of the sync: for example the events of users who were ignored for a while.
  */
 function agree(
   { received, parameters }: Follower,
-  late: ReceivedRooms,
+  inOneSync: ReceivedRooms,
   roomId: string,
   everIgnored: ReadonlySet<string>,
 ): void {
-  const [close, back] = [received.in(roomId), late.in(roomId)];
-  const how = JSON.stringify(parameters);
+  const [fromMany, fromOne] = [received.in(roomId), inOneSync.in(roomId)];
+  const label = JSON.stringify(parameters);
   if (!dependsOnTime(parameters)) {
-    agreeOnEvents(close, back, how, everIgnored);
-    assert.deepEqual(close.unread, back.unread, how);
-    assert.deepEqual(close.unreadThreads, back.unreadThreads, how);
+    agreeOnEvents(fromMany, fromOne, label, everIgnored);
+    assert.deepEqual(fromMany.unread, fromOne.unread, label);
+    assert.deepEqual(fromMany.unreadThreads, fromOne.unreadThreads, label);
   }
   const lasting = ({ receipts }: ReceivedRoom) =>
     [...receipts].filter(([key]) => !everIgnored.has(JSON.parse(key)[0])).sort();
-  assert.deepEqual(lasting(close), lasting(back), how);
+  assert.deepEqual(lasting(fromMany), lasting(fromOne), label);
   const typing = ({ typingUsers: typists }: ReceivedRoom) =>
     typists.filter((userId) => !everIgnored.has(userId));
-  assert.deepEqual(typing(close), typing(back), how);
+  assert.deepEqual(typing(fromMany), typing(fromOne), label);
 }
 
 function agreeOnEvents(
-  close: ReceivedRoom,
-  back: ReceivedRoom,
-  how: string,
+  fromMany: ReceivedRoom,
+  fromOne: ReceivedRoom,
+  label: string,
   everIgnored: ReadonlySet<string>,
 ): void {
   const lasting = ({ events }: ReceivedRoom) => events.filter(({ sender }) => !everIgnored.has(sender));
-  const [seen, found] = [lasting(close), lasting(back)];
-  const length = Math.min(seen.length, found.length);
-  if (!close.isLimited && !back.isLimited) assert.equal(seen.length, found.length, how);
+  const [eventsOfMany, eventsOfOne] = [lasting(fromMany), lasting(fromOne)];
+  const length = Math.min(eventsOfMany.length, eventsOfOne.length);
+  if (!fromMany.isLimited && !fromOne.isLimited) assert.equal(eventsOfMany.length, eventsOfOne.length, label);
   assert.ok(length > 0);
   for (let index = 1; index <= length; index++) {
-    const [one, other] = [seen.at(-index)!, found.at(-index)!];
-    assert.deepEqual([one.event_id, one.type, one.sender], [other.event_id, other.type, other.sender], how);
-    if (!other.unsigned?.['redacted_because']) assert.deepEqual(one.content, other.content, how);
+    const [one, other] = [eventsOfMany.at(-index)!, eventsOfOne.at(-index)!];
+    assert.deepEqual([one.event_id, one.type, one.sender], [other.event_id, other.type, other.sender], label);
+    if (!other.unsigned?.['redacted_because']) assert.deepEqual(one.content, other.content, label);
   }
 }

@@ -16,7 +16,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => server.stop());
 
     /** Opens Anna's room, which Ben has joined and has account data for. */
-    const two = async () => {
+    const annaAndBen = async () => {
       const [anna, ben] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),
         TestClient.register(server, `leaver${names++}`),
@@ -31,7 +31,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const typesIn = (events: readonly { type: string }[] = []) => events.map(({ type }) => type);
 
     it('returns the account data that the user has in a left room', async () => {
-      const { ben, roomId } = await two();
+      const { ben, roomId } = await annaAndBen();
       const since = (await ben.sync()).next_batch;
       const note = `/user/${enc(ben.id)}/rooms/${enc(roomId)}/account_data/org.example.note`;
       await ben.do('PUT', note, { n: 2 });
@@ -47,7 +47,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns left rooms in a first sync if the user was kicked or banned, or if the filter includes left rooms', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const leftRooms = async (filter: object = {}) =>
         Object.keys((await ben.sync(undefined, { filter })).rooms?.leave ?? {});
       const stranger = await anna.createRoom();
@@ -73,7 +73,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns the leave event of a left room unless the timeline filter excludes it', async () => {
-      const { ben, roomId } = await two();
+      const { ben, roomId } = await annaAndBen();
       const since = (await ben.sync()).next_batch;
       await ben.leave(roomId);
       const timeline = async (filter: object) =>
@@ -84,7 +84,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns the leave event in the state of a left room if the client wants no timeline', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const declined = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
       const since = (await ben.sync()).next_batch;
       await ben.leave(roomId);
@@ -107,7 +107,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns left rooms with their state again with full_state, if the filter includes left rooms', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       await anna.setState(roomId, 'm.room.topic', { topic: 'then' });
       await ben.leave(roomId);
       await anna.setState(roomId, 'm.room.topic', { topic: 'later' });
@@ -123,7 +123,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns the membership changes before the leave event of a left room, with lazy loading as well', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const [cleo, dora] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),
         TestClient.register(server, `leaver${names++}`),

@@ -11,9 +11,9 @@ for (const database of selectedDatabases(import.meta.url)) {
     let anna: TestClient;
     let ben: TestClient;
     let roomId: string;
-    let way: FastPath;
+    let fastPath: FastPath;
     before(async () => {
-      way = new FastPath();
+      fastPath = new FastPath();
       server = await startTestServer({
         database,
         config: {
@@ -35,7 +35,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await ben.join(roomId);
     });
     after(async () => {
-      way.leave();
+      fastPath.stop();
       await server.stop();
     });
 
@@ -63,14 +63,14 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('makes no query when nothing has happened', async () => {
       let { next_batch } = await ben.sync();
       next_batch = (await ben.sync(next_batch)).next_batch;
-      const asked = await fewestReads(async () => {
+      const queries = await fewestReads(async () => {
         for (let index = 0; index < 5; index++) {
           const sync = await ben.sync(next_batch, { timeout: 5 });
           assert.equal(sync.rooms, undefined);
           next_batch = sync.next_batch;
         }
       });
-      assert.equal(asked, 0);
+      assert.equal(queries, 0);
     });
 
     it('makes no query for messages in an active room', async () => {
@@ -82,12 +82,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         next_batch = sync.next_batch;
       };
       for (let index = 0; index < 3; index++) await exchange();
-      const taken = way.taken;
-      const asked = await fewestReads(async () => {
+      const taken = fastPath.taken;
+      const queries = await fewestReads(async () => {
         for (let index = 0; index < 5; index++) await exchange();
       });
-      assert.equal(asked, 0);
-      assert.ok(way.taken - taken > 10, `${way.taken - taken} of 15 entries took the fast path`);
+      assert.equal(queries, 0);
+      assert.ok(fastPath.taken - taken > 10, `${fastPath.taken - taken} of 15 entries took the fast path`);
     });
 
     it('makes as many queries for the first sync of 40 rooms in memory as for that of one room', async () => {
@@ -99,8 +99,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       };
       await firstSync();
       const perAccount = await fewestReads(async () => void (await ben.sync()));
-      const asked = await fewestReads(firstSync);
-      assert.equal(asked, perAccount);
+      const queries = await fewestReads(firstSync);
+      assert.equal(queries, perAccount);
     });
 
     it('makes no query for receipts and typing', async () => {
@@ -127,12 +127,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         }
       };
       for (let index = 0; index < 3; index++) await exchange();
-      const taken = way.taken;
-      const asked = await fewestReads(async () => {
+      const taken = fastPath.taken;
+      const queries = await fewestReads(async () => {
         for (let index = 0; index < 5; index++) await exchange();
       });
-      assert.equal(asked, 0);
-      assert.ok(way.taken - taken > 50, `${way.taken - taken} of 60 entries took the fast path`);
+      assert.equal(queries, 0);
+      assert.ok(fastPath.taken - taken > 50, `${fastPath.taken - taken} of 60 entries took the fast path`);
     });
   });
 }

@@ -106,6 +106,6 @@ function holdBack(disk: UnreliableDatabase, text: string): Promise<() => void> {
 const newest = ({ engine }: RoomsUnderTest, roomId: string) =>
   engine.heads.peek(roomId)?.recent.at(-1)?.stream ?? 0;
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await turn();
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await turn();
 }

@@ -40,7 +40,7 @@ export interface AnswerRange {
   readonly connection: Connection;
   readonly since: number | undefined;
   readonly upTo: number;
-  /** `undefined` when the feed does not reach back to `since`. */
+  /** `undefined` when the feed does not sentPosition back to `since`. */
   readonly changes: Changes | undefined;
 }
 
@@ -167,8 +167,8 @@ export class Answers {
     const { room } = selected;
     const request = this.#roomRequest(context, recipient, selected);
     const changedBits = context.roomChanges.changedBitsOf(room);
-    const isRead = request.sent === undefined || mayHaveChanged(request);
-    const head = isRead ? await engine.heads.get(room.roomId) : undefined;
+    const mayHaveNewData = request.sent === undefined || mayHaveChanged(request);
+    const head = mayHaveNewData ? await engine.heads.get(room.roomId) : undefined;
     const renderer = room.membership === 'join' ? joinedRoom : unjoinedRoom;
     const result = head ? await renderer.render(head, request) : nothingNew(request);
     return { request, result, changedBits, isSubscribed: selected.isSubscribed };
@@ -182,8 +182,8 @@ export class Answers {
     const { connection, since, upTo, changes } = range;
     const { clientDataBits } = this.#deps.sources;
     const sent = connection.rooms.get(room.roomNid);
-    const reach = sentUpTo(sent?.timeline ?? 'never', since);
-    const hasJoinedSince = room.membership === 'join' && room.stream > (reach ?? 0);
+    const sentPosition = sentUpTo(sent?.timeline ?? 'never', since);
+    const hasJoinedSince = room.membership === 'join' && room.stream > (sentPosition ?? 0);
     const changedBits = roomChanges.changedBitsOf(room);
     const isLive = sent?.timeline === 'live';
     return {
@@ -194,7 +194,7 @@ export class Answers {
       recipient,
       sent,
       since,
-      after: hasJoinedSince ? undefined : reach,
+      after: hasJoinedSince ? undefined : sentPosition,
       upTo,
       mayHaveNewEvents: !isLive || (changedBits & timelineBit) !== 0,
       mayHaveOtherChanges: changedBits !== 0 || ((changes?.user ?? clientDataBits) & clientDataBits) !== 0,

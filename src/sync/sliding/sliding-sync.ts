@@ -109,7 +109,7 @@ export class SlidingSync {
       const upTo = streams.current;
       const changes = since === undefined ? undefined : feed.changes(since, upTo);
       const range = { connection, since, upTo, changes };
-      const devices = await this.#ofDevice(request, range);
+      const devices = await this.#deviceAnswers(request, range);
       const answer =
         this.#quietAnswer(request, range, devices) ?? (await answers.make(request, range, devices));
       if (answer === 'outdated') continue;
@@ -119,7 +119,7 @@ export class SlidingSync {
     }
   }
 
-  #ofDevice({ userId, deviceId = '', body }: SlidingSyncRequest, range: AnswerRange) {
+  #deviceAnswers({ userId, deviceId = '', body }: SlidingSyncRequest, range: AnswerRange) {
     return this.#deps.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
   }
 
@@ -141,7 +141,7 @@ export class SlidingSync {
     };
   }
 
-  /** Sliding sync has no presence. */
+  /** Whether sliding sync returns none of the changes: it does not return presence. */
   #isNothing({ rooms, user }: Changes): boolean {
     return rooms.size === 0 && (user & ~this.#deps.sources.presenceBits) === 0;
   }
@@ -166,8 +166,8 @@ export class SlidingSync {
 /** Returns a digest of the request without the client's positions. */
 function digestOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
   const { to_device, ...others } = extensions ?? {};
-  const isQueueEnabled = enabledIn(extensions ?? {}, 'to_device')?.enabled;
-  const requestText = JSON.stringify([lists, room_subscriptions, others, isQueueEnabled]);
+  const isToDeviceEnabled = enabledIn(extensions ?? {}, 'to_device')?.enabled;
+  const requestText = JSON.stringify([lists, room_subscriptions, others, isToDeviceEnabled]);
   return createHash('sha256').update(requestText).digest('base64');
 }
 

@@ -21,8 +21,8 @@ export function* membersOf(state: StateNids): Generator<string> {
 }
 
 /**
- * Returns whether an entry of a whole state is for a lazy-loading client: all but memberships, and those of needed
- * members and of the user.
+ * Whether a lazy-loading client gets an entry of a whole state. Of the memberships it gets only the user's own and those
+ * of needed members.
  */
 export function isNeededEntry(key: string, userId: string, needed: ReadonlySet<string>): boolean {
   if (!key.startsWith(memberPrefix)) return true;

@@ -115,7 +115,10 @@ export class RoomEntries {
     return whenReady(this.#load(rooms, context), (loaded) => this.#addLoaded(sections, rooms, loaded));
   }
 
-  /** Loads what entries of several rooms share queries for; at once when there is nothing to load. */
+  /**
+   * Loads heads and ephemeral events of rooms with queries for several rooms at a time. Returns at once when there is
+   * nothing to load.
+   */
   #load(rooms: readonly UserRoom[], context: AnswerContext): EntryContext | Promise<EntryContext> {
     const { recipient, range } = context;
     const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, range.since));
@@ -138,8 +141,8 @@ export class RoomEntries {
   }
 
   /**
-   * Loads the heads of rooms that have an entry, so that the entries are made side by side and share queries. Returns
-   * at once when they are in memory.
+   * Loads the heads of rooms that may have an entry at the same time, so that they share queries. Returns at once when
+   * all of them are in memory.
    */
   #loadHeads(
     rooms: readonly UserRoom[],
@@ -161,7 +164,7 @@ export class RoomEntries {
       if (!head) return undefined;
       return room.membership === 'join'
         ? this.#joined(head, room, context)
-        : this.#other(head, room, context);
+        : this.#unjoined(head, room, context);
     });
   }
 
@@ -176,8 +179,9 @@ export class RoomEntries {
     const isLazy = recipient.filter.room.state.lazyLoadMembers;
     // A client that does not load members lazily would take the known members for all members.
     if (!isLazy && isPartialAt(head, upTo)) return undefined;
-    const isComplete = !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
-    const isNew = isComplete || isNewTo(room, since);
+    const hasBecomeComplete =
+      !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
+    const isNew = hasBecomeComplete || isNewTo(room, since);
     const returnedAfter = isNew ? since : undefined;
     const render = (data: readonly AccountDataItem[], initial = ephemeral) =>
       this.#deps.joinedRooms.render(head, recipient, {
@@ -189,7 +193,7 @@ export class RoomEntries {
         initialEphemeral: initial.get(roomId) ?? noEphemeral,
         fullState,
       });
-    if (isComplete) {
+    if (hasBecomeComplete) {
       const all = [this.#accountDataOfRooms(recipient.userId), this.#ephemeralOf(recipient, [room])] as const;
       return Promise.all(all).then(([data, initial]) => render(data, initial));
     }
@@ -199,7 +203,7 @@ export class RoomEntries {
       : this.#accountDataOfRooms(recipient.userId).then(render);
   }
 
-  async #other(
+  async #unjoined(
     head: RoomHead,
     room: UserRoom,
     { recipient, range, accountData }: EntryContext,

@@ -31,9 +31,9 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('SharedTimelines', () => {
     it('makes one timeline for all clients at the same position', async () => {
       const { fixture, find, say } = await openTimelines(open);
-      const [first, after] = [fixture.streams.current, () => fixture.streams.current];
+      const first = fixture.streams.current;
       await say('one');
-      const second = after();
+      const second = fixture.streams.current;
       await say('two');
       const timeline = await find(first);
       assert.deepEqual(bodies(timeline), ['one', 'two']);

@@ -53,14 +53,14 @@ export class UnjoinedRooms {
     return [...(await this.#engine.events.getMany(nids)).values()];
   }
 
-  /** Adds the inviter's membership, for the inviter's name and avatar. */
+  /** Returns the nids of the current prejoin state, and of the inviter's membership with the inviter's name and avatar. */
   #stateNow(head: RoomHead, inviter = ''): number[] {
     const keys = new Set([...this.#prejoinKeys.select(head.state), stateMapKey('m.room.member', inviter)]);
     return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
   /**
-   * Returns the state when the user knocked: changes after the knock are not for users who are not invited.
+   * Returns the nids of the prejoin state when the user knocked: only invited and joined users may see later changes.
    */
   async #stateBefore({ eventNid }: UserRoom): Promise<readonly number[]> {
     const { events, groups, stateKeys } = this.#engine;
@@ -114,8 +114,8 @@ export class UnjoinedRooms {
   }
 
   /**
-   * Adds the user's leave event, which is shown whatever else is hidden, unless the filter excludes it or the client
-   * wants no timeline.
+   * Returns the timeline with the user's leave event at its end, even if the user may not see other events; without it
+   * when the filter excludes it or the client wants no timeline.
    */
   async #timeline(
     head: RoomHead,
@@ -151,19 +151,19 @@ export class UnjoinedRooms {
     timeline: Timeline,
     { after, fullState }: LeftRange,
   ): Promise<StateNids> {
-    const { lastLeave: departure } = view;
-    if (!departure || !filter.room.state.passesRoom(head.roomId)) return new Map();
+    const { lastLeave } = view;
+    if (!lastLeave || !filter.room.state.passesRoom(head.roomId)) return new Map();
     const since = fullState ? undefined : after;
-    if (since !== undefined && departure.stream <= since) return new Map();
-    const wasThere = since !== undefined && view.membershipAt(since) === 'join';
-    const { changes: state, unknownNids } = wasThere
-      ? await changesWithin(this.#engine, head, since, departure.stream)
-      : { changes: await stateOfGroup(this.#engine, departure.event?.stateGroup), unknownNids: undefined };
+    if (since !== undefined && lastLeave.stream <= since) return new Map();
+    const wasJoined = since !== undefined && view.membershipAt(since) === 'join';
+    const { changes: state, unknownNids } = wasJoined
+      ? await changesWithin(this.#engine, head, since, lastLeave.stream)
+      : { changes: await stateOfGroup(this.#engine, lastLeave.event?.stateGroup), unknownNids: undefined };
     if (!stateAfter) rewind(state, timeline, unknownNids);
     if (!filter.room.state.lazyLoadMembers) return state;
     const needed = neededMembers(timeline, []);
-    if (!wasThere) removeUnneeded(state, userId, needed);
-    else await this.#addSenders(head, state, needed, timeline, departure.stream);
+    if (!wasJoined) removeUnneeded(state, userId, needed);
+    else await this.#addSenders(head, state, needed, timeline, lastLeave.stream);
     return state;
   }
 

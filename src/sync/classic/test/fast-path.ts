@@ -59,7 +59,7 @@ export class FastPath {
   }
 
   /** Ends the observation. */
-  leave(): void {
+  stop(): void {
     JoinedRooms.prototype.render = this.#render;
     PlainTimelines.prototype.find = this.#find;
   }

@@ -102,7 +102,7 @@ export class Connection {
     return { generation: this.#newest, toWrite };
   }
 
-  /** Returns the rows that may be deleted from the disk, once. */
+  /** Returns the rows that may be deleted from the disk; the next call does not return them again. */
   takeOutdated(): OutdatedRows[] {
     const outdated = this.#outdated;
     this.#outdated = [];

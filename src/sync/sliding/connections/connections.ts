@@ -116,7 +116,7 @@ export class Connections {
     const now = this.#deps.clock.now();
     const floor = connection.generation;
     const outdated = connection.takeOutdated();
-    const bounds = { ofDevice: maxPerDevice - 1, ofUser: maxPerUser - 1 };
+    const bounds = { maxOthersOfDevice: maxPerDevice - 1, maxOthersOfUser: maxPerUser - 1 };
     const deleted = await this.#deps.database.transaction<SlidingSyncTables, Deleted>(async (writer) => {
       const others = statesOnDisk ? [] : await replaceConnection(writer, id, address, { ...bounds, now });
       const written = { id, floor, states: states.all, hasNewStates: states !== statesOnDisk };

@@ -109,7 +109,7 @@ forEachDatabase((open) => {
 
   it('replaceConnection keeps the most recently used connections of a device, and of all devices of a user', async () => {
     const { database, reader } = await start();
-    const bounds = { ofDevice: 2, ofUser: 4 };
+    const bounds = { maxOthersOfDevice: 2, maxOthersOfUser: 4 };
     const add = (id: number, userId: string, deviceId: string, name: string) =>
       database.transaction<SlidingSyncTables, unknown>((writer) =>
         replaceConnection(writer, id, { userId, deviceId, name }, { ...bounds, now: id }),

@@ -64,7 +64,8 @@ export function sentAfter(
 }
 
 /**
- * Returns the sent state of a room that is not in the answer.
+ * Returns the sent state of a room after an answer without the room: the client has the parts that may have changed only
+ * up to `since`.
  * @param changedBits bits of what may have changed
  */
 function missedParts(

@@ -26,14 +26,14 @@ export class StateTexts {
     return this.#texts.size > maxTexts || this.length > maxLength;
   }
 
-  /** Returns the texts together with those of an answer; the same object if it has no others. */
+  /** Returns these texts and the required states of an answer; this object itself if the answer adds none. */
   and(changes: SentChanges): StateTexts {
     const texts = new Set(this.#texts.keys());
     for (const sent of changes.values()) if (sent) texts.add(sent.state);
     return texts.size === this.#texts.size ? this : new StateTexts(texts);
   }
 
-  /** Returns a room whose state is the text in memory, because each request has its own copy. */
+  /** Returns the room with the text in this object as its state, so that equal texts of requests are in memory once. */
   shared(sent: SentRoom): SentRoom {
     return { ...sent, state: this.#texts.get(sent.state) ?? sent.state };
   }

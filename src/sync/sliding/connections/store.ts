@@ -113,15 +113,21 @@ export interface Generation {
 }
 
 /**
- * Stores a connection in place of the one of the same name. Of the others, the most recently used ones stay.
- * @param bounds maximum numbers of others that stay, of the device and of all devices of the user
- * @returns the deleted others
+ * Stores a new connection, which replaces the stored connection of the same name. Deletes the least recently used of the
+ * connections with other names when there are too many.
+ * @param bounds `maxOthersOfDevice`, `maxOthersOfUser`: how many connections with other names may stay, of the device and
+ * of all devices of the user; `now`: milliseconds since the epoch
+ * @returns the addresses of the deleted connections with other names
  */
 export async function replaceConnection(
   writer: Writer<SlidingSyncTables>,
   id: number,
   { userId, deviceId, name }: ConnectionAddress,
-  { ofDevice, ofUser, now }: { ofDevice: number; ofUser: number; now: number },
+  {
+    maxOthersOfDevice,
+    maxOthersOfUser,
+    now,
+  }: { maxOthersOfDevice: number; maxOthersOfUser: number; now: number },
 ): Promise<ConnectionAddress[]> {
   const present = await writer
     .selectFrom('sliding_sync_connections')
@@ -131,9 +137,9 @@ export async function replaceConnection(
     .execute();
   const isReplaced = (one: (typeof present)[number]) => one.device_id === deviceId && one.conn_id === name;
   const others = present.filter((one) => !isReplaced(one));
-  const surplus = new Set(others.filter(({ device_id }) => device_id === deviceId).slice(ofDevice));
+  const surplus = new Set(others.filter(({ device_id }) => device_id === deviceId).slice(maxOthersOfDevice));
   const left = others.filter((one) => !surplus.has(one));
-  const deleted = [...surplus, ...left.slice(ofUser)];
+  const deleted = [...surplus, ...left.slice(maxOthersOfUser)];
   await deleteConnections(
     writer,
     [...present.filter(isReplaced), ...deleted].map((connection) => connection.id),

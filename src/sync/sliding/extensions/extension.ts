@@ -22,7 +22,7 @@ export interface ExtensionAnswer {
   readonly name: string;
   /** JSON. */
   readonly text: string;
-  /** Whether it ends a long poll. */
+  /** Whether the answer ends a long poll. */
   readonly hasNewData: boolean;
   /** The rooms of which the client has all data of the extension after this answer. */
   readonly covered?: readonly RelevantRoom[];
@@ -51,7 +51,7 @@ function matcherOf(names: readonly string[] | null | undefined): (name: string) 
 }
 
 /**
- * Returns `{"rooms": {...}}` as JSON.
+ * Returns a JSON object with the entries of rooms, for the field `rooms` of an extension.
  * @param entries JSON texts by room id
  */
 export function roomsText(entries: ReadonlyMap<string, string>): string {

@@ -29,7 +29,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    const two = async () => {
+    const annaAndBen = async () => {
       const people = ['anna', 'ben'].map((name) => TestClient.register(server, `${name}${count++}`));
       const [anna, ben] = (await Promise.all(people)) as [TestClient, TestClient];
       const roomId = await anna.createRoom({ preset: 'public_chat' });
@@ -38,12 +38,12 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
 
     it('leaves extensions out of the answer when they are not enabled', async () => {
-      const { anna } = await two();
+      const { anna } = await annaAndBen();
       assert.deepEqual((await new SlidingClient(anna).sync({ lists })).extensions, {});
     });
 
     it('account_data returns all entries at first and then changes, including those made while a room was outside of the window', async () => {
-      const { anna, roomId } = await two();
+      const { anna, roomId } = await annaAndBen();
       const user = `/user/${enc(anna.id)}`;
       const ofRoom = `${user}/rooms/${enc(roomId)}/account_data`;
       await anna.do('PUT', `${user}/account_data/org.example`, { n: 1 });
@@ -75,7 +75,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it("receipts returns at first the receipts for timeline events and the user's own, and then all new ones", async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const [old, recent] = [await anna.say(roomId, 'old'), await anna.say(roomId, 'recent')];
       const read = (person: TestClient, eventId: string) =>
         person.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, {});
@@ -95,7 +95,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('receipts of the user lower the unread count', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const eventId = await ben.say(roomId, 'unread');
       const client = new SlidingClient(anna);
       assert.equal((await client.sync({ lists })).rooms[roomId]?.notification_count, 1);
@@ -105,7 +105,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('is_dm of a room follows m.direct account data', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const client = new SlidingClient(anna);
       const path = `/user/${enc(anna.id)}/account_data/m.direct`;
       assert.equal((await client.sync({ lists })).rooms[roomId]?.is_dm, undefined);
@@ -116,7 +116,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('typing returns typing users and an empty list when they stop', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const client = new SlidingClient(anna);
       const ask = async (options: object = {}) => {
         const { extensions } = await client.sync(asking({ typing: { enabled: true, ...options } }));
@@ -135,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('answers extensions for the lists and rooms that the request names, and for all with `*`', async () => {
-      const { anna, ben, roomId } = await two();
+      const { anna, ben, roomId } = await annaAndBen();
       const other = await anna.createRoom();
       await ben.join(other);
       for (const id of [roomId, other]) {
@@ -164,7 +164,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('to_device returns messages until they are acknowledged', async () => {
-      const { anna, ben } = await two();
+      const { anna, ben } = await annaAndBen();
       const client = new SlidingClient(anna);
       const ask = async (since?: string) => {
         const request = { enabled: true, limit: 2, ...(since === undefined ? undefined : { since }) };
@@ -196,7 +196,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('e2ee returns one-time key counts and changed device lists', async () => {
-      const { anna, ben } = await two();
+      const { anna, ben } = await annaAndBen();
       const client = new SlidingClient(anna);
       const ask = async () =>
         (await client.sync({ extensions: { e2ee: { enabled: true } } })).extensions['e2ee'];

@@ -33,7 +33,7 @@ export class ListFilter {
     this.#deps = deps;
   }
 
-  /** Returns the rooms that pass, in the same order. */
+  /** Returns the rooms that pass the filters, in the order of `rooms`. */
   async select(
     rooms: readonly UserRoom[],
     filters: FiltersJson | null | undefined,

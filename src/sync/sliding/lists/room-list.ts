@@ -43,8 +43,8 @@ export class RoomList {
     }
     const joined = rooms.filter(({ membership }) => membership === 'join');
     const latest = await activity.latest(joined);
-    const placeOf = (room: UserRoom) => latest.get(room.roomNid) ?? room.stream;
-    return rooms.sort((one, other) => placeOf(other) - placeOf(one));
+    const positionOf = (room: UserRoom) => latest.get(room.roomNid) ?? room.stream;
+    return rooms.sort((one, other) => positionOf(other) - positionOf(one));
   }
 
   /** Whether a room that the user is not joined to is listed. */

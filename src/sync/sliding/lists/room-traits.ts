@@ -52,7 +52,7 @@ export class RoomTraitsReader {
     });
   }
 
-  /** Returns the room as the user may know it: as it is, or as it was when the user's membership ended. */
+  /** Returns the traits that the user may know: the current ones, or those at the end of the user's membership. */
   async of(room: UserRoom): Promise<RoomTraits> {
     if (room.membership === 'leave' || room.membership === 'ban') return this.#ofPast(room);
     if (room.membership !== 'join') {
@@ -68,7 +68,7 @@ export class RoomTraitsReader {
     return traits;
   }
 
-  /** Returns the room as another server's stripped state describes it; `undefined` without stripped state. */
+  /** Returns the traits in the stripped state that another server has sent; `undefined` without stripped state. */
   async #ofStripped(room: UserRoom): Promise<RoomTraits | undefined> {
     const known = this.#past.get(room.eventNid);
     if (known) return known;

@@ -35,7 +35,7 @@ describe('inWindows', () => {
     [{ ranges: [[5, 2]] }, []],
   ];
   for (const [windows, expected] of cases) {
-    it(`returns rooms ${expected.join(', ') || 'of no place'} of ten for ${JSON.stringify(windows)}`, () => {
+    it(`returns ${expected.length > 0 ? `rooms ${expected.join(', ')}` : 'no room'} of ten for ${JSON.stringify(windows)}`, () => {
       assert.deepEqual(inWindows(numbers(10), windows), expected);
     });
   }

@@ -4,7 +4,7 @@ import type { RoomRequest, RoomResult } from './room-request.ts';
 export interface RelevantRoom {
   readonly request: RoomRequest;
   readonly result: RoomResult;
-  /** Whether the client subscribes to the room, besides its lists. */
+  /** Whether the room is in `room_subscriptions` of the request; it may be in lists as well. */
   readonly isSubscribed: boolean;
   /** The bits of the timeline and of the sources that may have changed after the client's position. */
   readonly changedBits: number;

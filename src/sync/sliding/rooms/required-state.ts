@@ -44,7 +44,7 @@ class StateRule {
     return !this.isLazy && this.#types.get(anything)?.has(anything) === true;
   }
 
-  /** Returns the entries as keys of a state; `undefined` when a wildcard matches more. */
+  /** Returns the required entries as keys of a state; `undefined` when the rule has a wildcard. */
   keys(): string[] | undefined {
     const keys: string[] = [];
     for (const [type, stateKeys] of this.#types) {
@@ -56,7 +56,7 @@ class StateRule {
 }
 
 /**
- * The entries of a room's state that a client requires: those of any of its rules. Source: MSC4186,
+ * The entries of a room's state that a client requires: an entry that at least one of the rules requires. Source: MSC4186,
  * "Combining required_state", with the entries in the form of its unstable endpoint.
  */
 export class RequiredState {

@@ -43,7 +43,7 @@ export async function summaryFields(
   };
 }
 
-/** Returns name and avatar from a whole state that is not the current one. */
+/** Returns the name and the avatar of a room in an earlier state. @param state all entries of that state */
 export async function pastFields(engine: RoomReader, state: StateNids): Promise<JsonObject> {
   const [name, avatar] = await Promise.all([
     textOf(engine, state.get(nameKey), 'name'),
@@ -55,7 +55,7 @@ export async function pastFields(engine: RoomReader, state: StateNids): Promise<
   };
 }
 
-/** Returns `null` for a removed text. */
+/** Returns the field if its text is new to the client or has changed, with `null` for a removed text; else no field. */
 function changedText(
   field: string,
   text: string | undefined,

@@ -74,7 +74,7 @@ export class UnjoinedRoom {
     };
   }
 
-  /** Adds the user's leave event, which is shown whatever else is hidden. */
+  /** Returns the timeline with the user's leave event at its end, even if the user may not see other events. */
   async #timeline(
     head: RoomHead,
     { room, config, recipient, after }: RoomRequest,
@@ -104,8 +104,8 @@ export class UnjoinedRoom {
     const { lastLeave } = view;
     let state: StateNids = new Map();
     if (lastLeave && !room.forgotten && (after === undefined || lastLeave.stream > after)) {
-      const wasThere = after !== undefined && view.membershipAt(after) === 'join';
-      state = wasThere
+      const wasJoined = after !== undefined && view.membershipAt(after) === 'join';
+      state = wasJoined
         ? await stateChanges(engine, head, after, lastLeave.stream)
         : await stateOfGroup(engine, lastLeave.event?.stateGroup);
     }
