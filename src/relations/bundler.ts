@@ -141,7 +141,7 @@ export class Bundler {
     };
   }
 
-  /** Replaces the count of the replies that were read by that of all replies. */
+  /** Returns the summary with the count of all replies in place of the count of the replies that were read. */
   async #counted<T>(thread: ThreadSummary<T>, { event, roomNid }: StoredEvent, userId: string) {
     const { index, ignored } = this.#deps;
     const place = { parentId: event.eventId, roomNid };

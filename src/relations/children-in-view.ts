@@ -11,7 +11,7 @@ const maxExamined = 500;
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** Caches by head whether members may see the whole history, up to an event of the history visibility. */
+/** Whether members may see the whole history of a room, for as long as its history visibility event has this nid. */
 const openRooms = new WeakMap<RoomHead, { readonly nid: number | undefined; readonly isOpen: boolean }>();
 
 /** Whether the history visibility of the room never restricted its members. */

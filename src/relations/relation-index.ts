@@ -11,7 +11,7 @@ import type { RelationTables } from './tables.ts';
 /** Maximum estimated bytes of the cached children of events, and estimated bytes of a child besides its strings. */
 const [maxBytes, childBytes] = [10 * MiB, 200];
 
-/** Maximum number of events of one request whose children are read together with those of others, as of other rooms. */
+/** Maximum number of events in a call of `children` that shares a query with simultaneous calls, for instance for other rooms. */
 const maxReadTogether = 100;
 
 const none: readonly Child[] = [];
@@ -110,7 +110,7 @@ export class RelationIndex implements EventIndex {
     if (change.added || change.removed) this.#changes.set(stored, change);
   }
 
-  /** Forgets the entries with a redacted child that is not in memory, so that its parent is unknown. */
+  /** Drops the cached entry that contains a redacted child; searches all entries, because its parent is not known. */
   #forget(childNid: number): void {
     this.#generation += 1;
     this.#children.deleteWhere((children) => children.some(({ nid }) => nid === childNid));

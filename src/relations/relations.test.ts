@@ -100,7 +100,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     describe('threads', () => {
-      it('bundles a summary of the thread with its root, with the latest reply as edited', async () => {
+      it('bundles a summary of a thread with its root, which contains the edit of the latest reply', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(alice!, 'root');
         await talk.relate(bob!, 'm.thread', root, 'one');

@@ -31,7 +31,7 @@ const saysSpam = ({ content }: EventToSend) => JSON.stringify(content).includes(
 const sender = (userId: string) => ({ userId, deviceId: 'DEVICE' });
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Opens rooms with the checks in the returned list, to which tests add theirs after their preparations. */
+  /** Opens rooms that use the checks of the returned list; tests add checks to it after they have prepared the rooms. */
   async function openWithChecks() {
     const checks: EventCheck[] = [];
     const fixture = await RoomsUnderTest.open(open, [], { eventChecks: () => checks });

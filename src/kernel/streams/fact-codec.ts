@@ -26,6 +26,7 @@ type MaybeUndefined<F> = { [K in keyof F]-?: undefined extends F[K] ? K : never 
 /** The fact, without `undefined` in the types of its members. */
 type Defined<F> = F extends string ? F : { readonly [K in keyof F]: Exclude<F[K], undefined> };
 
+/** The parameters of `jsonFacts`: none for facts without members that may be `undefined`. */
 type Absent<F> = F extends string
   ? []
   : [MaybeUndefined<F>] extends [never]
@@ -34,7 +35,7 @@ type Absent<F> = F extends string
 
 /**
  * Makes the codec of facts that are JSON already; facts that JSON cannot hold are a type error.
- * @param absent all members that may be `undefined`: JSON leaves them out, and decoding sets them again
+ * @param members an object with all members that may be `undefined`: JSON leaves them out, and decoding sets them again
  */
 export function jsonFacts<F extends string | object>(
   ...members: Defined<F> extends Jsonable<Defined<F>> ? Absent<F> : never

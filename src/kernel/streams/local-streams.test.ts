@@ -112,7 +112,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['after']);
   });
 
-  test('LocalStreams delivers later facts after a statement failed in a transaction that had published one', async () => {
+  test('LocalStreams delivers later facts after a statement failed in a transaction that had published a fact', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const position = await write(streams, stream, 'first');

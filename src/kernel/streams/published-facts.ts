@@ -13,8 +13,8 @@ export interface PublishedFact {
 
 /**
  * All facts of the positions in `(after, upTo]`, in their order; positions without a fact stay unused. Ranges follow
- * each other without a gap, so that a process that misses one notices it by the next. Two equal bounds and no facts say
- * how far the writer has come.
+ * each other without a gap, so that a process that misses one notices it by the next. A range with equal bounds and no
+ * facts says how far the writer has come.
  */
 export interface PublishedRange {
   readonly after: number;

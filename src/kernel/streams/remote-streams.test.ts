@@ -24,7 +24,9 @@ interface Note {
 /** A process that writes and one that follows it, with the same streams and a bus between them. */
 class TwoProcesses {
   readonly streams: LocalStreams;
+  /** The streams of the process that writes. */
   readonly here = streamsOf();
+  /** The streams of the process that follows. */
   readonly there = streamsOf();
   readonly remote: RemoteStreams;
   /** Ranges on the bus, as text. */
@@ -63,7 +65,7 @@ class TwoProcesses {
     this.remote.follow(...all(this.there).map(({ stream }) => stream));
   }
 
-  /** Delivers the ranges on the bus; `fate` loses or repeats them. */
+  /** Delivers the ranges on the bus. @param fate returns the copies of a range that arrive; by default one */
   bring(fate: (text: string) => readonly string[] = (text) => [text]): void {
     for (const text of this.sent.splice(0)) {
       for (const copy of fate(text)) this.remote.receive(JSON.parse(copy) as PublishedRange);

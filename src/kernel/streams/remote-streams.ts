@@ -9,7 +9,7 @@ export interface RemoteStreamsDeps {
   readonly current: number;
   /**
    * Reads the facts in `(after, upTo]`, in their order, when the message with them was lost; `undefined` when they
-   * cannot be read. Absent: they never can.
+   * cannot be read. Absent: lost facts can never be read.
    */
   readonly readMissing?:
     | ((after: number, upTo: number) => Promise<readonly PublishedFact[] | undefined>)
@@ -137,7 +137,7 @@ export class RemoteStreams implements StreamReader {
     );
   }
 
-  /** Tries until it succeeds: nothing may be skipped. Resolves with `undefined` when it is closed meanwhile. */
+  /** Repeats `work` until it succeeds, since no fact may be skipped. Resolves with `undefined` when `close` is called. */
   async #trying<T>(failure: string, work: () => Promise<T>): Promise<T | undefined> {
     for (
       let backoff = minBackoff;

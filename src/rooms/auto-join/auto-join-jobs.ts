@@ -56,6 +56,7 @@ export class AutoJoinJobs {
     return this.registered(writer, publish, { userId, isGuest: false });
   }
 
+  /** Resolves when the joins were attempted, or after `maxWait`. */
   settled(userId: string): Promise<void> {
     return this.#deps.jobs.attempted(autoJoinJob, userId, maxWait);
   }

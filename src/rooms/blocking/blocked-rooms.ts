@@ -32,7 +32,7 @@ export class BlockedRooms {
     if (this.#administrators.has(roomId)) throw forbidden('This room has been blocked on this server');
   }
 
-  /** Blocks a room. One that is blocked stays blocked by the administrator who did it first. */
+  /** Blocks a room. A room that is blocked already keeps the administrator who blocked it first. */
   async block(roomId: string, administrator: string): Promise<void> {
     await this.#database.transaction((writer) => this.blockIn(writer, roomId, administrator));
   }

@@ -7,9 +7,9 @@ import { systemRandomness } from '../../kernel/randomness.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { RoomDeletion, type RoomDeletionDeps } from './room-deletion.ts';
 
-/** The deletion of a test, whose attempts the test begins. */
+/** A deletion; each call of `attempt` runs one attempt of its job. */
 interface Deletion {
-  /** Runs an attempt that ends where it stores progress, as at a crash, if `isLost` says so. */
+  /** Runs an attempt. It ends as at a crash when it is about to store progress for which `isLost` returns true. */
   attempt(isLost?: (progress: JsonObject) => boolean): Promise<void>;
   readonly progress: JsonObject;
 }

@@ -66,7 +66,7 @@ const maxAttempts = 5;
 /** Users who are removed between two writes of the progress. */
 const usersPerStep = 50;
 
-/** Stands for the device in the transactions of the new room and its message, whose id is that of the deletion. */
+/** Device id in the transaction scope of the new room and its message; their transaction id is the id of the deletion. */
 const deletionsDevice = 'rooms/deletion';
 
 /** The payload of the job: the order and its progress. */

@@ -13,15 +13,15 @@ import { DummyEvents } from './dummy-events.ts';
 const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** A remote room with `ends` forward extremities after alice has joined. */
-  const roomWith = async (ends: number, threshold: number) => {
+  /** A remote room with `extremityCount` forward extremities after alice has joined. */
+  const roomWith = async (extremityCount: number, threshold: number) => {
     const fixture = await RoomsUnderTest.open(open, jobMigrations);
     const { engine, database, clock, caches } = fixture;
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
-    let ordered = 0;
+    let scheduledCount = 0;
     const countingDatabase: Pick<Database, 'transaction'> = {
       transaction: (work) => {
-        ordered++;
+        scheduledCount++;
         return database.transaction(work);
       },
     };
@@ -35,15 +35,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const eventIds = Array.from({ length: count }, () => room.say(ann, before));
       for (const eventId of eventIds) await engine.placement.place(room.roomId, room.get(eventId));
     };
-    await fork(ends);
+    await fork(extremityCount);
     const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
     /** Advances the clock past the delay of the job and waits for the result. */
-    const later = async (isOrdered = true) => {
-      assert.equal(ordered, isOrdered ? 1 : 0);
-      ordered = 0;
-      const orders = () => jobs.list({ kind: 'rooms/dummy-events' });
-      if (isOrdered) await eventually('the job', async () => (await orders()).length > 0);
-      assert.equal((await orders()).length, isOrdered ? 1 : 0);
+    const later = async (isScheduled = true) => {
+      assert.equal(scheduledCount, isScheduled ? 1 : 0);
+      scheduledCount = 0;
+      const scheduledJobs = () => jobs.list({ kind: 'rooms/dummy-events' });
+      if (isScheduled) await eventually('the job', async () => (await scheduledJobs()).length > 0);
+      assert.equal((await scheduledJobs()).length, isScheduled ? 1 : 0);
       clock.advance(minute);
       await jobs.settled();
       return extremities();
@@ -119,12 +119,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fork(8);
       assert.equal(await later(), 8);
       const allowed = { ...levels, content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 } };
-      const { forwardExtremities: ends } = room;
-      await fixture.engine.placement.place(room.roomId, room.get(room.add({ ...allowed, prev: [ends[0]!] })));
+      const { forwardExtremities: before } = room;
+      await fixture.engine.placement.place(
+        room.roomId,
+        room.get(room.add({ ...allowed, prev: [before[0]!] })),
+      );
       assert.equal(await later(false), 8);
       assert.equal((await dummies()).length, 0);
       fixture.clock.advance(60 * minute);
-      await fixture.engine.placement.place(room.roomId, room.get(room.say(ann, [ends[1]!])));
+      await fixture.engine.placement.place(room.roomId, room.get(room.say(ann, [before[1]!])));
       assert.ok(((await later()) ?? 9) < 5);
       assert.equal((await dummies()).length, 1);
       await stop();

@@ -111,8 +111,8 @@ export class ClientEvents {
   }
 
   /**
-   * Returns a function that returns what only the device which sent an event gets in its `unsigned`, `undefined` for
-   * the events of others; at once when it is in memory. Source: client-server API, "Transaction identifiers", and
+   * Returns a function that returns the members of `unsigned` which only the device that sent an event gets;
+   * `undefined` for events of other users. Without a promise when the transaction ids are in memory. Source: client-server API, "Transaction identifiers", and
    * MSC4140, "`delay_id` in `unsigned` event data".
    */
   sentWith(viewer: Viewer): SentWith | Promise<SentWith> {

@@ -9,9 +9,9 @@ export class EventByTime {
   readonly #engine: RoomReader;
   readonly #remoteHistory: RemoteHistory | undefined;
 
-  /** @param older finds events that this server has not stored; absent: only stored events are found */
-  constructor(engine: RoomReader, older?: RemoteHistory) {
-    this.#remoteHistory = older;
+  /** @param remoteHistory finds events that this server has not stored; absent: only stored events are found */
+  constructor(engine: RoomReader, remoteHistory?: RemoteHistory) {
+    this.#remoteHistory = remoteHistory;
     this.#engine = engine;
   }
 

@@ -6,8 +6,8 @@ import type { JsonObject } from '../../protocol/index.ts';
 import { ClientEvents } from './client-events.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('texts of events', () => {
-    it('are rendered once for all members and for the device that sent the event, which also gets its transaction id', async () => {
+  describe('EventTexts', () => {
+    it('renders an event once for all members and for the device that sent it, and adds the transaction id for that device', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice, bob);
       const stored = await under.engine.events.getById(await under.say(alice, roomId, 'hello'));
@@ -32,7 +32,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(rendered, 1);
     });
 
-    it('are made at once for messages, and read for events that show what they replaced', async () => {
+    it('prepares the text of a message at once, and waits for the replaced event of a state event', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const { texts } = new ClientEvents(under.engine, under.clock);

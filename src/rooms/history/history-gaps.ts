@@ -17,15 +17,19 @@ export class HistoryGaps {
   readonly #head: RoomHead;
   #hasBackfilled = false;
 
-  private constructor(engine: RoomReader, older: RemoteHistory, head: RoomHead) {
+  private constructor(engine: RoomReader, remoteHistory: RemoteHistory, head: RoomHead) {
     this.#engine = engine;
-    this.#remoteHistory = older;
+    this.#remoteHistory = remoteHistory;
     this.#head = head;
   }
 
   /** @returns `undefined` when there is no server to backfill from */
-  static of(engine: RoomReader, older: RemoteHistory | undefined, head: RoomHead): HistoryGaps | undefined {
-    return older?.canBackfill(head) ? new HistoryGaps(engine, older, head) : undefined;
+  static of(
+    engine: RoomReader,
+    remoteHistory: RemoteHistory | undefined,
+    head: RoomHead,
+  ): HistoryGaps | undefined {
+    return remoteHistory?.canBackfill(head) ? new HistoryGaps(engine, remoteHistory, head) : undefined;
   }
 
   /**

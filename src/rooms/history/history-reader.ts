@@ -33,11 +33,11 @@ export class HistoryReader {
   readonly #pageState: PageState;
   readonly #remoteHistory: RemoteHistory | undefined;
 
-  /** @param older backfills gaps in the history; absent: gaps stay */
-  constructor(engine: RoomReader, clientEvents: ClientEvents, older?: RemoteHistory) {
+  /** @param remoteHistory backfills gaps in the history; absent: gaps stay */
+  constructor(engine: RoomReader, clientEvents: ClientEvents, remoteHistory?: RemoteHistory) {
     this.#engine = engine;
     this.#source = { engine, relations: clientEvents.relations };
-    this.#remoteHistory = older;
+    this.#remoteHistory = remoteHistory;
     this.#clientEvents = clientEvents;
     this.#pageState = new PageState(engine, clientEvents);
   }
@@ -59,11 +59,15 @@ export class HistoryReader {
     const view = await this.#view(viewer, roomId);
     const start = startOf(request);
     const to = request.to === undefined ? undefined : decodePlace(request.to);
-    const page = await readPage(this.#source, view, start, { ...request, to, older: this.#remoteHistory });
+    const page = await readPage(this.#source, view, start, {
+      ...request,
+      to,
+      remoteHistory: this.#remoteHistory,
+    });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     // Clients that follow a room by pages continue from here. An empty page at the end of the history has no token, so
-    // that clients that read until there is none come to an end.
+    // that clients that read until a page has no token stop.
     const last = page.events.at(-1);
     const next = page.next ?? (last && { ...placePast(last.stored, request.direction), split: start.split });
     // `start` repeats the given token: clients compare `start` and `end` to see whether they have advanced.
@@ -95,7 +99,7 @@ export class HistoryReader {
         direction: 'backward',
         limit: half,
         filter,
-        older: this.#remoteHistory,
+        remoteHistory: this.#remoteHistory,
       }),
       readPage(this.#source, view, here, { direction: 'forward', limit: limit - half, filter }),
     ]);

@@ -14,7 +14,7 @@ export interface PageRequest {
   /** The place at which to stop. */
   readonly to?: SplitPlace | StreamPlace | undefined;
   /** Backfills gaps of a page that is read backward; absent: gaps stay. */
-  readonly older?: RemoteHistory | undefined;
+  readonly remoteHistory?: RemoteHistory | undefined;
 }
 
 export interface Page {
@@ -40,11 +40,11 @@ export async function readPage(
   { engine, relations }: HistorySource,
   view: RoomView,
   start: SplitPlace,
-  { direction, limit, filter, to, older }: PageRequest,
+  { direction, limit, filter, to, remoteHistory }: PageRequest,
 ): Promise<Page> {
   if (!filter.passesRoom(view.head.roomId)) return { events: [], next: undefined };
   const events: VisibleEvent[] = [];
-  const gaps = direction === 'backward' ? HistoryGaps.of(engine, older, view.head) : undefined;
+  const gaps = direction === 'backward' ? HistoryGaps.of(engine, remoteHistory, view.head) : undefined;
   const { split } = start;
   const [end, limitOfStream] = to && 'position' in to ? [undefined, to.position] : [to, undefined];
   const [after, upTo] = direction === 'backward' ? [limitOfStream, split] : [split, limitOfStream];

@@ -48,8 +48,11 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** @returns the ids of anna's messages */
-    async function live(visibility: string, changes: readonly MembershipChange[]) {
+    /**
+     * Creates a room in which ben's membership changes, and anna sends a message at the beginning and after each change.
+     * @returns the path and the id of the room, and the ids of the messages
+     */
+    async function createRoomWithHistory(visibility: string, changes: readonly MembershipChange[]) {
       const content = { history_visibility: visibility };
       const initial_state = [{ type: 'm.room.history_visibility', content }];
       const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
@@ -72,7 +75,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const outcome = row === '-' ? 'rejects ben with 403' : `shows ben the messages ${row}`;
         const history = changes.join(', ') || 'no change of his membership';
         it(`${outcome} with the history visibility ${visibility} after ${history}`, async () => {
-          const { path, roomId, messageIds } = await live(visibility, changes);
+          const { path, roomId, messageIds } = await createRoomWithHistory(visibility, changes);
           const isClosed = row === '-';
           for (const dir of ['b', 'f']) {
             const page = await ben.call('GET', `${path}/messages`, undefined, { dir, limit: 100 });
@@ -107,7 +110,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     }
 
     it('shows users who left the state, members and events as of their leave', async () => {
-      const { path, roomId } = await live('shared', ['join']);
+      const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const { next_batch: before } = await anna.sync();
       await ben.leave(roomId);
       const cleo = await TestClient.register(server, 'cleo');
@@ -129,7 +132,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('filters /members by at, membership and not_membership', async () => {
-      const { path, roomId } = await live('shared', ['join']);
+      const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const { next_batch: at } = await anna.sync();
       await anna.membership('ban', roomId, ben);
       const members = async (query: Record<string, string>) => {
@@ -146,7 +149,13 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('pages /messages in both directions to the end, from tokens of /messages and /sync', async () => {
-      const { path, roomId } = await live('shared', ['join', 'leave', 'join', 'leave', 'join']);
+      const { path, roomId } = await createRoomWithHistory('shared', [
+        'join',
+        'leave',
+        'join',
+        'leave',
+        'join',
+      ]);
       const seen: Record<string, string[]> = { b: [], f: [] };
       for (const dir of ['b', 'f'] as const) {
         let from: string | undefined;
@@ -194,7 +203,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns an end token with every event, and none with an empty page', async () => {
-      const { path, roomId } = await live('shared', ['join']);
+      const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const forward = (who: TestClient, from?: unknown) =>
         who.do('GET', `${path}/messages`, undefined, {
           dir: 'f',
@@ -223,7 +232,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it("returns the senders' membership events from /messages and /context when members are lazy-loaded", async () => {
-      const { path, roomId } = await live('shared', ['join']);
+      const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const eventId = await ben.say(roomId, 'hello');
       const filter = JSON.stringify({ lazy_load_members: true });
       const members = (events: unknown) =>

@@ -3,8 +3,8 @@ import { MatrixError } from '../../protocol/index.ts';
 /** Users' settings for incoming invites; supplied at composition. */
 export interface InvitePolicy {
   /**
-   * `block`: the invite is refused. `ignore`: the invite is accepted, and the user is not notified. @param
-   * userId a local user
+   * `block`: the invite is refused. `ignore`: the invite is accepted, and the user is not notified.
+   * @param userId a local user
    */
   decide(userId: string, inviter: string): Promise<'allow' | 'ignore' | 'block'>;
 }

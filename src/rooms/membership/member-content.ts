@@ -2,7 +2,7 @@ import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 
 /** Reads profiles of local users; supplied at composition. */
 export interface MemberProfiles {
-  /** The members of a local user's profile that go into membership events. */
+  /** Returns the fields of a local user's profile that membership events contain. */
   profile(userId: string): Promise<{ displayname?: string | undefined; avatar_url?: string | undefined }>;
 }
 
@@ -18,7 +18,7 @@ export class MemberContents {
     this.#allowPerRoomProfiles = deps.allowPerRoomProfiles;
   }
 
-  /** The profile members; empty for remote users, whose profiles are on their own servers. */
+  /** Returns the profile fields of a membership event; empty for remote users, whose profiles are on their own servers. */
   async profile(userId: string): Promise<JsonObject> {
     if (serverOfUser(userId) !== this.#serverName) return {};
     const { displayname, avatar_url } = await this.#profiles.profile(userId);
@@ -36,7 +36,7 @@ export class MemberContents {
     return { ...(await this.profile(userId)), ...this.permitted(given), membership };
   }
 
-  /** The content that a client gave, without the members that it may not set. */
+  /** Returns the content that a client gave, without the fields that clients may not set. */
   permitted(given: JsonObject): JsonObject {
     const { join_authorised_via_users_server: _authoriser, membership: _membership, ...content } = given;
     if (this.#allowPerRoomProfiles) return content;

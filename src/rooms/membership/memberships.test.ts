@@ -87,6 +87,20 @@ function put(fixture: RoomsUnderTest, sender: string, roomId: string, target: st
 
 type Act = (fixture: RoomsUnderTest, roomId: string) => Promise<unknown>;
 
+/** Describes the outcomes of an action for a test title, by the memberships of the user before it. */
+function summaryOf(row: string): string {
+  const parts = [
+    ['y', 'succeeds with the membership'],
+    ['n', 'is refused with 403 with the membership'],
+    ['?', 'is refused with 404 with the membership'],
+  ] as const;
+  const described = parts.map(([letter, text]) => {
+    const names = states.filter((_, index) => row[index] === letter);
+    return names.length === 0 ? '' : `${text} ${names.join(', ')}`;
+  });
+  return described.filter((text) => text !== '').join('; ');
+}
+
 /** The two ways to change a membership: its endpoint, and a membership event. */
 const ways = (endpoint: Act, sender: string, membership: string): [way: string, Act][] => [
   ['its endpoint', endpoint],
@@ -101,7 +115,7 @@ function table(open: OpenDatabase) {
     allowed = await fixture.room(carol, bob);
   });
   const check = (name: string, row: string, rule: string, act: Act, isAllowed = false) =>
-    it(`${name}, for the memberships ${states.join(', ')}: ${row}`, async () => {
+    it(`${name} ${summaryOf(row)}`, async () => {
       const found: Outcome[] = [];
       for (const state of states) {
         const roomId = await roomWith(fixture, state, rule, isAllowed ? allowed : undefined);
@@ -110,34 +124,46 @@ function table(open: OpenDatabase) {
       assert.deepEqual(found, outcomes(row), states.join(' '));
     });
   for (const [rule, row] of Object.entries(joining)) {
-    for (const [way, act] of ways((on, roomId) => on.rooms.memberships.join(bob, roomId), bob, 'join'))
+    for (const [way, act] of ways(
+      (fixture, roomId) => fixture.rooms.memberships.join(bob, roomId),
+      bob,
+      'join',
+    ))
       check(`joining a room with the join rule ${rule}, by ${way}`, row, rule, act);
   }
   for (const [rule, row] of Object.entries(joiningFromAllowedRoom)) {
-    const join: Act = (on, roomId) => on.rooms.memberships.join(bob, roomId);
+    const join: Act = (fixture, roomId) => fixture.rooms.memberships.join(bob, roomId);
     check(`joining a room with the join rule ${rule} from an allowed room`, row, rule, join, true);
   }
   for (const [rule, row] of Object.entries(knocking)) {
-    for (const [way, act] of ways((on, roomId) => on.rooms.memberships.knock(bob, roomId), bob, 'knock'))
+    for (const [way, act] of ways(
+      (fixture, roomId) => fixture.rooms.memberships.knock(bob, roomId),
+      bob,
+      'knock',
+    ))
       check(`knocking on a room with the join rule ${rule}, by ${way}`, row, rule, act);
   }
-  for (const [way, act] of ways((on, roomId) => on.rooms.memberships.leave(bob, roomId), bob, 'leave'))
+  for (const [way, act] of ways(
+    (fixture, roomId) => fixture.rooms.memberships.leave(bob, roomId),
+    bob,
+    'leave',
+  ))
     check(`leaving, by ${way}`, leaving, 'invite', act);
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
-    const act: Act = (on, roomId) => on.rooms.memberships[action](alice, roomId, bob);
+    const act: Act = (fixture, roomId) => fixture.rooms.memberships[action](alice, roomId, bob);
     check(`${action} by a moderator`, moderating[action], 'invite', act);
   }
   const through = { invite: moderating.invite, ban: moderating.ban, leave: 'nyynyy' };
   for (const [membership, row] of Object.entries(through)) {
-    const act: Act = (on, roomId) => put(on, alice, roomId, bob, membership);
+    const act: Act = (fixture, roomId) => put(fixture, alice, roomId, bob, membership);
     check(`${membership} through the state by a moderator`, row, 'invite', act);
   }
   for (const membership of ['join', 'knock']) {
-    const act: Act = (on, roomId) => put(on, alice, roomId, bob, membership);
+    const act: Act = (fixture, roomId) => put(fixture, alice, roomId, bob, membership);
     check(`${membership} for another user`, 'nnnnnn', 'public', act);
   }
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
-    const act: Act = (on, roomId) => on.rooms.memberships[action](carol, roomId, bob);
+    const act: Act = (fixture, roomId) => fixture.rooms.memberships[action](carol, roomId, bob);
     check(`${action} by a user who is not in the room`, 'nnnnnn', 'invite', act);
   }
 }

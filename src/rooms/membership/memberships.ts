@@ -66,7 +66,7 @@ export class Memberships {
     this.#deps = deps;
   }
 
-  /** The profile members of a membership event. */
+  /** Returns the profile fields of a membership event. */
   profileContent(userId: string): Promise<JsonObject> {
     return this.#deps.contents.profile(userId);
   }

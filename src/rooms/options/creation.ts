@@ -22,7 +22,7 @@ const powerLevels = (preset: string) =>
 /** Options of new rooms. */
 export const creationOptions = {
   default_room_version: option(versionOneOf('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'), {
-    description: 'The version of rooms that are created without naming one.',
+    description: 'The version of a room if the request to create it names none.',
     default: '10',
     changed: ['1.76: 10 in place of 9.'],
   }),
@@ -39,7 +39,7 @@ export const creationOptions = {
     }),
     {
       description:
-        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; that of the request is applied after them. A member like `events` replaces all that the preset has under that name: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.',
+        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; the override of a request is applied after these levels. A member like `events` replaces all that the preset has under that name: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.',
       default: {},
     },
   ),
@@ -59,7 +59,7 @@ export const creationOptions = {
         },
       ),
     }),
-    { description: 'The stripped state of a room that users receive who are invited or who knock.' },
+    { description: 'The stripped state of a room that invited and knocking users receive.' },
   ),
   dummy_events_threshold: option(integer({ minimum: 1 }), {
     description:

@@ -184,7 +184,10 @@ export class HistoryDeletion {
     return messages.filter(({ event }) => event.redacts === undefined || !found.has(event.redacts));
   }
 
-  /** Returns the `prev_events` of timeline events that are missing or about to be deleted, with the nid of an event that names each. */
+  /**
+   * Returns the `prev_events` of timeline events that are missing or about to be deleted: by event id, the nid of an event
+   * that names it.
+   */
   async #gapsBefore(
     events: readonly StoredEvent[],
     deleted: ReadonlySet<string>,

@@ -14,7 +14,7 @@ export interface UserRedactionOrder {
   readonly redactor: string;
   readonly roomIds: readonly string[];
   readonly reason: string | null;
-  /** Maximum number of events in each room that are redacted, the newest. */
+  /** Maximum number of events that are redacted in each room; the newest events are chosen. */
   readonly limit: number;
   /** Only events that were sent at this time or later, in milliseconds since the epoch; null: no bound. */
   readonly sentFrom: number | null;
@@ -56,9 +56,9 @@ const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.enc
 type Progress = {
   readonly [Name in keyof UserRedactionOrder]: UserRedactionOrder[Name];
 } & {
-  /** Position of the last event of the first room that was considered; null: none. */
+  /** Position of the last considered event in the first room of `roomIds`; null before the first one. */
   readonly before: number | null;
-  /** Events of the first room that were considered. */
+  /** Number of considered events in the first room of `roomIds`. */
   readonly considered: number;
   readonly redacted: number;
   readonly failed: Readonly<Record<string, string>>;

@@ -29,7 +29,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       [{}, 'invite', 'can_join'],
     ] as const;
     for (const [body, joinRule, guestAccess] of presets) {
-      it(`sets the state of ${JSON.stringify(body)}`, async () => {
+      it(`sets the join rule, guest access and history visibility of a room that is created with ${JSON.stringify(body)}`, async () => {
         const roomId = await anna.createRoom(body);
         assert.deepEqual(await stateOf(roomId, 'm.room.join_rules'), { join_rule: joinRule });
         const expectedAccess = guestAccess && { guest_access: guestAccess };
@@ -125,14 +125,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     }
 
-    const refused: [why: string, body: unknown, status: number, errcode: string][] = [
+    const refused: [what: string, body: unknown, status: number, errcode: string][] = [
       ['an unknown version', { room_version: '99' }, 400, 'M_UNSUPPORTED_ROOM_VERSION'],
       ['a version that is a number', { room_version: 10 }, 400, 'M_BAD_JSON'],
       ['an unknown preset', { preset: 'chat' }, 400, 'M_BAD_JSON'],
       ['an unknown visibility', { visibility: 'x' }, 400, 'M_BAD_JSON'],
       ['a name that is a number', { name: 5 }, 400, 'M_BAD_JSON'],
       ['a body that is a list', [], 400, 'M_BAD_JSON'],
-      ['no JSON', '{', 400, 'M_NOT_JSON'],
+      ['a body that is no JSON', '{', 400, 'M_NOT_JSON'],
       ['invites that are no list', { invite: 'x' }, 400, 'M_BAD_JSON'],
       ['an invite of an invalid user id', { invite: ['nobody'] }, 400, 'M_INVALID_PARAM'],
       ['an invite of oneself', { invite: ['@anna:test'] }, 400, 'M_INVALID_PARAM'],
@@ -154,13 +154,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         'M_BAD_JSON',
       ],
       [
-        'a second creation',
+        'm.room.create in initial_state',
         { initial_state: [{ type: 'm.room.create', content: {} }] },
         400,
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'a member by force',
+        'a join of another user in initial_state',
         {
           initial_state: [{ type: 'm.room.member', state_key: '@ben:test', content: { membership: 'join' } }],
         },
@@ -168,31 +168,31 @@ for (const database of selectedDatabases(import.meta.url)) {
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'power levels that are text',
+        'a text as the power levels of users',
         { power_level_content_override: { users: 'x' } },
         400,
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'a creator without power',
+        'power levels that give the creator no power',
         { power_level_content_override: { users: {} } },
         400,
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'invites beyond the power',
+        'invites that need a higher power level than the creator has',
         { power_level_content_override: { invite: 101 }, invite: ['@ben:test'] },
         400,
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'power for a creator of version 12',
+        'a power level for the creator in room version 12',
         { room_version: '12', power_level_content_override: { users: { '@anna:test': 100 } } },
         400,
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'creators that are no list',
+        'additional_creators that are no list',
         { room_version: '12', creation_content: { additional_creators: 'x' } },
         400,
         'M_INVALID_ROOM_STATE',
@@ -203,21 +203,21 @@ for (const database of selectedDatabases(import.meta.url)) {
         { alias: 'nowhere' },
         { alias: 5 },
       ].map((content): (typeof refused)[number] => [
-        `an alias that leads elsewhere: ${JSON.stringify(content)}`,
+        `a canonical alias that does not point to the room (${JSON.stringify(content)})`,
         { initial_state: [{ type: 'm.room.canonical_alias', content }] },
         400,
         'M_INVALID_ROOM_STATE',
       ]),
       [
-        'rules that shut out this server',
+        'a server ACL that denies this server',
         { initial_state: [{ type: 'm.room.server_acl', content: { allow: ['*'], deny: ['test'] } }] },
         400,
         'M_INVALID_ROOM_STATE',
       ],
-      ['a topic of great length', { topic: 'x'.repeat(70_000) }, 413, 'M_TOO_LARGE'],
+      ['a topic of 70,000 characters', { topic: 'x'.repeat(70_000) }, 413, 'M_TOO_LARGE'],
     ];
-    for (const [why, body, status, errcode] of refused) {
-      it(`refuses ${why}, and creates no room`, async () => {
+    for (const [what, body, status, errcode] of refused) {
+      it(`rejects ${what} with ${status} ${errcode}, and creates no room`, async () => {
         const before = await anna.do('GET', '/joined_rooms');
         const answer = await anna.call('POST', '/createRoom', body);
         assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], answer.raw);

@@ -4,8 +4,10 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { sendingRoutes } from './sending-routes.ts';
 
+/** The token of an application service that acts as Alice. */
 const bridge = `bridge:${alice}`;
-const long = 1_000;
+/** A time long ago, in milliseconds since the epoch. */
+const longAgo = 1_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('origin_server_ts of a sent event', () => {
@@ -33,13 +35,16 @@ forSelectedDatabases(import.meta.url, (open) => {
     const message = { msgtype: 'm.text', body: 'hello' };
 
     it('uses the ts of an application service as origin_server_ts of messages, redactions and state events', async () => {
-      const sent = await put(bridge, send('m.room.message'), message, long);
-      assert.equal(await timeOf(sent), long);
+      const sent = await put(bridge, send('m.room.message'), message, longAgo);
+      assert.equal(await timeOf(sent), longAgo);
       const redaction = { redacts: sent.body['event_id'] };
-      assert.equal(await timeOf(await put(bridge, send('m.room.redaction'), redaction, long + 1)), long + 1);
       assert.equal(
-        await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'x' }, long + 2)),
-        long + 2,
+        await timeOf(await put(bridge, send('m.room.redaction'), redaction, longAgo + 1)),
+        longAgo + 1,
+      );
+      assert.equal(
+        await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'x' }, longAgo + 2)),
+        longAgo + 2,
       );
       assert.equal(await timeOf(await put(bridge, '/state/org.example.x/key', { x: 1 }, 0)), 0);
     });
@@ -57,21 +62,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const [index, [by, of, membership]] of changes.entries()) {
         const path = `/state/m.room.member/${encodeURIComponent(of)}`;
         assert.equal(
-          await timeOf(await put(by, path, { membership }, long + index)),
-          long + index,
+          await timeOf(await put(by, path, { membership }, longAgo + index)),
+          longAgo + index,
           membership,
         );
       }
       await put(alice, '/state/m.room.join_rules', { join_rule: 'knock' });
       const path = `/state/m.room.member/${encodeURIComponent(carol)}`;
-      const knock = await put(`bridge:${carol}`, path, { membership: 'knock' }, long);
-      assert.equal(await timeOf(knock), long);
+      const knock = await put(`bridge:${carol}`, path, { membership: 'knock' }, longAgo);
+      assert.equal(await timeOf(knock), longAgo);
     });
 
     it('uses the current time as origin_server_ts for other users, and without ts', async () => {
       const now = fixture.clock.now();
-      assert.equal(await timeOf(await put(bob, send('m.room.message'), message, long)), now);
-      assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, long)), now);
+      assert.equal(await timeOf(await put(bob, send('m.room.message'), message, longAgo)), now);
+      assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, longAgo)), now);
       assert.equal(await timeOf(await put(bridge, send('m.room.message'), message)), now);
       assert.equal(await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'z' })), now);
     });

@@ -124,10 +124,10 @@ describe('guests', () => {
     await hasLeft(other, roomId, next_batch);
     const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
     assert.deepEqual(Object.keys(joined as object).sort(), [anna.id, guest.id].sort());
-    const found = await eventually('their entry', async () => {
+    const found = await eventually('the entry of the guest in the user directory', async () => {
       const { results } = await anna.do('POST', '/user_directory/search', { search_term: username });
       return (results as unknown[]).length > 0 && results;
     });
-    assert.deepEqual(found, [{ user_id: guest.id }], 'people find them');
+    assert.deepEqual(found, [{ user_id: guest.id }], 'other users find the guest');
   });
 });

@@ -112,7 +112,7 @@ function joinRoutes(
 type JoinBody = JsonObject & WithReason & { third_party_signed?: JsonObject };
 
 /**
- * Members of the body that the endpoint does not know are content of the membership event, for instance the profile for
+ * Fields of the body that the endpoint does not know are content of the membership event, for instance the profile for
  * this room. A repeated join without content changes nothing, the profile included: then `given` is absent.
  */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {

@@ -29,7 +29,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
 
     for (const version of ['org.matrix.msc3757.10', 'org.matrix.msc3757.11']) {
-      it(`accepts state keys with a suffix from the owner and from users above them, in room version ${version}`, async () => {
+      it(`accepts state keys with a suffix from the owner and from users with a higher power level, in room version ${version}`, async () => {
         const { anna, ben, cleo } = users;
         const set = setter(await roomOf(version));
         for (const key of [cleo.id, `${cleo.id}_phone`, `${cleo.id}_`]) {

@@ -9,7 +9,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const users = new ServerOfThreeUsers(database);
 
     /** Changes Ben's membership. @returns the content of his member event */
-    const becomes = async (who: TestClient, roomId: string, action: string, body: object) => {
+    const changeMembership = async (who: TestClient, roomId: string, action: string, body: object) => {
       await who.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
       return users.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(users.ben.id)}`);
     };
@@ -17,16 +17,16 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('accepts a null reason, as bots send it, and omits it from the event', async () => {
       const { anna, ben } = users;
       const roomId = await roomOfAnnaAndBen(users);
-      const him = { user_id: ben.id, reason: null };
+      const target = { user_id: ben.id, reason: null };
       for (const [who, action, body, membership] of [
-        [anna, 'kick', him, 'leave'],
+        [anna, 'kick', target, 'leave'],
         [ben, 'join', { reason: null }, 'join'],
-        [anna, 'ban', him, 'ban'],
-        [anna, 'unban', him, 'leave'],
-        [anna, 'invite', him, 'invite'],
+        [anna, 'ban', target, 'ban'],
+        [anna, 'unban', target, 'leave'],
+        [anna, 'invite', target, 'invite'],
         [ben, 'leave', { reason: null }, 'leave'],
       ] as const) {
-        const member = await becomes(who, roomId, action, body);
+        const member = await changeMembership(who, roomId, action, body);
         assert.equal(member['membership'], membership, action);
         assert.ok(!Object.hasOwn(member, 'reason'), action);
       }
@@ -43,7 +43,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const path = `/rooms/${enc(roomId)}/kick`;
       await assertRefused(anna, 'POST', path, { user_id: ben.id, reason: 5 }, 400, 'M_BAD_JSON');
       assert.equal(
-        (await becomes(anna, roomId, 'kick', { user_id: ben.id, reason: 'why' }))['reason'],
+        (await changeMembership(anna, roomId, 'kick', { user_id: ben.id, reason: 'why' }))['reason'],
         'why',
       );
     });

@@ -10,7 +10,7 @@ import {
   type RoomVersion,
 } from '../../protocol/index.ts';
 
-/** Power level of former creators (above all levels) in room versions without privileged creators. */
+/** The power level that privileged creators of the old room get in room versions without privileged creators. */
 const formerCreatorLevel = 100;
 
 /** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier ones. */
