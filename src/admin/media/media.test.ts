@@ -289,6 +289,28 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(new Set(statuses), new Set([200, 404, 403]));
     });
 
+    it('administrators who inspect a file leave the time of its last use as it is', async () => {
+      const user = await newUser();
+      const inspected = await upload(user, 'inspected');
+      const inspect = async (path: string, query = {}) => {
+        const answer = await admin.admin.ask('GET', `${path}/test/${inspected}`, undefined, query);
+        assert.equal(answer.status, 200, answer.raw);
+      };
+      const bypass = { admin_unsafely_bypass_quarantine: 'true' };
+      await inspect('/_synapse/admin/v1/media/download');
+      await inspect('/_synapse/admin/v1/media/download', bypass);
+      await inspect('/_matrix/client/v1/media/download', bypass);
+      // Times are written together: once the last one is stored, those of earlier downloads are, too.
+      const used = await upload(user, 'used');
+      assert.equal(await download(user, used), 200);
+      const lastUses = async () =>
+        Object.fromEntries(
+          (await listOf(user)).media.map((media) => [media.media_id, media['last_access_ts']]),
+        );
+      assert.ok(Number((await lastUses())[used]) > 1e12);
+      assert.equal((await lastUses())[inspected], null);
+    });
+
     it('POST /purge_media_cache deletes cached remote media, and requires before_ts', async () => {
       assert.deepEqual(await admin.do('POST', '/v1/purge_media_cache', {}, { before_ts: far }), {
         deleted: 0,

@@ -7,7 +7,7 @@ import type { MediaStore } from '../disk/media-store.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
 import type { MediaRepositoryRules, UploadLimit } from '../media-rules.ts';
-import type { MediaAccess } from '../moderation/media-access.ts';
+import type { MediaAccess, MediaReading } from '../moderation/media-access.ts';
 import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
@@ -121,18 +121,17 @@ export class LocalMedia {
   /**
    * Finds an uploaded file.
    * @param uploadTimeout milliseconds to wait for a pending upload
-   * @param readsQuarantined whether an administrator reads the file also if it is quarantined
    * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED
    */
   async find(
     mediaId: string,
     uploadTimeout: number,
     signal: AbortSignal,
-    readsQuarantined = false,
+    reading?: MediaReading,
   ): Promise<MediaFile> {
     const found = await this.#pendingUploads.wait(mediaId, () => this.#look(mediaId), uploadTimeout, signal);
     if (found === undefined) throw notYetUploaded();
-    return this.#deps.access.open(found, readsQuarantined);
+    return this.#deps.access.open(found, reading);
   }
 
   /** Returns the properties of an uploaded file; `undefined` when there is no such file. */

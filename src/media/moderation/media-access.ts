@@ -10,8 +10,16 @@ const flushInterval = 60_000;
 /** A flush starts early when this many different files are pending. */
 const maxPending = 10_000;
 
+/** How a file is read. */
+export interface MediaReading {
+  /** Whether an administrator inspects the file, which is no use of it. */
+  readonly isInspection?: boolean;
+  /** Whether the file is also read if it is quarantined. */
+  readonly readsQuarantined?: boolean;
+}
+
 /**
- * Records when each file was last read. A request updates memory only; pending times are written together once a minute,
+ * Records when each file was last read by users and servers. A request updates memory only; pending times are written together once a minute,
  * so that a crash loses the times of at most a minute.
  */
 export class MediaAccess {
@@ -30,13 +38,12 @@ export class MediaAccess {
   }
 
   /**
-   * Returns a file that a user may read, and records that it is read, without I/O.
-   * @param readsQuarantined whether an administrator reads the file also if it is quarantined
+   * Returns a file that may be read, and records that it is read, without I/O.
    * @throws MatrixError M_NOT_FOUND for quarantined files
    */
-  open(file: MediaFile, readsQuarantined = false): MediaFile {
+  open(file: MediaFile, { isInspection = false, readsQuarantined = false }: MediaReading = {}): MediaFile {
     if (file.isQuarantined && !readsQuarantined) throw mediaNotFound();
-    this.#record(file);
+    if (!isInspection) this.#record(file);
     return file;
   }
 

@@ -9,7 +9,7 @@ import type { MediaFiles } from '../disk/media-files.ts';
 import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import type { MediaRepositoryRules } from '../media-rules.ts';
-import type { MediaAccess } from '../moderation/media-access.ts';
+import type { MediaAccess, MediaReading } from '../moderation/media-access.ts';
 import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
@@ -42,7 +42,7 @@ export interface RemoteMediaDeps {
 }
 
 /** A request for remote media. */
-export interface RemoteMediaRequest {
+export interface RemoteMediaRequest extends MediaReading {
   /** Milliseconds to wait for a pending upload. */
   readonly uploadTimeout: number;
   /** IP address of the client. */
@@ -51,8 +51,6 @@ export interface RemoteMediaRequest {
   readonly isOpen: boolean;
   /** Whether the media may be fetched from the remote server. */
   readonly mayFetch: boolean;
-  /** Whether an administrator reads the file also if it is quarantined. */
-  readonly readsQuarantined: boolean;
 }
 
 /** Maximum number of concurrent downloads, for all clients. */
@@ -89,9 +87,9 @@ export class RemoteMedia {
     if (this.#prevented.has(address.serverName)) throw mediaNotFound();
     const { access } = this.#deps;
     const stored = await this.#findStored(address);
-    if (stored !== undefined) return access.open(stored, wanted.readsQuarantined);
+    if (stored !== undefined) return access.open(stored, wanted);
     if (!wanted.mayFetch) throw mediaNotFound();
-    return access.open(await this.#download(address, wanted), wanted.readsQuarantined);
+    return access.open(await this.#download(address, wanted), wanted);
   }
 
   /** Aborts all downloads. */

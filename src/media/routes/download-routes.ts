@@ -62,7 +62,8 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
     if (readsQuarantined && !(request.requester as Requester | undefined)?.isAdmin) {
       throw forbidden('Only server administrators can read quarantined media');
     }
-    const file = await finder.find(address, findRequestOf(request, query, isOpen, readsQuarantined));
+    const reading = { isInspection: readsQuarantined, readsQuarantined };
+    const file = await finder.find(address, findRequestOf(request, query, isOpen, reading));
     return serveContent(() => contentOf(finder.files, file), {
       request,
       tag: `"${file.sha256}"`,
@@ -87,9 +88,12 @@ function administratorDownload(finder: MediaFinder): Route {
       response: Type.String({ format: 'binary' }),
     },
     async (request) => {
-      const wanted = findRequestOf(request, { timeout_ms: 0, allow_remote: false }, false);
-      const readsQuarantined = request.query.admin_unsafely_bypass_quarantine;
-      const file = await finder.find(request.params, { ...wanted, readsQuarantined });
+      const reading = {
+        isInspection: true,
+        readsQuarantined: request.query.admin_unsafely_bypass_quarantine,
+      };
+      const query = { timeout_ms: 0, allow_remote: false };
+      const file = await finder.find(request.params, findRequestOf(request, query, false, reading));
       return serveContent(() => contentOf(finder.files, file), {
         request,
         tag: `"${file.sha256}"`,

@@ -41,12 +41,7 @@ export class MediaFinder {
     const file =
       address.serverName === serverName
         ? // A pending upload becomes authenticated media, so that waiting for it is of no use.
-          await local.find(
-            address.mediaId,
-            isFrozen ? 0 : wanted.uploadTimeout,
-            wanted.signal,
-            wanted.readsQuarantined,
-          )
+          await local.find(address.mediaId, isFrozen ? 0 : wanted.uploadTimeout, wanted.signal, wanted)
         : await remote.find(address, { ...wanted, mayFetch: wanted.mayFetch && !isFrozen });
     if (isFrozen && file.isAuthenticated) throw mediaNotFound();
     return file;

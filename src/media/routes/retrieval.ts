@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { RouteRequest } from '../../kernel/http/index.ts';
+import type { MediaReading } from '../moderation/media-access.ts';
 import { boundedTimeout, type FindRequest } from './finder.ts';
 
 /** Maximum milliseconds that a client's request may wait for a pending upload. */
@@ -28,18 +29,17 @@ export const unauthenticatedPaths = (rest: string) =>
 /**
  * Returns the request to `MediaFinder` for a client's request.
  * @param isOpen whether the request is unauthenticated
- * @param readsQuarantined whether an administrator reads the file also if it is quarantined
  */
 export const findRequestOf = (
   { ip, signal }: Pick<RouteRequest, 'ip' | 'signal'>,
   { timeout_ms, allow_remote = true }: RetrievalQuery,
   isOpen: boolean,
-  readsQuarantined = false,
+  reading: MediaReading = {},
 ): FindRequest => ({
   uploadTimeout: boundedTimeout(timeout_ms, maxTimeout),
   ip,
   signal,
   isOpen,
   mayFetch: allow_remote,
-  readsQuarantined,
+  ...reading,
 });
