@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
@@ -122,5 +124,38 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await tasks({ action_name: 'rooms/deletion', max_timestamp: 1 }), []);
       assert.ok((await tasks({})).some(({ status }) => status === 'scheduled'));
     });
+  });
+
+  it('GET /event_reports/{id} shows the original content of a redacted event until the retention period of redacted content ends', async () => {
+    const clock = manualClock();
+    const day = 24 * 3_600_000;
+    const config = { rooms: { redaction_retention_period: 7 * day } };
+    const server = await startTestServer({ database: kind, clock, config });
+    try {
+      const admin = await Administration.open(server);
+      const [anna, ben] = [
+        await TestClient.register(server, 'anna'),
+        await TestClient.register(server, 'ben'),
+      ];
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      await ben.join(roomId);
+      const eventId = await anna.say(roomId, 'evil');
+      await ben.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventId)}`, { reason: 'evil' });
+      await anna.do('PUT', `/rooms/${enc(roomId)}/redact/${enc(eventId)}/1`, {});
+      const { event_reports } = await admin.do('GET', '/v1/event_reports');
+      const [{ id }] = event_reports as [{ id: number }];
+      const shown = async () => {
+        const report = await admin.do('GET', `/v1/event_reports/${id}`);
+        return (report['event_json'] as { content: object }).content;
+      };
+      assert.deepEqual(await shown(), { msgtype: 'm.text', body: 'evil' });
+      clock.advance(7 * day + 6 * 60_000);
+      await eventually(
+        'the deletion of the original content',
+        async () => Object.keys(await shown()).length === 0,
+      );
+    } finally {
+      await server.stop();
+    }
   });
 });
