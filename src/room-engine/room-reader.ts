@@ -8,7 +8,7 @@ import { type Erasures, noErasures } from './erasure/erasures.ts';
 import { type IgnoredUserLists, noIgnoredUsers } from './ignored-user-lists.ts';
 import type { UserRoom } from './membership/user-room.ts';
 import { UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
-import type { PartialRoom } from './placement/entering/partial-state.ts';
+import type { CompletedRoom, PartialRoom } from './placement/entering/partial-state.ts';
 import {
   readAllBackwardExtremities,
   readPartialRooms,
@@ -213,7 +213,7 @@ export class RoomReader {
   }
 
   /** Returns the rooms whose partial state became complete after a position on the stream. */
-  roomsCompletedSince(after: number): Promise<string[]> {
+  roomsCompletedSince(after: number): Promise<CompletedRoom[]> {
     return readRoomsCompletedSince(this.#reader, after);
   }
 

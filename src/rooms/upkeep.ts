@@ -11,6 +11,7 @@ import { AutoJoin } from './auto-join/auto-join.ts';
 import type { RoomsConfig } from './config.ts';
 import { DummyEvents } from './dummy-events/dummy-events.ts';
 import { runMembershipJobs } from './membership/run-membership-jobs.ts';
+import { cleanCompletedStates } from './purge/completed-states.ts';
 import { ForgottenRooms } from './purge/forgotten-rooms.ts';
 import { HistoryDeletion } from './purge/history-deletion.ts';
 import { HistoryPurge } from './purge/history-purge.ts';
@@ -69,6 +70,7 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> 
   const purge = new RoomPurge({ ...shared, rows });
   const metrics = openPurgeMetrics(deps.metrics);
   const groups = new StateGroupCleanup({ ...shared, onRemoved: (count) => metrics.groupsDeleted(count) });
+  cleanCompletedStates({ ...shared, groups });
   const deletion = new HistoryDeletion({ ...shared, metrics, onEnd: (room) => groups.schedule(room) });
   jobs.every('rooms/release-space', releaseInterval, {
     run: async ({ signal }) => {

@@ -85,7 +85,7 @@ export class LocalJoins {
   async #joinsSince(after: number): Promise<LocalJoin[]> {
     const { engine } = this.#deps;
     const completed = await engine.roomsCompletedSince(after);
-    const joins: LocalJoin[] = completed.map((roomId) => ({ roomId, userId: undefined }));
+    const joins: LocalJoin[] = completed.map(({ roomId }) => ({ roomId, userId: undefined }));
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#bufferedFrom)) {
       const head = await engine.heads.get(roomId);
       const local = [...(head?.members ?? [])].filter(

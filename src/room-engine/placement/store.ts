@@ -2,7 +2,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { Membership, StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 import type { OutOfBandMember } from './entering/out-of-band-members.ts';
-import { type PartialRoom, parsePartialState } from './entering/partial-state.ts';
+import { type CompletedRoom, type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
 /** Maximum number of ids in one query. */
 const chunk = 500;
@@ -62,15 +62,18 @@ export async function readPendingRedactionsOf(
 }
 
 /** Reads the rooms whose partial state became complete after a position. */
-export async function readRoomsCompletedSince(reader: Reader<RoomTables>, after: number): Promise<string[]> {
+export async function readRoomsCompletedSince(
+  reader: Reader<RoomTables>,
+  after: number,
+): Promise<CompletedRoom[]> {
   const rows = await reader
     .selectFrom('rooms')
-    .select(['room_id', 'partial_state'])
+    .select(['room_id', 'room_nid', 'partial_state'])
     .where('partial_state', 'is not', null)
     .execute();
   return rows
     .filter((row) => parsePartialState(row.partial_state).completedAt > after)
-    .map((row) => row.room_id);
+    .map((row) => ({ roomId: row.room_id, roomNid: row.room_nid }));
 }
 
 /** Reads the rooms whose state is partial. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
 import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
-import { ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { joinWithoutMembers } from '../../../../test/support/rooms/partial-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { Reserve, StreamWriter } from '../../../kernel/streams/index.ts';
 import { splitStateMapKey } from '../../../protocol/index.ts';
@@ -30,20 +30,8 @@ async function joinedFast(open: OpenDatabase, messageCount: number) {
     clock,
     wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),
   });
-  const { placement, timeline } = fixture.engine;
-  const room = new ReferenceRoom();
-  for (let index = 0; index < 5; index++) room.member(`@user${index}:s.example`, 'join');
-  const { event, state, authChain } = room.join(alice);
-  const essential = state.filter((one) => one.event.type !== 'm.room.member');
-  const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
-  const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
-  await placement.enter(room.room, {
-    event,
-    state: essential,
-    authChain: [...chain.state, ...chain.authChain],
-    partial: { servers: ['a.example'], from: 'a.example' },
-  });
-  await placement.addOutliers(room.room, [...authChain, ...state]);
+  const { timeline } = fixture.engine;
+  const { room, complete } = await joinWithoutMembers(fixture, alice);
   const sent: string[] = [];
   for (let index = 0; index < messageCount; index++) {
     const draft =
@@ -57,8 +45,6 @@ async function joinedFast(open: OpenDatabase, messageCount: number) {
           };
     sent.push((await timeline.append(room.roomId, draft)).event.eventId);
   }
-  const complete = () =>
-    placement.completeState(room.roomId, { stateBefore: state.map((one) => one.event.eventId) });
   return { fixture, clock, room, sent, complete, unreliable: unreliable! };
 }
 

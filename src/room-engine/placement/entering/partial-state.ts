@@ -13,6 +13,12 @@ export interface PartialRoom extends PartialState {
   readonly roomId: string;
 }
 
+/** A room whose partial state became complete. */
+export interface CompletedRoom {
+  readonly roomId: string;
+  readonly roomNid: number;
+}
+
 /** The data about a partial state that stay stored after the state became complete. */
 export interface FormerPartialState {
   /** Position on the stream of the join. */

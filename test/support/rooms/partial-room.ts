@@ -1,0 +1,31 @@
+import { ReferenceRoom } from './reference-room.ts';
+import type { RoomsUnderTest } from './rooms.ts';
+
+/** A room of another server whose members are not known after the join (`omit_members`). */
+export interface RoomWithoutMembers {
+  readonly room: ReferenceRoom;
+  /** Completes the state: the room then has five further members, and the two who made it. */
+  readonly complete: () => Promise<void>;
+}
+
+/** Joins a local user to a room without its members. */
+export async function joinWithoutMembers(
+  { engine: { placement } }: RoomsUnderTest,
+  userId: string,
+): Promise<RoomWithoutMembers> {
+  const room = new ReferenceRoom();
+  for (let index = 0; index < 5; index++) room.member(`@user${index}:s.example`, 'join');
+  const { event, state, authChain } = room.join(userId);
+  const essential = state.filter((one) => one.event.type !== 'm.room.member');
+  const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
+  const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
+  await placement.enter(room.room, {
+    event,
+    state: essential,
+    authChain: [...chain.state, ...chain.authChain],
+    partial: { servers: ['a.example'], from: 'a.example' },
+  });
+  await placement.addOutliers(room.room, [...authChain, ...state]);
+  const stateBefore = state.map((one) => one.event.eventId);
+  return { room, complete: () => placement.completeState(room.roomId, { stateBefore }) };
+}
