@@ -12,6 +12,7 @@ export {
   type EventAdditions,
   type OpenRelations,
 } from './history/client-events.ts';
+export type { Signalled } from './history/complete-members.ts';
 export { EventByTime } from './history/event-by-time.ts';
 export type { EventTexts } from './history/event-texts.ts';
 export type { MessagesPage } from './history/history-reader.ts';

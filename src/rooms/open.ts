@@ -183,7 +183,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     invitePolicy,
     serverName,
     remote: deps.openRemoteMemberships?.({ engine, incoming, completion }),
-    stateComplete: (roomId) => completion.whenComplete(roomId, membersTimeout),
+    stateComplete: (roomId) => completion.whenComplete(roomId, { timeout: membersTimeout }),
   });
   return {
     engine,

@@ -50,11 +50,12 @@ export function searchRoutes(search: Search | undefined): Route[] {
         query: Type.Object({ next_batch: Type.Optional(Type.String()) }),
         body: Type.Object({ search_categories: Type.Object({ room_events: Type.Optional(roomEvents) }) }),
       },
-      async ({ body, query, requester }) => {
+      async (request) => {
+        const { body, query, requester } = request;
         if (!search) throw unknown('Search is disabled on this server', 400);
         const { room_events: criteria } = body.search_categories;
         if (!criteria) return { search_categories: {} };
-        const result = await search.roomEvents(requester, criteria, query.next_batch);
+        const result = await search.roomEvents(requester, criteria, query.next_batch, request);
         return { search_categories: { room_events: result } };
       },
     ),

@@ -1,6 +1,6 @@
 import { compileRoomEventFilter } from '../filters/index.ts';
 import type { ClientEvent, JsonObject } from '../protocol/index.ts';
-import type { Rooms, Viewer } from '../rooms/index.ts';
+import type { Rooms, Signalled, Viewer } from '../rooms/index.ts';
 import { highlightsOf } from './highlights.ts';
 import { type Match, type Matches, type MatchesRequest, MatchFinder } from './matches.ts';
 import { ResultContexts } from './result-context.ts';
@@ -54,10 +54,16 @@ export class Search {
 
   /**
    * @param token `next_batch` of an earlier response
+   * @param waiting request whose end ends the wait for members of rooms that were joined without them
    * @returns the result category `room_events`
    * @throws MatrixError M_INVALID_PARAM for an invalid token, M_BAD_JSON for an invalid filter
    */
-  async roomEvents(viewer: Viewer, criteria: RoomEventsCriteria, token: string | undefined): Promise<object> {
+  async roomEvents(
+    viewer: Viewer,
+    criteria: RoomEventsCriteria,
+    token: string | undefined,
+    waiting?: Signalled,
+  ): Promise<object> {
     const filter = compileRoomEventFilter(criteria.filter ?? {});
     const request: MatchesRequest = {
       userId: viewer.userId,
@@ -75,7 +81,7 @@ export class Search {
         page.matches.map(({ stored }) => searchedText(stored, request.keys) ?? ''),
       ),
       results: await this.#results(viewer, criteria, page.matches),
-      ...(criteria.include_state ? { state: await this.#state(viewer, page.matches) } : undefined),
+      ...(criteria.include_state ? { state: await this.#state(viewer, page.matches, waiting) } : undefined),
       ...(criteria.groupings && { groups: groupsOf(criteria.groupings, page) }),
       ...(page.next === undefined ? undefined : { next_batch: page.next }),
     };
@@ -125,10 +131,14 @@ export class Search {
     return results;
   }
 
-  async #state(viewer: Viewer, matches: readonly Match[]): Promise<Record<string, ClientEvent[]>> {
+  async #state(
+    viewer: Viewer,
+    matches: readonly Match[],
+    waiting: Signalled | undefined,
+  ): Promise<Record<string, ClientEvent[]>> {
     const state: Record<string, ClientEvent[]> = {};
     for (const roomId of new Set(matches.map(({ stored }) => stored.event.roomId))) {
-      state[roomId] = await this.#deps.rooms.stateReader.all(viewer, roomId);
+      state[roomId] = await this.#deps.rooms.stateReader.all(viewer, roomId, waiting);
     }
     return state;
   }

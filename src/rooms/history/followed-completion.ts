@@ -1,5 +1,5 @@
 import type { RoomReader } from '../../room-engine/index.ts';
-import type { StateCompletion } from './state-reader.ts';
+import type { StateCompletion } from './complete-members.ts';
 
 type FollowedRooms = Pick<RoomReader, 'stream' | 'removals'> & {
   readonly heads: Pick<RoomReader['heads'], 'get'>;
@@ -21,16 +21,18 @@ export class FollowedCompletion implements StateCompletion {
     });
   }
 
-  async whenComplete(roomId: string): Promise<void> {
-    for (;;) {
+  async whenComplete(roomId: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    while (!signal?.aborted) {
       // The wait begins before the head is read, so that no fact is missed.
       const { promise: changed, resolve: resume } = Promise.withResolvers<void>();
       const waiting = this.#waitingByRoom.get(roomId) ?? new Set();
       this.#waitingByRoom.set(roomId, waiting.add(resume));
+      signal?.addEventListener('abort', resume as () => void, { once: true });
       try {
         if (!(await this.#engine.heads.get(roomId))?.isPartial) return;
         await changed;
       } finally {
+        signal?.removeEventListener('abort', resume as () => void);
         waiting.delete(resume);
         if (waiting.size === 0 && this.#waitingByRoom.get(roomId) === waiting)
           this.#waitingByRoom.delete(roomId);

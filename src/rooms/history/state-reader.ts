@@ -10,6 +10,7 @@ import type { HistoryPlace, RoomReader } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
+import { CompleteMembers, type Signalled, type StateCompletion } from './complete-members.ts';
 import { decodePlace } from './history-token.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
 
@@ -20,43 +21,44 @@ export interface MembersRequest {
   readonly notMembership?: string | undefined;
 }
 
-/** Completion of partial state (rooms that were joined without their members). */
-export interface StateCompletion {
-  /** Resolves when all members of the room are known. */
-  whenComplete(roomId: string): Promise<void>;
-}
-
 /**
  * Reads room state for users. Joined users see the current state; users who have left see the state at the time of their
- * leave event, except in world-readable rooms.
+ * leave event, except in world-readable rooms. Joined users of a room that was joined without its members wait for these;
+ * `request` ends the wait.
  * Source: client-server API, "Getting events for a room".
  */
 export class StateReader {
   readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
-  readonly #completion: StateCompletion;
+  readonly #members: CompleteMembers;
 
   constructor(engine: RoomReader, clientEvents: ClientEvents, completion: StateCompletion) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
-    this.#completion = completion;
+    this.#members = new CompleteMembers(engine, completion);
   }
 
   /** Returns the full state. @throws MatrixError M_FORBIDDEN */
-  async all(viewer: Viewer, roomId: string): Promise<ClientEvent[]> {
-    return this.#render(await this.#all(viewer, roomId), viewer);
+  async all(viewer: Viewer, roomId: string, request?: Signalled): Promise<ClientEvent[]> {
+    return this.#render(await this.#all(viewer, roomId, request), viewer);
   }
 
   /** Returns the full state as a JSON array. @throws MatrixError M_FORBIDDEN */
-  async allAsText(viewer: Viewer, roomId: string): Promise<string> {
-    return this.#text(await this.#all(viewer, roomId), viewer, roomId);
+  async allAsText(viewer: Viewer, roomId: string, request?: Signalled): Promise<string> {
+    return this.#text(await this.#all(viewer, roomId, request), viewer, roomId);
   }
 
   /** Returns one state event. @throws MatrixError M_FORBIDDEN, M_NOT_FOUND */
-  async one(viewer: Viewer, roomId: string, type: string, stateKey: string): Promise<ClientEvent> {
+  async one(
+    viewer: Viewer,
+    roomId: string,
+    type: string,
+    stateKey: string,
+    request?: Signalled,
+  ): Promise<ClientEvent> {
     // Partial state contains all state but members.
     const mayBeUnknown = type === 'm.room.member' && stateKey !== viewer.userId;
-    if (mayBeUnknown) await this.#completeState(viewer.userId, roomId);
+    if (mayBeUnknown) await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
     const nid = await this.#entryNid(view, stateMapKey(type, stateKey));
     const stored = nid === undefined ? undefined : await this.#engine.events.get(nid);
@@ -68,17 +70,21 @@ export class StateReader {
   /**
    * Returns membership events as a JSON array. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a malformed `at`
    */
-  async membersAsText(viewer: Viewer, roomId: string, request: MembersRequest): Promise<string> {
-    await this.#completeState(viewer.userId, roomId);
+  async membersAsText(
+    viewer: Viewer,
+    roomId: string,
+    { at, ...wanted }: MembersRequest,
+    request?: Signalled,
+  ): Promise<string> {
+    await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
-    const nids =
-      request.at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, request.at);
+    const nids = at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, at);
     const events = [...(await this.#engine.events.getMany(nids)).values()].filter(({ event }) => {
       const membership = membershipOf(event.content);
       return (
         event.type === 'm.room.member' &&
-        (request.membership === undefined || membership === request.membership) &&
-        membership !== request.notMembership
+        (wanted.membership === undefined || membership === wanted.membership) &&
+        membership !== wanted.notMembership
       );
     });
     return this.#text(await view.asState(events), viewer, roomId);
@@ -88,8 +94,12 @@ export class StateReader {
    * Returns joined members with their profiles, by user id; unset profile fields are null, as widely used clients expect.
    * @throws MatrixError M_FORBIDDEN for users who are not joined
    */
-  async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
-    await this.#completeState(userId, roomId);
+  async joinedMembers(
+    userId: string,
+    roomId: string,
+    request?: Signalled,
+  ): Promise<Record<string, JsonObject>> {
+    await this.#members.wait(userId, roomId, request);
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
     const nids = [...head.state.values()]
@@ -104,12 +114,6 @@ export class StateReader {
       };
     }
     return joined;
-  }
-
-  /** Makes joined users wait until the partial state is complete. */
-  async #completeState(userId: string, roomId: string): Promise<void> {
-    const head = await this.#engine.heads.get(roomId);
-    if (head?.isPartial && head.membership(userId) === 'join') await this.#completion.whenComplete(roomId);
   }
 
   async #view(userId: string, roomId: string): Promise<RoomView> {
@@ -162,8 +166,8 @@ export class StateReader {
       : (await this.#engine.groups.entries([group], [keyNid])).get(group)?.get(keyNid);
   }
 
-  async #all(viewer: Viewer, roomId: string): Promise<VisibleEvent[]> {
-    await this.#completeState(viewer.userId, roomId);
+  async #all(viewer: Viewer, roomId: string, request: Signalled | undefined): Promise<VisibleEvent[]> {
+    await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
     const events = await this.#engine.events.getMany(await this.#stateNids(view));
     return view.asState([...events.values()]);

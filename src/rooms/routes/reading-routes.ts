@@ -106,13 +106,21 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
         auth: 'guest',
         response: events,
       },
-      async ({ params, requester }) => new Reply(200, await stateReader.allAsText(requester, params.roomId)),
+      async (request) =>
+        new Reply(200, await stateReader.allAsText(request.requester, request.params.roomId, request)),
     ),
     route(
       { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
-      async ({ params, query: { format }, requester }) => {
-        const found = await stateReader.one(requester, params.roomId, params.eventType, params.stateKey);
-        return format === 'event' ? found : found.content;
+      async (request) => {
+        const { params, query, requester } = request;
+        const found = await stateReader.one(
+          requester,
+          params.roomId,
+          params.eventType,
+          params.stateKey,
+          request,
+        );
+        return query.format === 'event' ? found : found.content;
       },
     ),
     route(
@@ -154,12 +162,11 @@ function memberRoutes(
         }),
         response: Type.Object({ chunk: events }),
       },
-      async ({ params, query, requester }) => {
-        const chunk = await stateReader.membersAsText(requester, params.roomId, {
-          at: query.at,
-          membership: query.membership,
-          notMembership: query.not_membership,
-        });
+      async (request) => {
+        const { params, query, requester } = request;
+        const { at, membership, not_membership: notMembership } = query;
+        const wanted = { at, membership, notMembership };
+        const chunk = await stateReader.membersAsText(requester, params.roomId, wanted, request);
         return new Reply(200, `{"chunk":${chunk}}`);
       },
     ),
@@ -171,8 +178,8 @@ function memberRoutes(
         auth: 'guest',
         response: Type.Object({ joined: Type.Unsafe<Record<string, JsonObject>>(Type.Object({})) }),
       },
-      async ({ params, requester }) => ({
-        joined: await stateReader.joinedMembers(requester.userId, params.roomId),
+      async (request) => ({
+        joined: await stateReader.joinedMembers(request.requester.userId, request.params.roomId, request),
       }),
     ),
     route(

@@ -1,7 +1,7 @@
 import { encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
-import type { ClientEvents, Viewer } from '../../rooms/index.ts';
+import type { ClientEvents, Signalled, Viewer } from '../../rooms/index.ts';
 import type { ShownInvites } from '../shown-invites.ts';
 import { clientDataOf } from '../sources/client-data.ts';
 import type { SourceList } from '../sources/source-list.ts';
@@ -48,10 +48,14 @@ export class InitialSync {
     this.#deps = deps;
   }
 
-  /** @param archived include rooms that the user has left */
+  /**
+   * @param archived include rooms that the user has left
+   * @param request whose end ends the wait for members of rooms that were joined without them
+   */
   async all(
     viewer: Viewer,
     { limit, archived }: { limit: number; archived: boolean },
+    request: Signalled,
   ): Promise<InitialState> {
     const { engine, streams, sources, otherEvents, excludedRooms } = this.#deps;
     const { userId } = viewer;
@@ -64,7 +68,7 @@ export class InitialSync {
       rooms.push(
         membership === 'invite'
           ? await this.#invited(viewer, room)
-          : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
+          : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }, request),
       );
     }
     const joined = await engine.userRooms.withMembership(userId, 'join');

@@ -1,7 +1,7 @@
 import { noFilter } from '../../filters/index.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
-import type { ReadingRooms, Viewer } from '../../rooms/index.ts';
+import type { ReadingRooms, Signalled, Viewer } from '../../rooms/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { OtherEvents } from './other-events.ts';
 
@@ -41,12 +41,14 @@ export class RoomInfos {
   /**
    * @param upTo position at which the messages end, and where the event stream continues
    * @param accountData all account data of the user
+   * @param request whose end ends the wait for the members of a room that was joined without them
    * @throws MatrixError M_FORBIDDEN when the viewer may not read the room
    */
   async of(
     viewer: Viewer,
     roomId: string,
     { limit, upTo, accountData }: { limit: number; upTo: number; accountData: readonly AccountDataItem[] },
+    request: Signalled,
   ): Promise<RoomInfo> {
     const { engine, historyReader, stateReader, published } = this.#rooms;
     const end = encodePosition(upTo);
@@ -67,7 +69,7 @@ export class RoomInfos {
         end,
         chunk: page.chunk.toReversed(),
       },
-      state: await stateReader.all(viewer, roomId),
+      state: await stateReader.all(viewer, roomId, request),
       visibility: (await published.isPublished(roomId)) ? 'public' : 'private',
       account_data: accountData
         .filter((entry) => entry.roomId === roomId)

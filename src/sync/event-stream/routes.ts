@@ -47,8 +47,10 @@ function initialRoutes(
         auth: 'user',
         query: Type.Object({ limit, archived: Type.Optional(Type.Boolean()) }),
       },
-      ({ query, requester }) =>
-        initialSync.all(requester, { limit: limitOf(query.limit), archived: query.archived ?? false }),
+      (request) => {
+        const { limit: asked, archived = false } = request.query;
+        return initialSync.all(request.requester, { limit: limitOf(asked), archived }, request);
+      },
     ),
     route(
       {
@@ -58,11 +60,12 @@ function initialRoutes(
         auth: 'guest',
         query: Type.Object({ limit }),
       },
-      async ({ params, query, requester }) => {
+      async (request) => {
+        const { params, query, requester } = request;
         const upTo = streams.current;
         const data = await clientDataOf(sources, requester.userId);
-        const request = { limit: limitOf(query.limit), upTo, accountData: data };
-        return roomInfos.of(requester, params.roomId, request);
+        const wanted = { limit: limitOf(query.limit), upTo, accountData: data };
+        return roomInfos.of(requester, params.roomId, wanted, request);
       },
     ),
   ];

@@ -1,4 +1,4 @@
-import { type Clock, sleep, type Timer } from '../../../kernel/clock.ts';
+import type { Clock, Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import { serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomWriter, ServerAcls } from '../../../room-engine/index.ts';
@@ -149,13 +149,21 @@ export class StateCompletion {
    * Resolves when the state of the room is complete, at once for rooms that are not partial; also on
    * shutdown.
    * @param timeout milliseconds after which it resolves in any case; by default it waits for as long as it takes
+   * @param signal resolves when it aborts
    */
-  async whenComplete(roomId: string, timeout?: number): Promise<void> {
+  async whenComplete(
+    roomId: string,
+    { timeout, signal }: { readonly timeout?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
     const done = this.#rooms.get(roomId)?.done;
-    if (!done || timeout === undefined) return done;
-    const waiting = new AbortController();
-    await Promise.race([done, sleep(this.#deps.clock, timeout, waiting.signal)]);
-    waiting.abort();
+    if (!done || signal?.aborted) return;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const end = () => resolve();
+    const timer = timeout === undefined ? undefined : this.#deps.clock.setTimer(timeout, end);
+    signal?.addEventListener('abort', end, { once: true });
+    await Promise.race([done, ended]);
+    timer?.cancel();
+    signal?.removeEventListener('abort', end);
   }
 
   /** Stops all completions; the next `start` resumes them. */

@@ -1,0 +1,68 @@
+import { unknown } from '../../protocol/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
+
+/** Completion of partial state (rooms that were joined without their members). */
+export interface StateCompletion {
+  /** Resolves when all members of the room are known, or when `signal` aborts. */
+  whenComplete(roomId: string, ends: { readonly signal: AbortSignal }): Promise<void>;
+}
+
+/** A request that ends when its client disconnects or the server stops. */
+export interface Signalled {
+  readonly signal: AbortSignal;
+}
+
+type FollowedRooms = Pick<RoomReader, 'stream'> & {
+  readonly heads: Pick<RoomReader['heads'], 'get'>;
+};
+
+/** Lets joined users wait until all members of a room are known. */
+export class CompleteMembers {
+  readonly #engine: FollowedRooms;
+  readonly #completion: StateCompletion;
+  /** The waits that end when a user leaves a room, by `waitKey`. */
+  readonly #waits = new Map<string, Set<AbortController>>();
+
+  constructor(engine: FollowedRooms, completion: StateCompletion) {
+    this.#engine = engine;
+    this.#completion = completion;
+    engine.stream.subscribe(({ roomId, membershipChanges }) => {
+      if (this.#waits.size === 0) return;
+      for (const { userId, to } of membershipChanges)
+        if (to !== 'join') for (const left of this.#waits.get(waitKey(userId, roomId)) ?? []) left.abort();
+    });
+  }
+
+  /**
+   * Resolves when all members of the room are known; at once for users who are not joined, and as soon as the user leaves.
+   * @param request whose signal ends the wait; the signal is read only if the wait is needed
+   * @throws MatrixError M_UNKNOWN (503) when the signal aborts before
+   */
+  async wait(userId: string, roomId: string, request: Signalled | undefined): Promise<void> {
+    if (!(await this.#isIncomplete(userId, roomId))) return;
+    const left = new AbortController();
+    const key = waitKey(userId, roomId);
+    const waits = this.#waits.get(key) ?? new Set();
+    this.#waits.set(key, waits.add(left));
+    try {
+      // The wait begins before the head is read again, so that no fact is missed.
+      if (!(await this.#isIncomplete(userId, roomId))) return;
+      const signal = request?.signal;
+      const ends = signal === undefined ? left.signal : AbortSignal.any([signal, left.signal]);
+      await this.#completion.whenComplete(roomId, { signal: ends });
+    } finally {
+      waits.delete(left);
+      if (waits.size === 0) this.#waits.delete(key);
+    }
+    if (request?.signal.aborted)
+      throw unknown('The members of this room are not known yet. Try again later', 503);
+  }
+
+  /** Whether members may be missing in the room that a user is joined to. */
+  async #isIncomplete(userId: string, roomId: string): Promise<boolean> {
+    const head = await this.#engine.heads.get(roomId);
+    return head?.isPartial === true && head.membership(userId) === 'join';
+  }
+}
+
+const waitKey = (userId: string, roomId: string) => `${userId} ${roomId}`;
