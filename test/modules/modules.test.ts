@@ -68,6 +68,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         api.registerWebResource('/_synapse/client/broken', () => {
           throw new Error('broken on purpose');
         });
+        const unsendable: Record<string, unknown> = {
+          body: { body: { count: 1n } },
+          header: { headers: { 'x-line': 'a\r\nx-other: b' } },
+          name: { headers: { 'a b': 'x' } },
+          status: { status: 99 },
+        };
+        api.registerWebResource('/_synapse/client/unsendable', ({ path }) => unsendable[path] as object);
       });
       resources.set('resource', (config) => () => ({
         headers: { 'content-type': 'text/plain' },
@@ -150,6 +157,31 @@ for (const database of selectedDatabases(import.meta.url)) {
       const broken = await server.api('GET', '/_synapse/client/broken');
       assert.deepEqual([broken.status, broken.body['errcode']], [500, 'M_UNKNOWN']);
       assert.equal((await server.api('GET', '/_synapse/client/testing')).status, 404);
+    });
+
+    it('answers requests with status 500 and names the module, when the answer of a web resource cannot be sent', async () => {
+      const before = await failures('web resource /_server/client/unsendable', 'answer');
+      for (const part of ['body', 'header', 'name', 'status']) {
+        const { status, body } = await server.api('GET', `/_synapse/client/unsendable/${part}`);
+        assert.deepEqual([part, status, body['error']], [part, 500, 'This resource failed to answer']);
+      }
+      assert.equal(await failures('web resource /_server/client/unsendable', 'answer'), before + 4);
+    });
+
+    it('keeps modules from adding members to all objects, for instance by setting a member whose path a user gives', async () => {
+      const roomId = await createRoom();
+      checker = {
+        checkEvent({ content }) {
+          let object = {} as Record<string, unknown>;
+          const path = String(content['body']).split('.');
+          for (const name of path.slice(0, -1)) object = object[name] as Record<string, unknown>;
+          object[path.at(-1)!] = true;
+          return 'allow';
+        },
+      };
+      assert.equal((await say(alice, roomId, 'seen')).status, 200);
+      assert.equal((await say(alice, roomId, 'constructor.prototype.polluted')).status, 500);
+      assert.equal((Object.prototype as Record<string, unknown>)['polluted'], undefined);
     });
 
     it('passes a module the requests to a path of one listener [option: listeners[].additional_resources.*.module, listeners[].additional_resources.*.config]', async () => {

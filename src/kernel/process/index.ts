@@ -2,6 +2,7 @@
 export { builtInLogin } from './config.ts';
 export { limitOpenFiles } from './file-limit.ts';
 export { IdleCollection } from './idle-collection.ts';
+export { keepObjectPrototype } from './keep-object-prototype.ts';
 export { ownCommand } from './own-command.ts';
 export { ServiceManager } from './service-manager.ts';
 export { type Stall, StallWatch } from './stall-watch.ts';

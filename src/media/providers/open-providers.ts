@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Clock } from '../../kernel/clock.ts';
 import type { OutboundHttp } from '../../kernel/outbound/index.ts';
+import { keepObjectPrototype } from '../../kernel/process/index.ts';
 import { FileSystemProvider } from './file-system-provider.ts';
 import type { StorageProvider } from './storage-provider.ts';
 
@@ -99,6 +100,7 @@ async function openProvider(
 /** Loads a storage module that the operator has named: the path of a file, or a package. */
 async function openOwnProvider(module: string, config: ProviderOptions['config']): Promise<StorageProvider> {
   const isFile = /^[./]/.test(module);
+  keepObjectPrototype();
   const loaded = (await import(isFile ? pathToFileURL(resolve(module)).href : module)) as {
     default?: unknown;
   };

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { keepObjectPrototype } from '../../kernel/process/index.ts';
 import { StartFailure } from '../../kernel/start-failure.ts';
 import type { ModuleFiles } from '../calls/module-files.ts';
 import { foreignModuleRemark } from '../foreign-modules.ts';
@@ -15,6 +16,7 @@ export type DefaultExport = (config: unknown, api: unknown) => unknown;
  */
 export async function importModule(name: string, files: ModuleFiles): Promise<DefaultExport> {
   const specifier = isAbsolute(name) ? pathToFileURL(name).href : name;
+  keepObjectPrototype();
   let imported: { readonly default?: unknown };
   try {
     files.add(name, import.meta.resolve(specifier));

@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { type Authenticate, Reply, type Route, type RouteRequest, route } from '../../kernel/http/index.ts';
 import { MatrixError, unknown } from '../../protocol/index.ts';
 import type { WebHandler, WebRequest, WebResponse } from '../api/index.ts';
@@ -52,11 +53,27 @@ async function answer(
   try {
     const response = await calls.run(module, `web resource ${path}`, guarded, handlerTimeout);
     if (refusal) throw refusal;
-    const { status = 200, headers = {}, body } = response ?? {};
-    return new Reply(status, body, headers);
+    return replyTo(calls, module, path, response);
   } catch (error) {
     if (!(error instanceof CallbackFailure)) throw error;
     throw unknown('This resource failed to answer');
+  }
+}
+
+/** Returns the reply of a handler's answer. @throws CallbackFailure when it cannot be sent */
+function replyTo(calls: ModuleCalls, module: string, path: string, response: WebResponse | undefined): Reply {
+  try {
+    const { status = 200, headers = {}, body } = response ?? {};
+    if (!Number.isInteger(status) || status < 200 || status > 599)
+      throw new TypeError('The status is no number from 200 to 599');
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+    const isSerialized = typeof body !== 'object' || body instanceof Uint8Array;
+    return new Reply(status, isSerialized ? body : JSON.stringify(body), headers);
+  } catch (error) {
+    throw calls.failed(module, `web resource ${path}`, 'answer', error);
   }
 }
 
