@@ -86,7 +86,7 @@ describe('a filter', () => {
     assert.throws(() => compileRoomEventFilter({ rel_types: 'm.thread' }), { errcode: 'M_BAD_JSON' });
   });
 
-  it('exposes the members of a filter that its callers apply', () => {
+  it('returns the members of a filter that select no events: event_format, include_leave, limit, lazy loading and relations', () => {
     const { room, format } = compileFilter({
       event_format: 'federation',
       room: {

@@ -52,13 +52,13 @@ export class CrossSigningResets {
     const { clock, database } = this.#deps;
     const validityOf = (row: { expires_at: number } | undefined) =>
       row !== undefined && row.expires_at > clock.now() ? row.expires_at : undefined;
-    const present = await database
+    const stored = await database
       .reader<OAuthTables>()
       .selectFrom('cross_signing_resets')
       .select('expires_at')
       .where('user_id', '=', userId)
       .executeTakeFirst();
-    if (validityOf(present) === undefined) return undefined;
+    if (validityOf(stored) === undefined) return undefined;
     return database.transaction<OAuthTables, number | undefined>(async (writer) =>
       validityOf(
         await writer

@@ -72,9 +72,9 @@ export class PresenceEvents implements PresenceSection {
   async #changes(userId: string, after: number, upTo: number): Promise<Map<string, PresenceStatus>> {
     const facts = this.#recent.between(after, upTo);
     const rooms = await this.#deps.engine.userRooms.of(userId);
-    if (!facts) return this.#present(joined(rooms.values()));
+    if (!facts) return this.#notOffline(joined(rooms.values()));
     const newRooms = joined(rooms.values()).filter(({ stream }) => stream > after);
-    const found = await this.#present(newRooms);
+    const found = await this.#notOffline(newRooms);
     for (const fact of facts) {
       const own = fact.changes.get(userId);
       if (own) found.set(userId, own);
@@ -135,7 +135,7 @@ export class PresenceEvents implements PresenceSection {
 
   async #all(userId: string): Promise<Map<string, PresenceStatus>> {
     const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
-    const found = await this.#present(rooms);
+    const found = await this.#notOffline(rooms);
     for (const [user, status] of await this.#deps.presence.routedTo(userId)) found.set(user, status);
     const own = this.#deps.presence.peek(userId);
     if (own) found.set(userId, own);
@@ -152,14 +152,14 @@ export class PresenceEvents implements PresenceSection {
   }
 
   /** Returns the users with a presence other than offline in some rooms. */
-  async #present(rooms: readonly UserRoom[]): Promise<Map<string, PresenceStatus>> {
+  async #notOffline(rooms: readonly UserRoom[]): Promise<Map<string, PresenceStatus>> {
     const { presence } = this.#deps;
     const found = new Map<string, PresenceStatus>();
     for (const { roomId } of rooms) {
       const head = await this.#head(roomId);
       if (!head) continue;
       const candidates =
-        presence.presentUsers.size < head.members.size ? presence.presentUsers : head.members;
+        presence.usersNotOffline.size < head.members.size ? presence.usersNotOffline : head.members;
       for (const user of candidates.keys()) {
         if (found.has(user) || head.membership(user) !== 'join') continue;
         const status = presence.peek(user);

@@ -17,7 +17,7 @@ import {
 } from './presence-status.ts';
 import { PresenceWriter } from './presence-writer.ts';
 import { ReportedPresence } from './reported-presence.ts';
-import { readPresence, readPresent } from './store.ts';
+import { readNotOffline, readPresence } from './store.ts';
 import type { PresenceTables } from './tables.ts';
 import { UnsharedUsers } from './unshared-users.ts';
 import { UserActivity } from './user-activity.ts';
@@ -95,7 +95,7 @@ export class Presence {
     if (!this.isEnabled) return;
     const now = this.#deps.clock.now();
     const reader = this.#deps.database.reader<PresenceTables>();
-    for (const [userId, { presence, statusMsg, lastActive }] of await readPresent(reader)) {
+    for (const [userId, { presence, statusMsg, lastActive }] of await readNotOffline(reader)) {
       const activity = new UserActivity(lastActive);
       activity.statusMsg = statusMsg;
       activity.restore(presence, now);
@@ -223,7 +223,7 @@ export class Presence {
   }
 
   /** All users who are not offline, and some who became offline recently. */
-  get presentUsers(): ReadonlyMap<string, unknown> {
+  get usersNotOffline(): ReadonlyMap<string, unknown> {
     return this.#users;
   }
 

@@ -23,7 +23,7 @@ export async function readPresence(
 }
 
 /** Reads all users whose stored presence is not offline. */
-export async function readPresent(reader: Reader<PresenceTables>): Promise<Map<string, PresenceStatus>> {
+export async function readNotOffline(reader: Reader<PresenceTables>): Promise<Map<string, PresenceStatus>> {
   const rows = await reader.selectFrom('presence').selectAll().where('presence', '<>', 'offline').execute();
   return new Map(rows.map((row) => [row.user_id, toStatus(row)]));
 }

@@ -31,11 +31,11 @@ const maxPushers = 100;
 /** The pushers of local users. Source: client-server API, "Push Notifications". */
 export class Pushers {
   readonly #deps: PushersDeps;
-  /** Users who may have pushers: a user without pushers is removed when the next event would notify the user. */
+  /** Users who may have pushers. A user who has deleted all pushers stays until the next event would notify the user. */
   readonly #users = new Set<string>();
-  readonly #changed: ((userId: string) => void)[] = [];
-  /** Number of pushers that were set. */
-  #sets = 0;
+  readonly #setListeners: ((userId: string) => void)[] = [];
+  /** Number of calls that have set a pusher. */
+  #setCount = 0;
 
   constructor(deps: PushersDeps) {
     this.#deps = deps;
@@ -53,7 +53,7 @@ export class Pushers {
 
   /** Calls `listener` with the id of a user who has set a pusher, after the commit. */
   onSet(listener: (userId: string) => void): void {
-    this.#changed.push(listener);
+    this.#setListeners.push(listener);
   }
 
   list(userId: string): Promise<Pusher[]> {
@@ -62,10 +62,10 @@ export class Pushers {
 
   /** The pushers of several users. */
   async ofUsers(userIds: readonly string[]): Promise<Map<string, Pusher[]>> {
-    const sets = this.#sets;
+    const setCount = this.#setCount;
     const found = Map.groupBy(await readPushers(this.#reader, userIds), ({ userId }) => userId);
     // A pusher that was set during the read may be missing in it.
-    if (sets !== this.#sets) return found;
+    if (setCount !== this.#setCount) return found;
     for (const userId of userIds) if (!found.has(userId)) this.#users.delete(userId);
     return found;
   }
@@ -95,8 +95,8 @@ export class Pushers {
     const writer = writerFor<PusherTables>(anyWriter);
     const same = await findPushers(writer, settings);
     if (!append) {
-      // Only pushers of the same kind are deleted, because a pushkey proves something for one kind only: the server has
-      // checked, for instance, that the owner has the mail address of a pusher of the kind `email`.
+      // Only pushers of the same kind are deleted, because a pushkey proves its owner for one kind only: for a pusher of
+      // the kind `email`, for instance, the server has checked that the mail address belongs to the owner.
       const ofOthers = same.filter(({ userId, kind }) => userId !== owner.userId && kind === settings.kind);
       await deletePushers(
         writer,
@@ -108,9 +108,9 @@ export class Pushers {
       throw new MatrixError(400, 'M_LIMIT_EXCEEDED', `A user has at most ${maxPushers} pushers`);
     await writePusher(writer, { ...owner, setAt: this.#deps.clock.now() }, settings);
     afterCommit(anyWriter, () => {
-      this.#sets++;
+      this.#setCount++;
       this.#users.add(owner.userId);
-      for (const listener of this.#changed) listener(owner.userId);
+      for (const listener of this.#setListeners) listener(owner.userId);
     });
   }
 

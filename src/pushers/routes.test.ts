@@ -8,7 +8,7 @@ import type { TestClient } from '../../test/support/users/test-client.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { pusherMigrations } from './migrations.ts';
 import { Pushers } from './pushers.ts';
-import { readPresentPushers, readPushers } from './store.ts';
+import { readExistingIds, readPushers } from './store.ts';
 import type { PusherTables } from './tables.ts';
 import { clientPath } from './test/clients.ts';
 import { ServerWithPushers } from './test/server-with-pushers.ts';
@@ -201,7 +201,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([pusher?.userId, others], [ann, []]);
       assert.deepEqual([...(await pushers.ofUsers([...users, ann])).keys()], [ann]);
       const ids = Array.from({ length: 70_000 }, (_, index) => pusher!.id + index);
-      assert.deepEqual([...(await readPresentPushers(database.reader<PusherTables>(), ids))], [pusher!.id]);
+      assert.deepEqual([...(await readExistingIds(database.reader<PusherTables>(), ids))], [pusher!.id]);
     });
 
     it('forgets the last sent unread count when a pusher is set again', async () => {

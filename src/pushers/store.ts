@@ -25,17 +25,17 @@ export async function readPushers(reader: PusherReader, userIds: readonly string
 }
 
 /** Returns which of the pushers exist. */
-export async function readPresentPushers(reader: PusherReader, ids: readonly number[]): Promise<Set<number>> {
-  const present = new Set<number>();
+export async function readExistingIds(reader: PusherReader, ids: readonly number[]): Promise<Set<number>> {
+  const existing = new Set<number>();
   for (let start = 0; start < ids.length; start += valuesPerStatement) {
     const rows = await reader
       .selectFrom('pushers')
       .select('id')
       .where('id', 'in', ids.slice(start, start + valuesPerStatement))
       .execute();
-    for (const { id } of rows) present.add(id);
+    for (const { id } of rows) existing.add(id);
   }
-  return present;
+  return existing;
 }
 
 export async function readPusher(reader: PusherReader, id: number): Promise<Pusher | undefined> {

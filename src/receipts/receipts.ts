@@ -102,8 +102,8 @@ export class Receipts {
     const { engine, markers } = this.#deps;
     const stored = await readableEvent(engine, userId, roomId, eventId);
     if (!stored) return;
-    const present = await markers.find(userId, roomId);
-    const before = present === undefined ? undefined : await engine.events.getById(present);
+    const markedId = await markers.find(userId, roomId);
+    const before = markedId === undefined ? undefined : await engine.events.getById(markedId);
     if (before?.roomNid === stored.roomNid && (before.stream ?? 0) >= stored.stream) return;
     await markers.set(userId, roomId, eventId);
   }
@@ -115,8 +115,8 @@ export class Receipts {
   async record(receipt: Receipt): Promise<void> {
     try {
       await this.#deps.streams.write<ReceiptTables, void>(async (writer, publish) => {
-        const present = await readReceipt(writer, receipt);
-        if (present && reaches(present, receipt)) return;
+        const stored = await readReceipt(writer, receipt);
+        if (stored && reaches(stored, receipt)) return;
         const position = publish(this.receiptStream, receipt);
         if (!(await writeReceipt(writer, { ...receipt, position }))) throw new NewerReceiptError();
       });
@@ -222,5 +222,5 @@ function inGroups(counts: ReadonlyMap<string, number>, max: number): string[][] 
 const maySee = ({ type, userId }: { type: ReceiptType; userId: string }, viewer: string): boolean =>
   type === 'm.read' || userId === viewer;
 
-const reaches = (present: PlacedReceipt, { stream }: Receipt): boolean =>
-  stream !== undefined && present.stream !== undefined && present.stream >= stream;
+const reaches = (stored: PlacedReceipt, { stream }: Receipt): boolean =>
+  stream !== undefined && stored.stream !== undefined && stored.stream >= stream;

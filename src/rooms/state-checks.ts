@@ -72,8 +72,8 @@ export class StateChecks {
 
   /** New aliases must exist and point to this room. Source: `m.room.canonical_alias`, "alt_aliases". */
   async #checkAliases(head: RoomHead, content: JsonObject): Promise<void> {
-    const present = await this.#current(head, 'm.room.canonical_alias');
-    const before = new Set(present ? aliasesIn(present.content) : []);
+    const current = await this.#current(head, 'm.room.canonical_alias');
+    const before = new Set(current ? aliasesIn(current.content) : []);
     const added = checkedAliases(content).filter((alias) => !before.has(alias));
     const isOwn = (alias: string) => parseRoomAlias(alias)?.serverName === this.#deps.serverName;
     const foreign = added.filter((alias) => !isOwn(alias));

@@ -17,8 +17,8 @@ export interface SearchIndexDeps {
 }
 
 /**
- * Events per commit. Each commit makes a segment of the index, so few large ones are much cheaper than many
- * small ones; this many block other writers for about ten milliseconds.
+ * Events per commit. Each commit makes a segment of the index, so few large commits are much cheaper than many small
+ * commits. One commit blocks other writers for about ten milliseconds.
  */
 const eventsPerCommit = 250;
 
@@ -63,7 +63,7 @@ export class SearchIndex {
     return this.#follower.caughtUpSoon();
   }
 
-  /** Returns the nids of the events that may match, latest first. The scopes are rooms. */
+  /** Returns the nids of the events that may match, latest first. @param search with nids of rooms as scopes */
   candidates(search: TextSearch): Promise<number[]> {
     return this.#texts.candidates(search);
   }
@@ -94,14 +94,14 @@ export class SearchIndex {
     for (const stored of events) {
       const text = searchedText(stored);
       if (text !== undefined) documents.push({ id: stored.nid, scope: stored.roomNid, text });
-      const target = await this.#redactedBy(stored);
+      const target = await this.#targetOfRedaction(stored);
       if (target) redacted.push(target.nid);
     }
     if (documents.length === 0 && redacted.length === 0) return;
     await this.#deps.database.batch(this.#texts.statements(documents, redacted));
   }
 
-  async #redactedBy({ nid, event }: StoredEvent): Promise<StoredEvent | undefined> {
+  async #targetOfRedaction({ nid, event }: StoredEvent): Promise<StoredEvent | undefined> {
     if (event.redacts === undefined) return undefined;
     const target = await this.#deps.engine.events.getById(event.redacts);
     return target?.redactedBy === nid ? target : undefined;

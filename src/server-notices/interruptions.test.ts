@@ -8,8 +8,8 @@ import { plainCaches } from '../../test/support/servers/caches.ts';
 import { AccountData, accountDataMigrations, Tags } from '../account-data/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { forbidden } from '../protocol/index.ts';
-import { CheckedUsers } from './automatic/checked-users.ts';
 import { ConsentNotices } from './automatic/consent-notices.ts';
+import { OncePerUser } from './automatic/once-per-user.ts';
 import { UsageLimitNotices } from './automatic/usage-limit-notices.ts';
 import { serverNoticesSection } from './config.ts';
 import { serverNoticeMigrations } from './migrations.ts';
@@ -56,29 +56,29 @@ forSelectedDatabases(import.meta.url, (open) => {
     const places = noticeRooms(fixture);
     const sending = { user, noticeRooms: places };
     const notices = new ServerNotices({ rooms, serverName: 'test', userExists: async () => true, sending });
-    const newUsers = () =>
-      new CheckedUsers('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    const newOncePerUser = () =>
+      new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
     const stopped = async () => {
       throw new Error('stopped');
     };
     const askForConsent = async (isStopped: boolean) => {
-      const users = newUsers();
+      const oncePerUser = newOncePerUser();
       const used = isStopped ? { reader: () => database.reader(), transaction: stopped } : database;
       const consent = { hasAgreed: async () => false, link: () => 'https://test/consent' };
       new ConsentNotices(
-        { database: used as never, notices, consent, isGuest: async () => false, users },
+        { database: used as never, notices, consent, isGuest: async () => false, oncePerUser },
         { version: '1', content: { msgtype: 'm.text', body: 'agree' }, toGuests: false },
       ).onActivity(alice);
-      await users.settled();
+      await oncePerUser.settled();
     };
     const announceLimit = async (isStopped: boolean) => {
-      const users = newUsers();
+      const oncePerUser = newOncePerUser();
       const send: ServerNotices['send'] = (userId, content, manner) =>
         isStopped && manner?.type ? stopped() : notices.send(userId, content, manner);
       const limit = { isReached: true, appliesTo: () => true, error: () => forbidden('full') };
-      const deps = { rooms, notices: { send }, noticeRooms: places, limit, users, clock, alerts: true };
+      const deps = { rooms, notices: { send }, noticeRooms: places, limit, oncePerUser, clock, alerts: true };
       new UsageLimitNotices(deps).onActivity(alice);
-      await users.settled();
+      await oncePerUser.settled();
     };
     for (const isStopped of [true, false, false]) {
       await askForConsent(isStopped);

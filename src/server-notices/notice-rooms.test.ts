@@ -176,8 +176,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await roomsOf(user)).length, 2);
       assert.deepEqual(await membershipOf('@notices:test', roomId), ['leave', 1]);
       await user.leave(roomId);
-      const present = await onlyRoom(user);
-      const refused = await user.call('POST', `/rooms/${enc(present)}/leave`, {});
+      const noticeRoom = await onlyRoom(user);
+      const refused = await user.call('POST', `/rooms/${enc(noticeRoom)}/leave`, {});
       assert.equal(refused.body['errcode'], 'M_CANNOT_LEAVE_SERVER_NOTICE_ROOM');
     });
 

@@ -9,7 +9,7 @@ import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { forbidden } from '../protocol/index.ts';
-import { CheckedUsers } from './automatic/checked-users.ts';
+import { OncePerUser } from './automatic/once-per-user.ts';
 import { UsageLimitNotices } from './automatic/usage-limit-notices.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
@@ -245,17 +245,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   });
 });
 
-describe('CheckedUsers', () => {
+describe('OncePerUser', () => {
   it('runs a failed task of a user again after an hour, not with each activity', async () => {
     const clock = manualClock();
-    const users = new CheckedUsers('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    const oncePerUser = new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
     let runs = 0;
     const check = async () => {
-      users.check('@alice:test', async () => {
+      oncePerUser.run('@alice:test', async () => {
         runs++;
         throw new Error('no room');
       });
-      await users.settled();
+      await oncePerUser.settled();
     };
     await check();
     clock.advance(3_599_999);
@@ -266,23 +266,23 @@ describe('CheckedUsers', () => {
     assert.equal(runs, 2);
   });
 
-  it('runs a task again after checkAgain, but never two tasks of one user at the same time', async () => {
+  it('runs a task again after runAgain, but never two tasks of one user at the same time', async () => {
     const clock = manualClock();
     const caches = plainCaches(clock);
-    const users = new CheckedUsers('users', { caches, clock, log: silentLogger });
+    const oncePerUser = new OncePerUser('users', { caches, clock, log: silentLogger });
     const runs: PromiseWithResolvers<void>[] = [];
     let settled = false;
     const check = () =>
-      users.check('@alice:test', () => {
+      oncePerUser.run('@alice:test', () => {
         const run = Promise.withResolvers<void>();
         runs.push(run);
         return run.promise;
       });
     check();
-    users.checkAgain();
+    oncePerUser.runAgain();
     check();
     assert.equal(runs.length, 1, 'the first task is running');
-    const end = users.settled().then(() => {
+    const end = oncePerUser.settled().then(() => {
       settled = true;
     });
     await setImmediate();
@@ -292,7 +292,7 @@ describe('CheckedUsers', () => {
     check();
     assert.equal(runs.length, 2, 'the first task began before the change');
     runs[1]!.resolve();
-    await users.settled();
+    await oncePerUser.settled();
     check();
     assert.equal(runs.length, 2);
   });
@@ -320,26 +320,26 @@ describe('UsageLimitNotices', () => {
       return '$notice';
     };
     const clock = manualClock();
-    const users = new CheckedUsers('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    const oncePerUser = new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
     const limit = { isReached: true, appliesTo: () => true, error: () => forbidden('full') };
     const notices = new UsageLimitNotices({
       rooms: rooms as never,
       notices: { send: send as never },
       noticeRooms: { of: async () => '!notices' },
       limit,
-      users,
+      oncePerUser,
       clock,
       alerts: true,
     });
     notices.onActivity('@alice:test');
-    await users.settled();
+    await oncePerUser.settled();
     assert.deepEqual(pins, [{ pinned: ['$rules', '$notice'] }]);
     // Another user takes the place of an inactive one within the hour.
     const activityAfter = async (time: number, isReached: boolean) => {
       clock.advance(time);
       limit.isReached = isReached;
       notices.onActivity('@alice:test');
-      await users.settled();
+      await oncePerUser.settled();
     };
     pinned.event.content.pinned = ['$rules', '$notice'];
     await activityAfter(1, false);

@@ -45,7 +45,7 @@ export class AccountValidity {
       await jobs.schedule(writer, { kind: job, key: userId, payload: userId, runAt: until, replace: true });
     });
     if (!known?.is_expired || until <= clock.now()) return;
-    // The flag is cleared last, so that the next renewal completes one that is interrupted in between.
+    // The mark is cleared last: after an interruption in between, the next renewal unlocks the account.
     await accounts.setLocked(userId, false);
     await this.#setExpired(userId, false);
   }

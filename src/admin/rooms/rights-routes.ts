@@ -41,10 +41,10 @@ function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
       await users.get(userId);
       const { roomId, servers } = await known.locate(roomIdOrAlias);
       const head = await engine.heads.get(roomId);
-      const present = head?.membership(userId);
+      const membership = head?.membership(userId);
       const isOpen = head && (await joinRuleOf(engine, head)) === 'public';
       // The administrator must be in the room and may have to invite the user.
-      if (head && !isOpen && present !== 'join' && present !== 'invite') {
+      if (head && !isOpen && membership !== 'join' && membership !== 'invite') {
         await memberships.invite(requester.userId, roomId, userId);
       }
       await memberships.join(userId, roomId, { via: [...servers, ...(query.server_name ?? [])] });

@@ -15,10 +15,11 @@ import type { Rooms } from '../../rooms/index.ts';
  */
 const creatorLevel = 100;
 
-/** A power level for a user, set by an event of a local room administrator whose own level may be infinite. */
+/** A power level that a local room administrator gives to a user. */
 interface Grant {
   readonly administrator: string;
-  readonly own: number;
+  /** Infinite for creators of rooms from room version 12 on. */
+  readonly administratorLevel: number;
   readonly userId: string;
   readonly level: number;
 }
@@ -45,11 +46,11 @@ export class RoomAdministrators {
     const levels = new PowerLevels(create, current);
     const administrator = this.#mostPowerful(head, levels);
     const stored = isJsonObject(current?.content['users']) ? current.content['users'] : {};
-    const own = levels.ofUser(administrator);
+    const administratorLevel = levels.ofUser(administrator);
     // From room version 12 on, creators have infinite power, which no number expresses: the user gets the highest number
     // of the room instead.
-    const level = Number.isFinite(own)
-      ? own
+    const level = Number.isFinite(administratorLevel)
+      ? administratorLevel
       : Math.max(
           creatorLevel,
           ...Object.keys(stored)
@@ -57,7 +58,7 @@ export class RoomAdministrators {
             .filter(Number.isFinite),
         );
     if (levels.ofUser(userId) < level) {
-      const content = await this.#contentWith(head, { administrator, own, userId, level });
+      const content = await this.#contentWith(head, { administrator, administratorLevel, userId, level });
       await engine.timeline.append(head.roomId, {
         type: 'm.room.power_levels',
         stateKey: '',
@@ -65,8 +66,8 @@ export class RoomAdministrators {
         content,
       });
     }
-    const present = head.membership(userId);
-    const isIn = present === 'join' || present === 'invite';
+    const membership = head.membership(userId);
+    const isIn = membership === 'join' || membership === 'invite';
     if (!isIn && (await joinRuleOf(engine, head)) !== 'public') {
       await memberships.invite(administrator, head.roomId, userId);
     }
@@ -85,14 +86,17 @@ export class RoomAdministrators {
     return found;
   }
 
-  async #contentWith(head: RoomHead, { administrator, own, userId, level }: Grant): Promise<JsonObject> {
+  async #contentWith(
+    head: RoomHead,
+    { administrator, administratorLevel, userId, level }: Grant,
+  ): Promise<JsonObject> {
     const { engine } = this.#rooms;
     const entry = head.entry('m.room.power_levels', '');
     const stored = entry && (await engine.events.get(entry.nid));
-    // Power levels must not name creators without a number.
+    // Power levels must not list creators, whose power is infinite.
     const content: JsonObject = stored
       ? visibleContent(stored)
-      : { users: Number.isFinite(own) ? { [administrator]: creatorLevel } : {} };
+      : { users: Number.isFinite(administratorLevel) ? { [administrator]: creatorLevel } : {} };
     const users = isJsonObject(content['users']) ? content['users'] : {};
     return { ...content, users: { ...users, [userId]: level } };
   }

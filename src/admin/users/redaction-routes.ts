@@ -39,11 +39,11 @@ export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDep
       },
       async ({ params: { userId }, body, requester }) => {
         if (!isUserId(userId) || userId.includes('\0')) throw invalidParam('The user id is not valid');
-        const isOwn = users.isLocal(userId) && body.use_admin !== true;
-        if (isOwn) await users.get(userId);
+        const redactsAsUser = users.isLocal(userId) && body.use_admin !== true;
+        if (redactsAsUser) await users.get(userId);
         const order = {
           userId,
-          redactor: isOwn ? userId : requester.userId,
+          redactor: redactsAsUser ? userId : requester.userId,
           roomIds: body.rooms.length > 0 ? [...new Set(body.rooms)] : await roomsOf(engine, userId),
           reason: body.reason ?? null,
           limit: body.limit ?? defaultLimit,

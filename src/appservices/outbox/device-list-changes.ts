@@ -64,16 +64,16 @@ export class DeviceListChanges {
     const { users, rooms, heads } = this.#deps;
     const moved = steps.filter(({ wasJoined, isJoined }) => wasJoined !== isJoined);
     if (this.#receivers === 0 || moved.length === 0) return [];
-    const present = (await rooms.servicesOf(roomId)).filter(receives);
+    const inRoom = (await rooms.servicesOf(roomId)).filter(receives);
     const own = (userId: string) => users.servicesOf(userId).filter(receives);
-    if (present.length === 0 && moved.every(({ userId }) => own(userId).length === 0)) return [];
+    if (inRoom.length === 0 && moved.every(({ userId }) => own(userId).length === 0)) return [];
     const head = await heads.get(roomId);
     if (head?.entry('m.room.encryption', '') === undefined) return [];
     const entries = new Map<string, ServiceEntry>();
     for (const { userId, isJoined } of moved) {
       const services = own(userId);
-      const ofRoom = services.filter((service) => !isJoined || !present.includes(service));
-      const others = present.filter((service) => !services.includes(service));
+      const ofRoom = services.filter((service) => !isJoined || !inRoom.includes(service));
+      const others = inRoom.filter((service) => !services.includes(service));
       const kind = isJoined ? 'device list' : 'unshared user';
       const subject = isJoined && moved.length > maxSteps ? roomId : userId;
       for (const [service, entry] of [

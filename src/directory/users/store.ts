@@ -92,7 +92,7 @@ export function readPublicRooms(
  * Returns which of the given rooms this server is in; all of them while no room has a description
  * (`stats.enabled`).
  */
-export async function readPresentRooms(
+export async function readEnteredRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],
 ): Promise<Set<number>> {

@@ -5,7 +5,7 @@ import type { DirectoryConfig } from '../config.ts';
 import type { DirectoryTables } from '../tables.ts';
 import {
   type DirectoryEntry,
-  readPresentRooms,
+  readEnteredRooms,
   readPublicRooms,
   readUsersByNid,
   searchedText,
@@ -118,7 +118,7 @@ export class UserDirectory {
     }
     const others = [...new Set([...rooms.values()].flat().filter((nid) => !own.has(nid)))];
     const reader = database.reader<DirectoryTables>();
-    const open = findsAll ? await readPresentRooms(reader, others) : await readPublicRooms(reader, others);
+    const open = findsAll ? await readEnteredRooms(reader, others) : await readPublicRooms(reader, others);
     const isHidden = ({ userId }: DirectoryEntry) =>
       !rooms.get(userId)?.some((nid) => own.has(nid) || open.has(nid));
     const hidden = new Set(wanted.filter(isHidden));

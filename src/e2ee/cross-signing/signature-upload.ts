@@ -158,8 +158,8 @@ export class SignatureUpload {
     const [keyId, signature] = entry;
     const userSigning = (await readCrossSigningKeys(writer, userId)).get('user_signing');
     if (keyId !== `ed25519:${userSigning?.publicKey}`) return; // the key was replaced in the meantime
-    const [present] = await readUserSignatures(writer, userId, [targetUserId]);
-    if (present?.targetKey === targetKey && present.signature === signature) return;
+    const [stored] = await readUserSignatures(writer, userId, [targetUserId]);
+    if (stored?.targetKey === targetKey && stored.signature === signature) return;
     const position = publish(this.#deps.signatureStream, { userId, targetUserId });
     await writeUserSignature(writer, userId, { targetUserId, targetKey, keyId, signature }, position);
   }
@@ -181,10 +181,12 @@ async function storeOwn(
   if (!stored || coveredText(stored) !== covered) return false;
   const selfSigning = `ed25519:${crossSigning.get('self_signing')?.publicKey}`;
   if (kind === 'device' && !(selfSigning in signatures)) return false;
-  const present = signaturesBy(stored, userId);
-  const added = Object.entries(signatures).filter(([keyId, signature]) => present[keyId] !== signature);
+  const storedSignatures = signaturesBy(stored, userId);
+  const added = Object.entries(signatures).filter(
+    ([keyId, signature]) => storedSignatures[keyId] !== signature,
+  );
   if (added.length === 0) return false;
-  const object = withSignatures(stored, userId, { ...present, ...Object.fromEntries(added) });
+  const object = withSignatures(stored, userId, { ...storedSignatures, ...Object.fromEntries(added) });
   if (kind === 'device') await writeDeviceKeys(writer, userId, targetKey, object);
   else await writeCrossSigningKey(writer, userId, 'master', { publicKey: targetKey, object });
   return true;

@@ -13,7 +13,7 @@ import type { FederationSender } from '../sender/federation-sender.ts';
 export interface PresenceEduSenderDeps {
   readonly serverName: string;
   readonly engine: Pick<RoomReader, 'heads' | 'stream'>;
-  readonly presence: Pick<Presence, 'presenceStream' | 'presentUsers' | 'peek'>;
+  readonly presence: Pick<Presence, 'presenceStream' | 'usersNotOffline' | 'peek'>;
   readonly sender: Pick<FederationSender, 'sendEdu'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -91,7 +91,7 @@ export class PresenceEduSender {
     if (head?.servers.get(server) !== 1 || head.memberCount('join') > maxMembers) return;
     for (const [userId, membership] of head.members) {
       if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;
-      const status = presence.presentUsers.has(userId) ? presence.peek(userId) : undefined;
+      const status = presence.usersNotOffline.has(userId) ? presence.peek(userId) : undefined;
       if (status && status.presence !== 'offline') this.#send(userId, status, [server]);
     }
   }

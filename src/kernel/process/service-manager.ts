@@ -17,8 +17,8 @@ const notifySystemd: Notify = (assignments) =>
   });
 
 /**
- * Notifies the service manager that started this process, if the environment names its socket: when the server is ready,
- * when it stops, and regularly, for its watchdog, that the event loop is not blocked.
+ * Notifies the service manager that started this process, if the environment names its socket: when the server is ready
+ * and when it stops. If the service manager has a watchdog, it is notified regularly that the event loop is not blocked.
  */
 export class ServiceManager {
   readonly #clock: Clock;

@@ -86,13 +86,13 @@ export class AuthorizationCodes {
       provider_session: providerSessionColumn(providerSession),
     };
     await database.transaction<OAuthTables, void>(async (writer) => {
-      const present = await writer
+      const codes = await writer
         .selectFrom('oauth_codes')
         .select('hash')
         .where('user_id', '=', userId)
         .orderBy('expires_at', 'desc')
         .execute();
-      const surplus = present.slice(maxPerUser - 1).map((one) => one.hash);
+      const surplus = codes.slice(maxPerUser - 1).map((one) => one.hash);
       if (surplus.length > 0) await writer.deleteFrom('oauth_codes').where('hash', 'in', surplus).execute();
       await writer.insertInto('oauth_codes').values(row).execute();
     });

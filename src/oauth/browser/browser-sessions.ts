@@ -94,13 +94,13 @@ export class BrowserSessions {
       if (replaced !== undefined) {
         await writer.deleteFrom('browser_sessions').where('hash', '=', hashOf(replaced)).execute();
       }
-      const present = await writer
+      const sessions = await writer
         .selectFrom('browser_sessions')
         .select('hash')
         .where('user_id', '=', userId)
         .orderBy('expires_at', 'desc')
         .execute();
-      const surplus = present.slice(maxPerUser - 1).map((session) => session.hash);
+      const surplus = sessions.slice(maxPerUser - 1).map((session) => session.hash);
       if (surplus.length > 0)
         await writer.deleteFrom('browser_sessions').where('hash', 'in', surplus).execute();
       await writer.insertInto('browser_sessions').values(row).execute();
@@ -189,9 +189,9 @@ export class SignInMarks {
   /** @returns the value for the form, and the header that sets the cookie if the browser has none */
   mark(request: BrowserRequest): { readonly formToken: string; readonly cookie: string | undefined } {
     const name = cookieName(request, 'hearth_sign_in');
-    const present = request.cookies[name];
-    if (present !== undefined && present.length === secretLength) {
-      return { formToken: formTokenOf(present), cookie: undefined };
+    const cookie = request.cookies[name];
+    if (cookie !== undefined && cookie.length === secretLength) {
+      return { formToken: formTokenOf(cookie), cookie: undefined };
     }
     const secret = randomString(this.#randomness, secretLength);
     return { formToken: formTokenOf(secret), cookie: setCookie(request, name, secret) };

@@ -179,10 +179,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const flood = [];
       for (let i = 0; i < 5; i++) flood.push(await register(`flood ${i}`));
-      const present = async (list: readonly { clientId: string }[]) =>
+      const areStored = async (list: readonly { clientId: string }[]) =>
         Promise.all(list.map(async ({ clientId }) => (await clients.find(clientId)) !== undefined));
-      assert.deepEqual(await present([used, open_]), [true, true]);
-      assert.deepEqual(await present(flood), [false, false, false, false, true]);
+      assert.deepEqual(await areStored([used, open_]), [true, true]);
+      assert.deepEqual(await areStored(flood), [false, false, false, false, true]);
     });
 
     it('refuses metadata of more than 8,192 characters', async () => {

@@ -260,11 +260,11 @@ function deviceRoutes(deps: ProvisioningDeps): Route[] {
       'sync_devices',
       { devices: Type.Array(deviceId, { maxItems: 10_000 }) },
       async ({ userId }, { devices: wanted }) => {
-        const present = await devices.list(userId);
-        const known = new Set(present.map((device) => device.deviceId));
+        const existing = await devices.list(userId);
+        const known = new Set(existing.map((device) => device.deviceId));
         const target = new Set(wanted);
         // The service does not know dehydrated devices, which have no session.
-        const surplus = present.filter((device) => !device.isDehydrated && !target.has(device.deviceId));
+        const surplus = existing.filter((device) => !device.isDehydrated && !target.has(device.deviceId));
         if (surplus.length > 0)
           await devices.remove(
             userId,

@@ -77,9 +77,9 @@ export function putRule(
  * @throws MatrixError M_NOT_FOUND, also for default rules, which can only be disabled
  */
 export function deleteRule(stored: UserPushRules, kind: RuleKind, ruleId: string): UserPushRules {
-  const present = userRulesOf(stored, kind);
-  const rules = present.filter((rule) => rule.rule_id !== ruleId);
-  if (kind === 'postcontent' || rules.length === present.length) throw ruleNotFound();
+  const storedRules = userRulesOf(stored, kind);
+  const rules = storedRules.filter((rule) => rule.rule_id !== ruleId);
+  if (kind === 'postcontent' || rules.length === storedRules.length) throw ruleNotFound();
   return withRules(stored, kind, rules);
 }
 

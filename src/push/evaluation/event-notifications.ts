@@ -116,16 +116,16 @@ export class EventNotifications {
     userId: string,
   ): Promise<PushOutcome | undefined> {
     const { engine, invitePolicy, evaluation } = this.#deps;
-    const present = (await engine.userRooms.of(userId)).get(head.roomId);
-    if (present?.membership !== 'invite' || present.eventNid !== stored.nid) return undefined;
+    const userRoom = (await engine.userRooms.of(userId)).get(head.roomId);
+    if (userRoom?.membership !== 'invite' || userRoom.eventNid !== stored.nid) return undefined;
     if ((await invitePolicy.decide(userId, stored.event.sender)) !== 'allow') return undefined;
     return outcomeFor(await evaluation.members.of(head, userId), stored, prepared);
   }
 
   /** Whether the user's stay in the room began before the event; looked up when the state has changed since. */
   async #hasJoinedBefore({ event, stream = 0 }: StoredEvent, userId: string): Promise<boolean> {
-    const present = (await this.#deps.engine.userRooms.of(userId)).get(event.roomId);
-    return present?.membership === 'join' && present.stream < stream;
+    const userRoom = (await this.#deps.engine.userRooms.of(userId)).get(event.roomId);
+    return userRoom?.membership === 'join' && userRoom.stream < stream;
   }
 }
 

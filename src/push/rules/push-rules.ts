@@ -101,12 +101,12 @@ export class PushRules {
     await this.#deps.streams.write<PushTables, void>(async (writer, publish) => {
       const position = publish(this.pushRulesStream, { userId });
       for (;;) {
-        const present = await readRules(writer, userId);
-        const json = JSON.stringify(edit(present?.rules ?? NO_USER_RULES));
+        const stored = await readRules(writer, userId);
+        const json = JSON.stringify(edit(stored?.rules ?? NO_USER_RULES));
         if (Buffer.byteLength(json) > maxBytes) {
           throw tooLarge(`Push rules of a user are limited to ${maxBytes} bytes`);
         }
-        if (await replaceRules(writer, userId, present?.position, { json, position })) return;
+        if (await replaceRules(writer, userId, stored?.position, { json, position })) return;
       }
     });
   }

@@ -175,9 +175,9 @@ export class HttpPusher {
         'A push gateway rejected a push key: its pusher is deleted',
       );
       await this.#write(async (writer) => {
-        const present = await readPusher(writer, this.#id);
+        const stored = await readPusher(writer, this.#id);
         // A client that has set the pusher again in the meantime may have made the push key valid.
-        if (present?.setAt === pusher.setAt) await deletePushers(writer, [this.#id]);
+        if (stored?.setAt === pusher.setAt) await deletePushers(writer, [this.#id]);
       });
       return 'go on';
     }

@@ -7,7 +7,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { NotifiedUsers } from '../notified-users.ts';
 import type { Pusher } from '../pusher.ts';
 import type { Pushers } from '../pushers.ts';
-import { readPresentPushers } from '../store.ts';
+import { readExistingIds } from '../store.ts';
 import type { PusherTables } from '../tables.ts';
 import { invitedUser, type NewEvent, NewEvents } from './new-events.ts';
 import { addPending, type PendingPush } from './pending-pushes.ts';
@@ -154,8 +154,8 @@ export class PushQueueing {
     try {
       await database.transaction<PusherTables, void>(async (writer) => {
         // Pushers that were deleted in the meantime must leave no rows behind.
-        const present = await readPresentPushers(writer, [...concerned.keys()]);
-        const kept = pending.filter(({ pusherId }) => present.has(pusherId));
+        const existing = await readExistingIds(writer, [...concerned.keys()]);
+        const kept = pending.filter(({ pusherId }) => existing.has(pusherId));
         for (let start = 0; start < kept.length; start += rowsAtOnce)
           await addPending(writer, kept.slice(start, start + rowsAtOnce));
         await writer

@@ -222,10 +222,10 @@ export class UserRooms {
   #set(userId: string, change: Change): void {
     const rooms = this.#users.peek(userId);
     const { room, isRenewal } = change;
-    const present = rooms?.get(room.roomId);
-    if (rooms && (!present || present.stream <= room.stream)) {
-      rooms.set(room.roomId, isRenewal && present ? { ...room, stream: present.stream } : room);
-      if (!present) this.#users.remeasure(userId);
+    const known = rooms?.get(room.roomId);
+    if (rooms && (!known || known.stream <= room.stream)) {
+      rooms.set(room.roomId, isRenewal && known ? { ...room, stream: known.stream } : room);
+      if (!known) this.#users.remeasure(userId);
     }
     this.#loading.get(userId)?.missed.push(change);
   }

@@ -69,7 +69,7 @@ export class EventAppender {
   /**
    * Sends an event; resolves when it is on disk and syncs return it:
    * 1. loads the auth events and the events that the new one refers to;
-   * 2. returns the present state event where the new one would change nothing;
+   * 2. returns the current state event where the new one would change nothing;
    * 3. selects `prev_events` and `auth_events`, and fills in depth, time and hash;
    * 4. authorizes the event by the current state, and runs the checks of modules;
    * 5. makes it the forward extremity in memory, then signs and writes it.
@@ -303,16 +303,16 @@ function hasForkedState({ extremities }: WritableHead): boolean {
   return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
 
-/** Returns the present state event when the draft has the same sender and content. */
+/** Returns the current state event when the draft has the same sender and content. */
 function unchangedEntry(
   head: WritableHead,
   draft: EventToSend,
   context: SendContext,
 ): StoredEvent | undefined {
   if (draft.stateKey === undefined) return undefined;
-  const present = context.state(head, draft.type, draft.stateKey);
-  if (present?.event.sender !== draft.sender || present.redactedBy !== undefined) return undefined;
-  return isDeepStrictEqual(present.event.content, draft.content) ? present : undefined;
+  const current = context.state(head, draft.type, draft.stateKey);
+  if (current?.event.sender !== draft.sender || current.redactedBy !== undefined) return undefined;
+  return isDeepStrictEqual(current.event.content, draft.content) ? current : undefined;
 }
 
 /**

@@ -100,7 +100,7 @@ export class WritableHeads implements HeadReader {
     this.#retired.delete(roomId);
   }
 
-  /** Drops deleted events of a room that stays from the head. */
+  /** Removes deleted events from the head of a room that is not deleted itself. */
   followRemoval(removal: RoomRemoval): void {
     if (removal.kind === 'pruned' && removal.roomId !== undefined)
       this.peek(removal.roomId)?.forgetEvents(new Set(removal.eventNids));

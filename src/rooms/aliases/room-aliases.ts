@@ -290,8 +290,8 @@ export class RoomAliases {
   async #removeFromCanonicalAlias(userId: string, roomId: string, alias: string): Promise<void> {
     if (!(await this.#maySetCanonicalAlias(userId, roomId))) return;
     const entry = (await this.#engine.heads.get(roomId))?.entry(canonicalAlias, '');
-    const present = entry && (await this.#engine.events.get(entry.nid));
-    const content = present && withoutAlias(visibleContent(present), alias);
+    const stored = entry && (await this.#engine.events.get(entry.nid));
+    const content = stored && withoutAlias(visibleContent(stored), alias);
     if (!content) return;
     const draft = { type: canonicalAlias, stateKey: '', sender: userId, content };
     await this.#engine.timeline.append(roomId, draft).catch((error: unknown) => {

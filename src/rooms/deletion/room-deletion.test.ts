@@ -9,12 +9,12 @@ import { RoomDeletion, type RoomDeletionDeps } from './room-deletion.ts';
 
 /** A deletion; each call of `attempt` runs one attempt of its job. */
 interface Deletion {
-  /** Runs an attempt. It ends as at a crash when it is about to store progress for which `isLost` returns true. */
-  attempt(isLost?: (progress: JsonObject) => boolean): Promise<void>;
+  /** Runs an attempt, which fails like a crash when it stores progress for which `isCrash` returns true. */
+  attempt(isCrash?: (progress: JsonObject) => boolean): Promise<void>;
   readonly progress: JsonObject;
 }
 
-/** Opens the deletions of rooms, and continues a deletion if there is one. */
+/** Opens the deletions of rooms. @param saved the progress of a deletion to continue */
 function openDeletion({ rooms, database, clock }: RoomsUnderTest, saved: JsonObject = {}) {
   let handler: JobHandler<JsonObject> | undefined;
   let payload = saved;
@@ -28,15 +28,18 @@ function openDeletion({ rooms, database, clock }: RoomsUnderTest, saved: JsonObj
     },
   };
   const service = new RoomDeletion({
-    ...{ rooms, database, clock, jobs },
+    rooms,
+    database,
+    clock,
+    jobs,
     randomness: systemRandomness,
     serverName: 'test',
     eventsQueued: async () => undefined,
   } as unknown as RoomDeletionDeps);
   const deletion: Deletion = {
-    async attempt(isLost = () => false) {
+    async attempt(isCrash = () => false) {
       const progress = async (next: JsonObject) => {
-        if (isLost(next)) throw new Error('the process has ended');
+        if (isCrash(next)) throw new Error('the process has ended');
         payload = next;
       };
       const { signal } = new AbortController();

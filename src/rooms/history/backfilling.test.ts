@@ -102,7 +102,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const { chunk } of pages) assert.equal(chunk.length, 10);
     });
 
-    it('delays a page by at most 10 seconds, and the token continues later', async () => {
+    it('returns a page of messages after 10 seconds while servers do not respond, and its token returns the backfilled events later', async () => {
       const joined = await joinedRoom(open, { prepare: talk(5) });
       const { peers, fixture, join } = joined;
       const { promise: stuck, resolve: release } = Promise.withResolvers<void>();
@@ -127,8 +127,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.rooms.incoming.settled();
       const rest = await read(joined, 100, page.end);
       assert.equal(rest.chunk.length, joined.room.events.size - 1);
-      const past = await read(joined, 100, rest.end);
-      assert.deepEqual([past.chunk, past.end], [[], undefined]);
+      const afterLast = await read(joined, 100, rest.end);
+      assert.deepEqual([afterLast.chunk, afterLast.end], [[], undefined]);
     });
 
     it('does not request history again for a while when no server has it', async () => {
@@ -153,7 +153,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(context.events_before.length, 5);
     });
 
-    it('costs no extra reads in a room without other servers', async () => {
+    it('reads a page with at most 2 queries in a room without other servers', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const page = () =>
@@ -183,7 +183,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const asked = peers.count('timestampToEvent');
       const join = room.get(joined.join).event;
       assert.equal(await find(join.originServerTs + 1, 'backward'), join.eventId);
-      assert.equal(peers.count('timestampToEvent'), asked, 'the end of the history is here');
+      assert.equal(peers.count('timestampToEvent'), asked, 'no server is asked for an event that is stored');
       const context = await fixture.rooms.historyReader.context(viewer, room.roomId, wanted.eventId, {
         limit: 10,
         filter,

@@ -11,7 +11,7 @@ export interface JoiningDeps {
   readonly contents: MemberContents;
   readonly throttle: Throttle;
   readonly serverName: string;
-  /** Absent: this server does not federate. */
+  /** Absent when this server does not federate. */
   readonly remote?: RemoteMemberships | undefined;
 }
 
@@ -37,15 +37,15 @@ async function joinLocally(
 ): Promise<StoredEvent> {
   const { contents, throttle, engine, serverName, remote } = deps;
   const head = await knownHead(engine, roomId);
-  const present = head.membership(userId);
-  if (present === 'join' && !given) return currentMember(engine, head, userId);
-  if (present !== 'join') {
+  const membership = head.membership(userId);
+  if (membership === 'join' && !given) return currentMember(engine, head, userId);
+  if (membership !== 'join') {
     throttle.join(requester, roomId);
     if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
       throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
     }
   }
-  if (present !== 'join' && head.partial && remote) {
+  if (membership !== 'join' && head.partial && remote) {
     // With partial state, a ban of the user may not be known.
     const { from, servers } = head.partial;
     const profile = await contents.withProfile(userId, given ?? {}, 'join');
@@ -53,14 +53,15 @@ async function joinLocally(
     if (joined) return joined;
   }
   const content = await contents.withProfile(userId, given ?? {}, 'join');
-  const isWelcome = present === 'invite' || present === 'join';
+  const isWelcome = membership === 'invite' || membership === 'join';
   if (isWelcome) return sendMember(engine, userId, roomId, userId, content, originServerTs);
-  const way = await checkRestrictedJoin(engine, head, userId, serverName);
-  if (way.kind === 'elsewhere' && remote) {
-    const joined = await remote.join({ userId, roomId, only: way.servers, content });
+  const admission = await checkRestrictedJoin(engine, head, userId, serverName);
+  if (admission.kind === 'elsewhere' && remote) {
+    const joined = await remote.join({ userId, roomId, only: admission.servers, content });
     if (joined) return joined;
   }
-  const via = way.kind === 'authorised' ? { join_authorised_via_users_server: way.authoriser } : undefined;
+  const via =
+    admission.kind === 'authorised' ? { join_authorised_via_users_server: admission.authoriser } : undefined;
   return sendMember(engine, userId, roomId, userId, { ...content, ...via }, originServerTs);
 }
 

@@ -175,11 +175,11 @@ export class Memberships {
     // An invite from before this server joined may be in the part of the state that is not known yet.
     if (room) await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
-    const present = head.membership(userId);
-    if (present === undefined && head.isPartial && isInvited) throw membersUnknown();
-    if (present === undefined) return this.#earlierLeave(userId, roomId);
-    if (present === 'ban') throw forbidden('You are banned from this room');
-    if (present === 'leave') return currentMember(this.#deps.engine, head, userId);
+    const membership = head.membership(userId);
+    if (membership === undefined && head.isPartial && isInvited) throw membersUnknown();
+    if (membership === undefined) return this.#earlierLeave(userId, roomId);
+    if (membership === 'ban') throw forbidden('You are banned from this room');
+    if (membership === 'leave') return currentMember(this.#deps.engine, head, userId);
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
@@ -220,9 +220,9 @@ export class Memberships {
     const head = await knownHead(this.#deps.engine, roomId);
     if (requester && userId === sender) await this.#checkLeave(userId, roomId);
     if (userId !== sender) checkMember(head, sender);
-    const present = head.membership(userId);
-    const mayBeMember = present === undefined && head.isPartial;
-    if (present !== 'join' && present !== 'invite' && present !== 'knock' && !mayBeMember) {
+    const membership = head.membership(userId);
+    const mayBeMember = membership === undefined && head.isPartial;
+    if (membership !== 'join' && membership !== 'invite' && membership !== 'knock' && !mayBeMember) {
       throw forbidden(`${userId} is not in the room`);
     }
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);

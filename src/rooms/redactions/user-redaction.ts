@@ -7,7 +7,7 @@ import { MatrixError } from '../../protocol/index.ts';
 import type { RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { Rooms } from '../rooms.ts';
 
-/** A user whose events are redacted. */
+/** Which events of a user are redacted, and how. */
 export interface UserRedactionOrder {
   readonly userId: string;
   /** The local user who sends the redactions. */
@@ -52,7 +52,10 @@ const eventsAtOnce = 100;
 /** Message events that are redacted. Joins are, too: their content has the name and the avatar of the user. */
 const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.encrypted']);
 
-/** The payload of the job: the order and its progress. */
+/**
+ * The payload of the job: the order and its progress. The mapped type makes the interface assignable to `JsonObject`,
+ * which TypeScript does not allow for interfaces.
+ */
 type Progress = {
   readonly [Name in keyof UserRedactionOrder]: UserRedactionOrder[Name];
 } & {
@@ -94,7 +97,7 @@ export class UserRedaction {
     return key;
   }
 
-  /** Returns the status of a redaction; `undefined` for unknown ids and some days after it was finished. */
+  /** Returns the status of a redaction; `undefined` for unknown ids and a week after it was finished. */
   async status(id: string): Promise<UserRedactionStatus | undefined> {
     const [found] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
     return found && statusOf(found);

@@ -79,8 +79,8 @@ export function temporaryLevels(
     ...Object.values(levelsIn(events)),
   ];
   const needed = Math.max(formerCreatorLevel, ...all);
-  const present = levelsIn(users)[creator] ?? levelOf(levels['users_default']) ?? 0;
-  if (present >= needed) return undefined;
+  const level = levelsIn(users)[creator] ?? levelOf(levels['users_default']) ?? 0;
+  if (level >= needed) return undefined;
   return { ...levels, users: { ...levelsIn(users), [creator]: needed } };
 }
 
@@ -89,9 +89,9 @@ export function temporaryLevels(
  * both are restricted already. Source: client-server API, "Room Upgrades", step 6.
  */
 export function restrictedLevels({ create, levels }: OldLevels): JsonObject | undefined {
-  const present = new PowerLevels(create, levels);
-  const closed = Math.max(50, present.required('users_default') + 1);
-  const changes = (['events_default', 'invite'] as const).filter((name) => present.required(name) < closed);
+  const oldLevels = new PowerLevels(create, levels);
+  const closed = Math.max(50, oldLevels.required('users_default') + 1);
+  const changes = (['events_default', 'invite'] as const).filter((name) => oldLevels.required(name) < closed);
   if (changes.length === 0) return undefined;
   return { ...levels?.content, ...Object.fromEntries(changes.map((name) => [name, closed])) };
 }

@@ -120,9 +120,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(create['additional_creators'], [bob!.userId]);
       assert.deepEqual(create['predecessor'], { room_id: old.roomId });
       assert.match(talk.roomId, /^![^:]+$/);
-      const present = await levels(talk);
-      assert.deepEqual(present.users, { [carol!.userId]: 50 });
-      assert.equal(present.events['m.room.tombstone'], 150);
+      const current = await levels(talk);
+      assert.deepEqual(current.users, { [carol!.userId]: 50 });
+      assert.equal(current.events['m.room.tombstone'], 150);
 
       const again = await upgrade(talk, alice!, { new_version: '12' });
       assert.equal((await again.talk.state(alice!, 'm.room.create'))['additional_creators'], undefined);
@@ -165,10 +165,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       });
       const { talk } = await upgrade(old, alice!, { new_version: '10' });
-      const present = await levels(talk);
-      assert.deepEqual([present.users, present.events['m.room.name']], [{ [alice!.userId]: 100 }, 60]);
-      assert.deepEqual(present.notifications, { room: 20 });
-      const { historical, 'org.example.level': other } = present as unknown as Record<string, unknown>;
+      const current = await levels(talk);
+      assert.deepEqual([current.users, current.events['m.room.name']], [{ [alice!.userId]: 100 }, 60]);
+      assert.deepEqual(current.notifications, { room: 20 });
+      const { historical, 'org.example.level': other } = current as unknown as Record<string, unknown>;
       assert.deepEqual([historical, other], [77, '7']);
       const down = await upgrade(talk, alice!, { new_version: '7' });
       assert.deepEqual(await down.talk.state(alice!, 'm.room.join_rules'), { join_rule: 'invite' });

@@ -2,7 +2,7 @@ import { type Database, writerFor } from '../../kernel/database/index.ts';
 import type { ServerNotices } from '../server-notices.ts';
 import { readNotifiedVersion, writeNotifiedVersion } from '../store.ts';
 import type { ServerNoticeTables } from '../tables.ts';
-import type { CheckedUsers } from './checked-users.ts';
+import type { OncePerUser } from './once-per-user.ts';
 
 /** The consent of users to the policy of the server; provided by accounts. */
 export interface PolicyConsent {
@@ -26,7 +26,7 @@ export interface ConsentNoticesDeps {
   readonly notices: Pick<ServerNotices, 'send'>;
   readonly consent: PolicyConsent;
   readonly isGuest: (userId: string) => Promise<boolean>;
-  readonly users: CheckedUsers;
+  readonly oncePerUser: OncePerUser;
 }
 
 /**
@@ -43,7 +43,7 @@ export class ConsentNotices {
 
   /** Sends the notice to a user who has sent a request, unless it was sent before or the user has agreed. */
   onActivity(userId: string): void {
-    this.#deps.users.check(userId, () => this.#notify(userId));
+    this.#deps.oncePerUser.run(userId, () => this.#notify(userId));
   }
 
   async #notify(userId: string): Promise<void> {
@@ -53,7 +53,7 @@ export class ConsentNotices {
     if (!toGuests && (await isGuest(userId))) return;
     if ((await readNotifiedVersion(database.reader<ServerNoticeTables>(), userId)) === version) return;
     const body = content.body.replaceAll('%(consent_uri)s', consent.link(userId));
-    // Sent once, also when the server stops before it has recorded the version.
+    // The transaction id prevents a second notice after the server has stopped before it recorded the version.
     const once = { userId: 'policy', deviceId: undefined, txnId: JSON.stringify([userId, version]) };
     await notices.send(userId, { ...content, body }, { once });
     await database.transaction(async (writer) =>

@@ -6,8 +6,8 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 import type { NoticeRooms } from '../notice-rooms.ts';
 import type { ServerNotices } from '../server-notices.ts';
-import { CheckedUsers } from './checked-users.ts';
 import { type ConsentNoticeOptions, ConsentNotices, type PolicyConsent } from './consent-notices.ts';
+import { OncePerUser } from './once-per-user.ts';
 import { type ReachableLimit, UsageLimitNotices } from './usage-limit-notices.ts';
 
 /** The services and options on which the notices that the server sends by itself depend. */
@@ -39,23 +39,23 @@ export interface AutomaticNoticesDeps extends NoticeSources {
  */
 export function sendAutomaticNotices(deps: AutomaticNoticesDeps): () => Promise<void> {
   const { lastSeen, consentOptions, usageLimit, areLimitAlertsEnabled: alerts } = deps;
-  const checked: CheckedUsers[] = [];
-  const usersOf = (name: string) => {
-    const users = new CheckedUsers(name, deps);
-    checked.push(users);
-    return users;
+  const opened: OncePerUser[] = [];
+  const newOncePerUser = (name: string) => {
+    const oncePerUser = new OncePerUser(name, deps);
+    opened.push(oncePerUser);
+    return oncePerUser;
   };
   if (consentOptions) {
-    const users = usersOf('users_asked_for_consent');
-    const notices = new ConsentNotices({ ...deps, users }, consentOptions);
+    const oncePerUser = newOncePerUser('users_asked_for_consent');
+    const notices = new ConsentNotices({ ...deps, oncePerUser }, consentOptions);
     lastSeen.subscribe(({ userId }) => notices.onActivity(userId));
   }
   if (usageLimit) {
-    const users = usersOf('users_notified_of_limit');
-    const notices = new UsageLimitNotices({ ...deps, users, limit: usageLimit, alerts });
+    const oncePerUser = newOncePerUser('users_notified_of_limit');
+    const notices = new UsageLimitNotices({ ...deps, oncePerUser, limit: usageLimit, alerts });
     lastSeen.subscribe(({ userId }) => notices.onActivity(userId));
   }
   return async () => {
-    await Promise.all(checked.map((users) => users.settled()));
+    await Promise.all(opened.map((oncePerUser) => oncePerUser.settled()));
   };
 }

@@ -3,7 +3,7 @@ import type { JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 import type { NoticeRooms } from '../notice-rooms.ts';
 import type { ServerNotices } from '../server-notices.ts';
-import type { CheckedUsers } from './checked-users.ts';
+import type { OncePerUser } from './once-per-user.ts';
 
 /** The limit of monthly active users; provided by `active-users`. */
 export interface ReachableLimit {
@@ -20,7 +20,7 @@ export interface UsageLimitNoticesDeps {
   readonly notices: Pick<ServerNotices, 'send'>;
   readonly noticeRooms: Pick<NoticeRooms, 'of'>;
   readonly limit: ReachableLimit;
-  readonly users: CheckedUsers;
+  readonly oncePerUser: OncePerUser;
   readonly clock: Clock;
   /** The option `mau_limit_alerting`: without it, notices are only removed. */
   readonly alerts: boolean;
@@ -62,12 +62,12 @@ export class UsageLimitNotices {
 
   /** Notifies a counted user who has sent a request, or unpins the notice, if the limit was reached or ended since. */
   onActivity(userId: string): void {
-    const { limit, users } = this.#deps;
+    const { limit, oncePerUser } = this.#deps;
     const isInForce = limit.isReached || (this.#isInForce && !this.#isOver());
     if (limit.isReached) this.#belowSince = undefined;
-    if (isInForce !== this.#isInForce) users.checkAgain();
+    if (isInForce !== this.#isInForce) oncePerUser.runAgain();
     this.#isInForce = isInForce;
-    if (limit.appliesTo(userId)) users.check(userId, () => this.#notify(userId));
+    if (limit.appliesTo(userId)) oncePerUser.run(userId, () => this.#notify(userId));
   }
 
   /** Whether the limit has not been reached for so long that the notices are unpinned. */

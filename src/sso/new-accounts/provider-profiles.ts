@@ -78,8 +78,8 @@ export class ProviderProfiles {
       if (!pictureTypes.test(contentType))
         throw new Error(`the picture has the unsupported content type ${contentType}`);
       const avatar = (await profiles.read(userId))['avatar_url'];
-      const present = typeof avatar === 'string' ? await pictures.describe(avatar) : undefined;
-      if (present?.sha256 === hash('sha256', body, 'hex')) return;
+      const current = typeof avatar === 'string' ? await pictures.describe(avatar) : undefined;
+      if (current?.sha256 === hash('sha256', body, 'hex')) return;
       const uri = await pictures.store(userId, { contentType, bytes: body });
       await profiles.setForUser(userId, 'avatar_url', uri);
     } catch (err) {

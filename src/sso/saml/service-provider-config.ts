@@ -15,8 +15,9 @@ export interface ServiceProviderConfig {
   readonly acceptedTimeDiff: number;
   /** Whether logins may begin at an identity provider. */
   readonly allowUnsolicited: boolean;
-  /** Whether each assertion, and each response, must have a signature of its own; by default one of both suffices. */
+  /** Whether each assertion must have its own signature; by default a signed response suffices. */
   readonly requiresSignedAssertions: boolean;
+  /** Whether each response must have its own signature; by default a signed assertion suffices. */
   readonly requiresSignedResponses: boolean;
   /** By default the URL of this server's metadata. */
   readonly entityId: string | undefined;

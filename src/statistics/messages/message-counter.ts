@@ -61,11 +61,11 @@ const setPosition = `INSERT INTO statistics_position (id, position) VALUES (0, ?
  */
 export class MessageCounter {
   readonly #deps: MessageCounterDeps;
-  /** By the hour in which the messages arrived. */
+  /** Counts that are not on disk yet, by the hour in which the messages arrived. */
   #pending = new Map<number, Counts>();
   /** When the last plain and the last encrypted message of a room arrived, or 0; by the nid of the room. */
   #rooms = new Map<number, [plainAt: number, encryptedAt: number]>();
-  /** Position of the last counted fact; `undefined` when it is written. */
+  /** Position of the last counted fact; `undefined` when this position is on disk. */
   #countedUpTo: number | undefined;
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();

@@ -203,11 +203,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         { type: 'm.tag', room_id: room, content: { tags: { 'u.work': {} } } },
       ]);
       const status = `/presence/${enc(hugo.id)}/status`;
-      const present = (await next(() =>
+      const statuses = (await next(() =>
         hugo.do('PUT', status, { presence: 'online', status_msg: 'here' }),
       )) as { type: string; sender: string; content: { status_msg: string } }[];
       assert.deepEqual(
-        present.map(({ type, sender, content }) => [type, sender, content.status_msg]),
+        statuses.map(({ type, sender, content }) => [type, sender, content.status_msg]),
         [['m.presence', hugo.id, 'here']],
       );
       await server.restart();

@@ -156,15 +156,15 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     await this.#deps.database.transaction<ThirdPartyIdTables, void>(async (writer) => {
       const isWanted = (row: AddressRow) =>
         addresses.some(({ medium, address }) => medium === row.medium && address === row.address);
-      const present = await listAddresses(writer, userId);
-      for (const row of present) {
+      const stored = await listAddresses(writer, userId);
+      for (const row of stored) {
         if (!isWanted(row)) await this.#remove(writer, userId, row);
       }
       for (const { medium, address, validatedAt } of addresses) {
         const row = { medium, address, user_id: userId, validated_at: validatedAt };
         const isFree = await insertAddress(writer, { ...row, added_at: this.#deps.clock.now() });
         if (!isFree) throw addressInUse();
-        const isAdded = !present.some((one) => one.medium === medium && one.address === address);
+        const isAdded = !stored.some((one) => one.medium === medium && one.address === address);
         if (isAdded) this.#changed(writer, { userId, medium, address, isAdded });
         if (isNew) await this.#givenToNewUserHook(writer, userId, { medium, address });
       }

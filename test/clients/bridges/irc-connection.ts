@@ -24,7 +24,7 @@ export class IrcConnection extends EventEmitter<IrcEvents> {
     super();
     this.#socket = socket;
     this.setMaxListeners(0);
-    // Ends with the network, which tests stop.
+    // The connection breaks when a test stops the network.
     socket.on('error', () => undefined);
     createInterface(socket).on('line', (line) => this.#receive(line));
   }

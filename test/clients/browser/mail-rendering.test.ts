@@ -27,7 +27,7 @@ interface ShownMail {
 let browser: Browser;
 let fixture: MailingServer;
 const mails: ShownMail[] = [];
-/** Requests of the mails: mail programs load nothing. */
+/** URLs that the mails have requested. There must be none, because mail programs load nothing. */
 const requests: string[] = [];
 
 before(async () => {
@@ -151,7 +151,7 @@ async function checkWidth(page: Page, what: string): Promise<void> {
   assert.ok(width <= 0, `${what} is ${width} pixels wider than the window`);
 }
 
-async function take(page: Page, name: string): Promise<void> {
+async function takePicture(page: Page, name: string): Promise<void> {
   if (pictures !== undefined)
     await page.screenshot({ path: join(pictures, `mail-${name}.png`), fullPage: true });
 }
@@ -165,7 +165,7 @@ for (const [device, colorScheme, viewport] of views) {
       await checkWidth(page, name);
       assert.notEqual(await page.title(), '');
       assert.equal(await page.locator('h1').count(), 1);
-      await take(page, `${name}-${device}-${colorScheme}`);
+      await takePicture(page, `${name}-${device}-${colorScheme}`);
       await page.evaluate(axe);
       const options = { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] };
       const found =
@@ -196,7 +196,7 @@ test('shows the text part of every mail in Chromium without scrolling sideways: 
       (element as { textContent: string }).textContent = shownText;
     }, text);
     await checkWidth(page, name);
-    await take(page, `${name}-text`);
+    await takePicture(page, `${name}-text`);
   }
   assert.deepEqual(requests, []);
   await context.close();

@@ -80,15 +80,15 @@ function rename(map: SourceMap, path: string, alias: Alias, findings: Findings):
 /** Sets an entry at its path. Returns false when the path is taken. */
 function place(entries: Map<string, SourceEntry>, steps: readonly string[], entry: SourceEntry): boolean {
   const [step = '', ...rest] = steps;
-  const present = entries.get(step);
+  const existing = entries.get(step);
   if (rest.length === 0) {
-    if (present === undefined) entries.set(step, entry);
-    return present === undefined;
+    if (existing === undefined) entries.set(step, entry);
+    return existing === undefined;
   }
-  if (present !== undefined && present.node.kind !== 'map') return false;
-  const inner = new Map(present?.node.kind === 'map' ? present.node.entries : []);
+  if (existing !== undefined && existing.node.kind !== 'map') return false;
+  const inner = new Map(existing?.node.kind === 'map' ? existing.node.entries : []);
   const placed = place(inner, rest, entry);
-  entries.set(step, { at: present?.at ?? entry.at, node: { kind: 'map', entries: inner, at: entry.at } });
+  entries.set(step, { at: existing?.at ?? entry.at, node: { kind: 'map', entries: inner, at: entry.at } });
   return placed;
 }
 

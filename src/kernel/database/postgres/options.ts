@@ -18,12 +18,12 @@ export interface PostgresOptions {
   /** Number of transactions after which a connection is replaced; 0 for never. */
   readonly transactionsPerConnection?: number;
   readonly connectTimeout?: number;
-  /** Maximum time that the work of a transaction may send no statement. */
+  /** Maximum time between two statements of a transaction. */
   readonly idleLimit?: number;
   /** Time for which the lease on writing holds without a renewal; by default 6,000. */
   readonly leaseTime?: number;
   /** Maximum time to wait at the start for another process that writes and is about to stop; by default 5,000. */
   readonly claimTimeout?: number;
-  /** Timeout of a statement of `scanner()`. */
+  /** Timeout of a statement of `Database.scanner()`. */
   readonly scanLimit?: number;
 }

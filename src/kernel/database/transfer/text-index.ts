@@ -46,11 +46,11 @@ export async function copyTextIndex({
     const ids = await idsIn(source, index.name, { after, limit: documentsAtOnce });
     const isEnd = ids.length < documentsAtOnce;
     const upTo = isEnd ? Number.MAX_SAFE_INTEGER : (ids.at(-1) ?? after);
-    const present = await allIdsIn(target, index.name, after, upTo);
-    if (index.changes || !areSame(ids, present)) {
+    const copied = await allIdsIn(target, index.name, after, upTo);
+    if (index.changes || !areSame(ids, copied)) {
       const documents = ids.length > 0 ? await index.documents(source.database, ids) : [];
       const wanted = documents.map(({ id }) => id).sort((a, b) => a - b);
-      await writeDocuments(target.database, index, documents, missingFrom(wanted, present));
+      await writeDocuments(target.database, index, documents, missingFrom(wanted, copied));
       if (isExclusive && !areSame(wanted, await allIdsIn(target, index.name, after, upTo)))
         throw new CopyDiffers(`the full-text index ${index.name} differs after it was copied`);
       count += wanted.length;
@@ -103,7 +103,7 @@ async function allIdsIn(
 const areSame = (one: readonly number[], other: readonly number[]): boolean =>
   one.length === other.length && one.every((id, index) => id === other[index]);
 
-function missingFrom(wanted: readonly number[], present: readonly number[]): number[] {
+function missingFrom(wanted: readonly number[], copied: readonly number[]): number[] {
   const known = new Set(wanted);
-  return present.filter((id) => !known.has(id));
+  return copied.filter((id) => !known.has(id));
 }

@@ -22,9 +22,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     (await engine.userRooms.of(userId)).get(roomId);
 
   const membershipEvent = async (fixture: RoomsUnderTest, userId: string, room: ReferenceRoom) => {
-    const present = await membershipIn(fixture, userId, room);
-    assert.ok(present);
-    return fixture.engine.events.get(present.eventNid);
+    const membership = await membershipIn(fixture, userId, room);
+    assert.ok(membership);
+    return fixture.engine.events.get(membership.eventNid);
   };
 
   const checkState = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {

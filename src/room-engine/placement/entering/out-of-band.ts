@@ -46,15 +46,15 @@ export class OutOfBandMemberships {
     const isShown = to === 'invite' || to === 'knock';
     const head =
       (await heads.get(room.roomId)) ?? heads.createHead(roomNids.next(), room.roomId, room.version);
-    const present = await this.#present(head, event.eventId);
+    const stored = await this.#findStored(head, event.eventId);
     const from = (await userRooms.of(userId)).get(room.roomId);
     if (head.servers.has(signer.serverName)) throw forbidden('This server is in the room');
     if (isShown && head.isEntered && head.version !== room.version) {
       throw forbidden('The room has another version');
     }
-    if (present?.stream !== undefined) throw forbidden('The event has been placed already');
+    if (stored?.stream !== undefined) throw forbidden('The event has been placed already');
     // A repeated invite does not undo its rejection or a newer membership.
-    if (present) return { stored: present, durable: Promise.resolve(), isBarrier: false };
+    if (stored) return { stored, durable: Promise.resolve(), isBarrier: false };
     const stripped = new Map([[userId, isShown ? JSON.stringify(state) : undefined]]);
     return writer.extend(head, (reserve) => {
       const reservation = reserve();
@@ -93,7 +93,7 @@ export class OutOfBandMemberships {
    * Finds the event where it is stored already: out of band, or as an event of a room that this server was
    * in.
    */
-  async #present(head: WritableHead, eventId: string): Promise<StoredEvent | undefined> {
+  async #findStored(head: WritableHead, eventId: string): Promise<StoredEvent | undefined> {
     const { events } = this.#deps;
     const outside = await events.getOutOfBand(head.roomNid, eventId);
     if (outside || !head.isEntered) return outside;

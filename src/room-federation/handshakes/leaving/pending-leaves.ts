@@ -169,8 +169,9 @@ export class PendingLeaves {
     }
     // Another local user has joined, and the invite is still in the room's state: end it in the room itself.
     const entry = head.entry('m.room.member', userId);
-    const present = entry && (await engine.events.get(entry.nid));
-    const outOfBand = present && (await engine.events.getOutOfBand(head.roomNid, present.event.eventId));
+    const inviteEvent = entry && (await engine.events.get(entry.nid));
+    const outOfBand =
+      inviteEvent && (await engine.events.getOutOfBand(head.roomNid, inviteEvent.event.eventId));
     if (outOfBand && outOfBand.nid <= ended) {
       const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
       await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });

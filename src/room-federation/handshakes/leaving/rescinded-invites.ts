@@ -54,13 +54,13 @@ export class RescindedInvites {
     if (parseUserId(userId)?.serverName !== serverName || serverOfUser(sender) === serverName) return false;
     const room = (await engine.userRooms.of(userId)).get(head.roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;
-    const present = await engine.events.get(room.eventNid);
+    const stored = await engine.events.get(room.eventNid);
     if (room.membership === 'invite') {
-      if (present?.event.sender !== sender) {
-        if (present) await this.#applyIfConfirmed(head, event, present);
+      if (stored?.event.sender !== sender) {
+        if (stored) await this.#applyIfConfirmed(head, event, stored);
         return false;
       }
-    } else if (!(await this.#trustedServers(head, userId, room, present)).has(serverOfUser(sender))) {
+    } else if (!(await this.#trustedServers(head, userId, room, stored)).has(serverOfUser(sender))) {
       return false;
     }
     await this.#store(event);
@@ -90,12 +90,12 @@ export class RescindedInvites {
     head: RoomHead,
     userId: string,
     room: UserRoom,
-    present: StoredEvent | undefined,
+    stored: StoredEvent | undefined,
   ): Promise<Set<string>> {
     const { engine, strippedState } = this.#deps;
     const stripped = await strippedState(head.roomId, userId);
     const [last] = await engine.events.outOfBandServers(head.roomNid, userId, 1);
-    const senders = [present?.event.sender, ...stripped.map((one) => one.sender)].map(serverOf);
+    const senders = [stored?.event.sender, ...stripped.map((one) => one.sender)].map(serverOf);
     const named = last?.nid === room.eventNid ? [last.server] : [];
     return new Set([...senders, ...named, ...head.servers.keys()].filter((one) => one !== undefined));
   }

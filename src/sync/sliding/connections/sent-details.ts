@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** The fields of a room, besides its events, that a client was last sent. */
+/** The fields of a room that the client was sent last, without its events. */
 export interface RoomDetails {
   readonly isDirect: boolean;
   /** Unread counts. */
   readonly counts: JsonObject;
 }
 
-/** Maximum number of remembered members of one room; more replace the earlier ones. */
+/** Maximum number of remembered members of one room. When it is exceeded, the earlier members are forgotten. */
 const maxMembers = 500;
 
 /** Estimated bytes of the details of a room. */

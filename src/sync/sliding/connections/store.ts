@@ -129,20 +129,20 @@ export async function replaceConnection(
     now,
   }: { maxOthersOfDevice: number; maxOthersOfUser: number; now: number },
 ): Promise<ConnectionAddress[]> {
-  const present = await writer
+  const stored = await writer
     .selectFrom('sliding_sync_connections')
     .select(['id', 'device_id', 'conn_id'])
     .where('user_id', '=', userId)
     .orderBy('used_ts', 'desc')
     .execute();
-  const isReplaced = (one: (typeof present)[number]) => one.device_id === deviceId && one.conn_id === name;
-  const others = present.filter((one) => !isReplaced(one));
+  const isReplaced = (one: (typeof stored)[number]) => one.device_id === deviceId && one.conn_id === name;
+  const others = stored.filter((one) => !isReplaced(one));
   const surplus = new Set(others.filter(({ device_id }) => device_id === deviceId).slice(maxOthersOfDevice));
   const left = others.filter((one) => !surplus.has(one));
   const deleted = [...surplus, ...left.slice(maxOthersOfUser)];
   await deleteConnections(
     writer,
-    [...present.filter(isReplaced), ...deleted].map((connection) => connection.id),
+    [...stored.filter(isReplaced), ...deleted].map((connection) => connection.id),
   );
   const address = { user_id: userId, device_id: deviceId, conn_id: name };
   const fresh = { id, floor: 0, states: '[]', used_ts: now };

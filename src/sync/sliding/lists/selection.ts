@@ -56,9 +56,9 @@ export async function selectRooms(
   const selected = new Map<number, GrowingRoom>();
   const configs = new RoomConfigs(userId, maxTimelineEvents);
   const add = (room: UserRoom, config: RoomConfig, list: string | undefined) => {
-    const present = selected.get(room.roomNid);
-    const growing = present ?? { room, config, lists: [], isSubscribed: false };
-    if (present) present.config = configs.combined(present.config, config);
+    const known = selected.get(room.roomNid);
+    const growing = known ?? { room, config, lists: [], isSubscribed: false };
+    if (known) known.config = configs.combined(known.config, config);
     else selected.set(room.roomNid, growing);
     if (list === undefined) growing.isSubscribed = true;
     else growing.lists.push(list);

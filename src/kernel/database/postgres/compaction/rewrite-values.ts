@@ -12,8 +12,8 @@ export interface ValueRange {
 }
 
 /**
- * Rewrites the large values of a range of pages into free space: after a `VACUUM`, the free space map of PostgreSQL names
- * the first pages. An `UPDATE` stores a value again only if the value is computed, hence the concatenation.
+ * Moves the large values of a range of pages to free space near the beginning of the table: after a `VACUUM`, PostgreSQL
+ * writes new values to the first pages with free space. An `UPDATE` stores a value again only if the value is computed, hence the concatenation.
  * @returns the number of rows with rewritten values
  */
 export async function rewriteValues(writer: Writer<unknown>, range: ValueRange): Promise<number> {

@@ -10,11 +10,11 @@ const retryDelay = 3_600_000;
  * Runs a task for each active user once. Tasks are idempotent: they run again for users whom the cache has dropped, and
  * after a failure with the first activity of the user after an hour.
  */
-export class CheckedUsers {
+export class OncePerUser {
   /** Reading of the monotonic clock before which the task of a user does not run again: `Infinity` when it is done. */
   readonly #skipUntil: Cache<string, number>;
   readonly #running = new LoadOnce<string, void>();
-  /** Number of calls of `checkAgain`: a task that began before the last one does not count as done. */
+  /** Number of calls of `runAgain`: a task that began before the last one does not count as done. */
   #round = 0;
   readonly #log: Logger;
   readonly #clock: Clock;
@@ -30,7 +30,7 @@ export class CheckedUsers {
   }
 
   /** Runs the task in the background unless it is done for this user or running. */
-  check(userId: string, task: () => Promise<void>): void {
+  run(userId: string, task: () => Promise<void>): void {
     if ((this.#skipUntil.get(userId) ?? 0) > this.#clock.monotonic() || this.#running.get(userId)) return;
     const round = this.#round;
     const skipUntil = (time: number) => {
@@ -45,7 +45,7 @@ export class CheckedUsers {
   }
 
   /** Runs the tasks of all users again. A task that is running is first completed, so that two never run for one user. */
-  checkAgain(): void {
+  runAgain(): void {
     this.#round += 1;
     this.#skipUntil.clear();
   }
