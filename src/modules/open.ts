@@ -146,7 +146,7 @@ export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
     rooms: {
       receivedEventChecks: moduleReceivedEventChecks(callbacks, calls, roomEngine),
       eventAdditions: moduleEventAdditions(callbacks, calls),
-      chooseInviteLimits: (defaultLimits: InviteLimits) => inviteLimits.chosenBeside(defaultLimits),
+      chooseInviteLimits: (defaultLimits: InviteLimits) => inviteLimits.limitsWithDefaults(defaultLimits),
     },
     checkReceivedInvite: moduleInviteCheck(callbacks, calls),
     checkAddressInvite: (engine: RoomReader) => addressInviteCheck(callbacks, calls, engine),

@@ -21,7 +21,7 @@ interface Pending {
   readonly rooms: ReadonlySet<string> | undefined;
 }
 
-/** Milliseconds after which changes are announced that could not be announced because their rooms could not be read. */
+/** Milliseconds before another attempt after the rooms of changed users could not be read. */
 const retryPause = 5_000;
 
 /** In rooms with more joined members than this, presence is not sent to the members. */
@@ -106,8 +106,9 @@ export class Announcements {
   /** Makes a change pending again; a newer status of the user stays. */
   #restore(userId: string, { status, rooms }: Pending): void {
     const newer = this.#pending.get(userId);
-    const all = newer ? newer.rooms && rooms && new Set([...rooms, ...newer.rooms]) : rooms;
-    this.#pending.set(userId, { status: newer?.status ?? status, rooms: all });
+    const isForAllRooms = rooms === undefined || (newer !== undefined && newer.rooms === undefined);
+    const merged = isForAllRooms ? undefined : new Set([...rooms, ...(newer?.rooms ?? [])]);
+    this.#pending.set(userId, { status: newer?.status ?? status, rooms: merged });
   }
 
   async #announceAll(pending: ReadonlyMap<string, Pending>): Promise<void> {

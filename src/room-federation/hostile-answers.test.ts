@@ -10,7 +10,7 @@ import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('Incoming with responses of hostile servers', () => {
     it('bounds get_missing_events requests for an endless history, then fetches the state', async () => {
-      const { room, peers, send, fates } = await joinedRoom(open);
+      const { room, peers, send, statuses } = await joinedRoom(open);
       const chain = Array.from({ length: 100 }, (_, index) => room.say(creator, `${index}`));
       const last = room.say(creator, 'last');
       peers.scripts.set('a.example', {
@@ -21,13 +21,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       peers.down.add('b.example');
       await send('a.example', last);
-      assert.deepEqual(await fates(last, chain.at(-1)!, chain[0]!), ['placed', 'placed', 'unknown']);
+      assert.deepEqual(await statuses(last, chain.at(-1)!, chain[0]!), ['placed', 'placed', 'unknown']);
       assert.ok(peers.count('missingEvents') <= 15, String(peers.count('missingEvents')));
       assert.equal(peers.count('stateIds'), 1);
     });
 
     it('refuses unwanted, unrelated and forged events of a gap, and asks the next server', async () => {
-      const { room, peers, send, fates } = await joinedRoom(open);
+      const { room, peers, send, statuses } = await joinedRoom(open);
       const other = new RemoteRoom(creator.replace('creator', 'someone'));
       for (const [server, key] of room.keys) other.keys.set(server, key);
       const [strange] = [other.say('@someone:a.example', 'of another room')];
@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         event: async () => forged,
       });
       await send('a.example', last);
-      assert.deepEqual(await fates(missing, last, aside, strange), [
+      assert.deepEqual(await statuses(missing, last, aside, strange), [
         'placed',
         'placed',
         'unknown',
@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('refuses a state that is mostly forged or of another room', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       room.say(creator, 'lost');
       const power = room.add({
         type: 'm.room.power_levels',
@@ -77,13 +77,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       peers.down.add('b.example');
       await send('a.example', last);
-      assert.deepEqual(await fates(last, power, other.newest), ['unknown', 'unknown', 'unknown']);
+      assert.deepEqual(await statuses(last, power, other.newest), ['unknown', 'unknown', 'unknown']);
       const head = await fixture.engine.heads.get(room.roomId);
       assert.notEqual(head?.entry('m.room.power_levels', '')?.eventId, power);
     });
 
     it('keeps a banned user banned when a server makes up a state without the ban', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const before = room.newest;
       const ban = room.add({
         type: 'm.room.member',
@@ -109,18 +109,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       peers.down.add('a.example');
       await send('b.example', evading);
-      assert.deepEqual(await fates(evading), ['unknown'], 'the previous event may be available soon');
+      assert.deepEqual(await statuses(evading), ['unknown'], 'the previous event may be available soon');
       for (let seconds = 0; seconds < 120; seconds += 10) {
         fixture.clock.advance(10_000);
         await fixture.rooms.incoming.settled();
       }
-      assert.deepEqual(await fates(evading), ['soft-failed']);
+      assert.deepEqual(await statuses(evading), ['soft-failed']);
       const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.membership(remoteBob), 'ban');
     });
 
     it('places events that refer to each other in a cycle', async () => {
-      const { room, peers, send, fates } = await joinedRoom(open, { version: '2' });
+      const { room, peers, send, statuses } = await joinedRoom(open, { version: '2' });
       const tip = room.newest;
       const [one, two] = ['$0001:a.example', '$0002:a.example'] as const;
       room.nextEventNumber = 1;
@@ -133,11 +133,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       peers.down.add('b.example');
       await send('a.example', one);
-      assert.deepEqual(await fates(one, two), ['placed', 'placed']);
+      assert.deepEqual(await statuses(one, two), ['placed', 'placed']);
     });
 
     it('retries an event whose auth events are forged, without fetching the forged events again', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const carol = '@carol:c.example';
       const join = room.join(carol, { key: newSigningKey('k') });
       const bad = room.say(carol, 'hello', {
@@ -146,7 +146,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const good = room.say(creator, 'good', { prev: [room.get(join).event.prevEventIds[0]!] });
       await send('a.example', bad, good);
-      assert.deepEqual(await fates(join, bad, good), ['unknown', 'unknown', 'placed']);
+      assert.deepEqual(await statuses(join, bad, good), ['unknown', 'unknown', 'placed']);
       const asked = peers.count('eventAuth');
       const fetched = peers.count('event');
       assert.ok(asked > 0);
@@ -157,7 +157,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('bounds requests for an endless auth chain, and places other events meanwhile', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const { newest: tip } = room;
       const auth = room.authEventsFor(tip, creator);
       const first = auth.find((id) => room.get(id).event.type === 'm.room.power_levels');
@@ -174,16 +174,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       peers.scripts.set('a.example', { eventAuth: async () => Array(10_001).fill(room.pdu(levels)) });
       peers.down.add('b.example');
       await send('a.example', last, good);
-      assert.deepEqual(await fates(last, good, levels), ['unknown', 'placed', 'unknown']);
+      assert.deepEqual(await statuses(last, good, levels), ['unknown', 'placed', 'unknown']);
       assert.ok(peers.count('event') <= 25, `${peers.count('event')} events were fetched`);
       peers.scripts.clear();
       fixture.clock.advance(60_000);
       await fixture.rooms.incoming.settled();
-      assert.deepEqual(await fates(last, levels), ['placed', 'outlier']);
+      assert.deepEqual(await statuses(last, levels), ['placed', 'outlier']);
     });
 
     it('delays the events of a slow server, but not those of other servers', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const tip = room.newest;
       const missing = ['x', 'y'].map((text) => room.say(remoteBob, text, { prev: [tip] }));
       const late = missing.map((id) => room.say(remoteBob, 'late', { prev: [id] }));
@@ -195,25 +195,25 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       });
       await send('b.example', ...late, good);
-      assert.deepEqual(await fates(...late, good), ['placed', 'unknown', 'placed']);
+      assert.deepEqual(await statuses(...late, good), ['placed', 'unknown', 'placed']);
       fixture.clock.advance(9_001);
       await fixture.rooms.incoming.settled();
-      assert.deepEqual(await fates(...late), ['placed', 'placed']);
+      assert.deepEqual(await statuses(...late), ['placed', 'placed']);
     });
 
     it('refuses events beyond the staging limits with an error', async () => {
-      const { room, fixture, fates } = await joinedRoom(open);
+      const { room, fixture, statuses } = await joinedRoom(open);
       const { incoming } = fixture.rooms;
       const ids = Array.from({ length: 2_001 }, () => room.say(creator, 'flood', { prev: ['$nothing'] }));
       const outcomes = Object.values(await incoming.receive('a.example', room.pdus(ids)));
       assert.equal(outcomes.length, ids.length);
       assert.ok(outcomes.every(({ error }) => /send this again later/.test(error ?? '')));
-      assert.deepEqual(await fates(ids[0]!), ['unknown']);
+      assert.deepEqual(await statuses(ids[0]!), ['unknown']);
     });
   });
 
   it('Incoming survives arbitrary events and responses, and still places valid events', async () => {
-    const { room, peers, fixture, fates } = await joinedRoom(open);
+    const { room, peers, fixture, statuses } = await joinedRoom(open);
     const { incoming } = fixture.rooms;
     const json = fc.jsonValue() as fc.Arbitrary<never>;
     const sample = room.pdu(room.say(creator, 'sample'));
@@ -246,7 +246,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const good = room.say(creator, 'good', { prev: [...(await extremities())] });
     await incoming.receive('a.example', [room.pdu(good)]);
     await incoming.settled();
-    assert.deepEqual(await fates(good), ['placed']);
+    assert.deepEqual(await statuses(good), ['placed']);
 
     async function extremities() {
       const head = await fixture.engine.heads.get(room.roomId);

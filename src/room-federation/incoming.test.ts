@@ -10,21 +10,21 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('Incoming.receive', () => {
     it('places complete events without requests in every room version', async () => {
       for (const version of ['1', '2', '3', '6', '10', '11', '12']) {
-        const { room, peers, send, fates } = await joinedRoom(open, { version });
+        const { room, peers, send, statuses } = await joinedRoom(open, { version });
         const one = room.say(creator, 'one');
         const two = room.say(remoteBob, 'two');
         assert.deepEqual(await send('a.example', one, two), { [one]: undefined, [two]: undefined });
-        assert.deepEqual(await fates(one, two), ['placed', 'placed'], version);
+        assert.deepEqual(await statuses(one, two), ['placed', 'placed'], version);
         assert.deepEqual(peers.receivedRequests, [], version);
       }
     });
 
     it('places events that arrive in the wrong order after their previous events', async () => {
-      const { room, peers, send, fates, stored } = await joinedRoom(open);
+      const { room, peers, send, statuses, stored } = await joinedRoom(open);
       const ids = ['a', 'b', 'c', 'd'].map((text) => room.say(creator, text));
       await send('a.example', ...ids.toReversed());
       assert.deepEqual(
-        await fates(...ids),
+        await statuses(...ids),
         ids.map(() => 'placed'),
       );
       const places = await Promise.all(ids.map(async (id) => (await stored(id))?.stream ?? 0));
@@ -45,11 +45,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('fetches the events of a gap with get_missing_events', async () => {
-      const { room, peers, send, fates, join } = await joinedRoom(open);
+      const { room, peers, send, statuses, join } = await joinedRoom(open);
       const between = Array.from({ length: 55 }, (_, index) => room.say(creator, `${index}`));
       const last = room.say(remoteBob, 'last');
       await send('b.example', last);
-      assert.deepEqual(new Set(await fates(...between, last)), new Set(['placed']));
+      assert.deepEqual(new Set(await statuses(...between, last)), new Set(['placed']));
       assert.equal(peers.count('stateIds'), 0);
       assert.ok(peers.count('missingEvents') <= 4, `${peers.count('missingEvents')} requests`);
       const [first] = peers.receivedRequests;
@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('fetches the state before an event behind a gap that is too wide', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       for (let index = 0; index < 10; index++) room.say(creator, 'lost');
       const topic = room.add({
         type: 'm.room.topic',
@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       peers.scripts.set('c.example', { missingEvents: async () => [] });
       peers.down.add('a.example').add('b.example');
       await send('c.example', last);
-      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'outlier']);
+      assert.deepEqual(await statuses(last, topic, carol), ['placed', 'outlier', 'outlier']);
       assert.equal(peers.count('state'), 0, 'few events are fetched one by one');
       const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
@@ -80,7 +80,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('asks for the state at the missing previous event and not at the event itself', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const topic = room.add({
         type: 'm.room.topic',
         sender: creator,
@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       peers.down.add('a.example').add('b.example');
       await send('c.example', last);
-      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'outlier']);
+      assert.deepEqual(await statuses(last, topic, carol), ['placed', 'outlier', 'outlier']);
       const asked = peers.receivedRequests.filter(
         ({ method, server }) => method === 'stateIds' && server === 'c.example',
       );
@@ -114,7 +114,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('asks a server again at once when it sends another event after a response that did not help', async () => {
-      const { room, peers, send, fates } = await joinedRoom(open);
+      const { room, peers, send, statuses } = await joinedRoom(open);
       room.say(creator, 'lost');
       const first = room.say(creator, 'first');
       const second = room.say(creator, 'second');
@@ -122,20 +122,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       peers.scripts.set('a.example', { missingEvents: async () => [], stateIds: refuse });
       peers.down.add('b.example');
       await send('a.example', first);
-      assert.deepEqual(await fates(first), ['unknown']);
+      assert.deepEqual(await statuses(first), ['unknown']);
       peers.scripts.clear();
       await send('a.example', second);
-      assert.deepEqual(await fates(first, second), ['placed', 'placed']);
+      assert.deepEqual(await statuses(first, second), ['placed', 'placed']);
     });
 
     it('fetches the whole state when much of it is missing', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       for (let index = 0; index < 600; index++) room.join(`@user${index}:c.example`);
       const last = room.say(creator, 'last');
       peers.scripts.set('a.example', { missingEvents: async () => [] });
       peers.down.add('b.example');
       await send('a.example', last);
-      assert.deepEqual(await fates(last), ['placed']);
+      assert.deepEqual(await statuses(last), ['placed']);
       assert.equal(peers.count('state'), 1);
       assert.equal(peers.count('event'), 1, 'the previous event itself');
       const head = await fixture.engine.heads.get(room.roomId);
@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('places an event after some hours without state events whose keys cannot be fetched', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const lost = Array.from({ length: 15 }, (_, index) => room.join(`@user${index}:gone.example`));
       const carol = room.join('@carol:c.example');
       const last = room.say('@carol:c.example', 'hello');
@@ -155,18 +155,18 @@ forSelectedDatabases(import.meta.url, (open) => {
         fixture.clock.advance(60_000);
         await fixture.rooms.incoming.settled();
       }
-      assert.deepEqual(await fates(last), ['unknown'], 'the keys may be there soon');
+      assert.deepEqual(await statuses(last), ['unknown'], 'the keys may be there soon');
       for (let minutes = 0; minutes < 240; minutes += 10) {
         fixture.clock.advance(10 * 60_000);
         await fixture.rooms.incoming.settled();
       }
-      assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'outlier', 'unknown']);
+      assert.deepEqual(await statuses(last, carol, lost[0]!), ['placed', 'outlier', 'unknown']);
       const head = await fixture.engine.heads.get(room.roomId);
       assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
     });
 
     it('does not place an accepted join while the state before it lacks a member whose key cannot be fetched, and places it later', async () => {
-      const { room, fixture, fates } = await joinedRoom(open);
+      const { room, fixture, statuses } = await joinedRoom(open);
       // A state of which a tenth is missing is usable when no server provides the rest.
       for (let index = 0; index < 12; index++) room.join(`@user${index}:b.example`);
       const carol = room.join('@carol:gone.example');
@@ -178,11 +178,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         name: 'Unobtainable',
       });
       await fixture.rooms.incoming.settled();
-      assert.deepEqual(await fates(bob), ['unknown']);
+      assert.deepEqual(await statuses(bob), ['unknown']);
       room.keys.set('gone.example', key);
       fixture.clock.advance(60_000);
       await fixture.rooms.incoming.settled();
-      assert.deepEqual(await fates(bob, carol), ['placed', 'placed']);
+      assert.deepEqual(await statuses(bob, carol), ['placed', 'placed']);
       const head = await fixture.engine.heads.get(room.roomId);
       const memberships = ['@carol:gone.example', '@dora:gone.example', '@bob:test'].map((user) =>
         head?.membership(user),
@@ -192,7 +192,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('does not place an older event while the state before it lacks an entry whose key cannot be fetched', async () => {
       const carol = '@carol:gone.example';
-      const { room, fixture, fates } = await joinedRoom(open, {
+      const { room, fixture, statuses } = await joinedRoom(open, {
         prepare: (room) => {
           const set = (sender: string, type: string, content: JsonObject) =>
             room.add({ type, sender, stateKey: '', content });
@@ -211,23 +211,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       room.keys.delete('gone.example');
       await incoming.backfill(room.roomId, older, 20);
       await incoming.settled();
-      assert.deepEqual(await fates(...older), ['outlier']);
+      assert.deepEqual(await statuses(...older), ['outlier']);
       room.keys.set('gone.example', key);
       fixture.clock.advance(10 * 60_000);
       await incoming.backfill(room.roomId, older, 20);
-      assert.deepEqual(await fates(...older), ['older']);
+      assert.deepEqual(await statuses(...older), ['older']);
       const [topic] = [...room.events.values()].filter(({ event }) => event.type === 'm.room.topic');
-      assert.deepEqual(await fates(topic!.event.eventId), ['outlier']);
+      assert.deepEqual(await statuses(topic!.event.eventId), ['outlier']);
     });
 
     it('drops forged events and accepts others', async () => {
-      const { room, send, fates } = await joinedRoom(open);
+      const { room, send, statuses } = await joinedRoom(open);
       const forged = room.say(creator, 'forged', { key: newSigningKey('k') });
       const good = room.say(creator, 'good', { prev: room.get(forged).event.prevEventIds });
       const errors = await send('a.example', forged, good);
       assert.match(errors[forged] ?? '', /signature/);
       assert.equal(errors[good], undefined);
-      assert.deepEqual(await fates(forged, good), ['unknown', 'placed']);
+      assert.deepEqual(await statuses(forged, good), ['unknown', 'placed']);
     });
 
     it('redacts events with a wrong hash', async () => {
@@ -241,7 +241,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('refuses events of rooms without local users', async () => {
-      const { room, fixture, send, fates } = await joinedRoom(open);
+      const { room, fixture, send, statuses } = await joinedRoom(open);
       const strange = { ...room.pdu(room.newest), room_id: '!unknown:a.example', event_id: '$x:a.example' };
       const { incoming } = fixture.rooms;
       assert.deepEqual(await incoming.receive('a.example', [strange, null, 5, { room_id: [] }]), {
@@ -250,11 +250,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.leave(alice, room.roomId);
       const id = room.say(creator, 'hello?');
       assert.match((await send('a.example', id))[id] ?? '', /not in the room/);
-      assert.deepEqual(await fates(id), ['unknown']);
+      assert.deepEqual(await statuses(id), ['unknown']);
     });
 
     it('refuses events from servers that the server ACL denies', async () => {
-      const { room, send, fates } = await joinedRoom(open);
+      const { room, send, statuses } = await joinedRoom(open);
       const acl = room.add({
         type: 'm.room.server_acl',
         sender: creator,
@@ -264,11 +264,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       await send('a.example', acl);
       const id = room.say(remoteBob, 'let me in');
       assert.match((await send('b.example', id))[id] ?? '', /does not admit/);
-      assert.deepEqual(await fates(id), ['unknown']);
+      assert.deepEqual(await statuses(id), ['unknown']);
     });
 
     it('rejects or soft-fails unauthorized events without an error for the sending server', async () => {
-      const { room, send, fates, fixture } = await joinedRoom(open);
+      const { room, send, statuses, fixture } = await joinedRoom(open);
       const before = room.newest;
       const content = { topic: 'mine' };
       const topic = room.add({ type: 'm.room.topic', sender: remoteBob, stateKey: '', content });
@@ -283,7 +283,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await send('b.example', topic), { [topic]: undefined });
       await send('a.example', ban);
       assert.deepEqual(await send('b.example', evading), { [evading]: undefined });
-      assert.deepEqual(await fates(topic, ban, evading), ['rejected', 'placed', 'soft-failed']);
+      assert.deepEqual(await statuses(topic, ban, evading), ['rejected', 'placed', 'soft-failed']);
       const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.topic', ''), undefined);
       assert.deepEqual(
@@ -294,18 +294,18 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('processes staged events after a restart', async () => {
       const joined = await joinedRoom(open);
-      const { room, peers, send, fates } = joined;
+      const { room, peers, send, statuses } = joined;
       room.say(creator, 'lost');
       const last = room.say(creator, 'last');
       peers.down.add('a.example').add('b.example');
       await send('a.example', last);
-      assert.deepEqual(await fates(last), ['unknown']);
+      assert.deepEqual(await statuses(last), ['unknown']);
       peers.down.clear();
       const again = await joined.restart();
       again.fixture.clock.advance(60_000);
       again.fixture.rooms.incoming.start();
       await again.fixture.rooms.incoming.settled();
-      assert.deepEqual(await again.fates(last), ['placed']);
+      assert.deepEqual(await again.statuses(last), ['placed']);
     });
 
     it('places events that arrive during shutdown after the next start', async () => {
@@ -317,18 +317,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys(await received), ids);
       await closed;
       const again = await joined.restart();
-      assert.ok((await again.fates(...ids)).includes('unknown'), 'some were not placed before the restart');
+      assert.ok(
+        (await again.statuses(...ids)).includes('unknown'),
+        'some were not placed before the restart',
+      );
       again.fixture.rooms.incoming.start();
       await again.fixture.rooms.incoming.settled();
-      assert.deepEqual(await again.fates(...ids), ['placed', 'placed', 'placed']);
+      assert.deepEqual(await again.statuses(...ids), ['placed', 'placed', 'placed']);
     });
 
     it('places events that arrive together with few flushes', async () => {
-      const { room, fixture, send, fates } = await joinedRoom(open);
+      const { room, fixture, send, statuses } = await joinedRoom(open);
       const ids = Array.from({ length: 50 }, (_, index) => room.say(creator, `${index}`));
       const { batches } = fixture.database.statistics;
       await send('a.example', ...ids);
-      assert.deepEqual(new Set(await fates(...ids)), new Set(['placed']));
+      assert.deepEqual(new Set(await statuses(...ids)), new Set(['placed']));
       assert.ok(
         fixture.database.statistics.batches - batches <= 55,
         'all are removed from the queue in one batch',
@@ -336,36 +339,36 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('places an event as soon as its missing previous event is placed', async () => {
-      const { room, peers, send, fates } = await joinedRoom(open);
+      const { room, peers, send, statuses } = await joinedRoom(open);
       const missing = room.say(creator, 'missing');
       const next = room.say(creator, 'next');
       const last = room.say(remoteBob, 'last');
       peers.down.add('a.example').add('b.example');
       await send('a.example', last);
       await send('b.example', next);
-      assert.deepEqual(await fates(next, last), ['unknown', 'unknown']);
+      assert.deepEqual(await statuses(next, last), ['unknown', 'unknown']);
       await send('a.example', missing);
-      assert.deepEqual(await fates(missing, next, last), ['placed', 'placed', 'placed']);
+      assert.deepEqual(await statuses(missing, next, last), ['placed', 'placed', 'placed']);
     });
 
     it('places an event as soon as its missing auth event is placed', async () => {
-      const { room, peers, send, fates } = await joinedRoom(open);
+      const { room, peers, send, statuses } = await joinedRoom(open);
       const name = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
       const message = room.say(remoteBob, 'I am Bob');
       peers.down.add('a.example').add('b.example');
       await send('b.example', message);
-      assert.deepEqual(await fates(message), ['unknown']);
+      assert.deepEqual(await statuses(message), ['unknown']);
       const asked = peers.receivedRequests.length;
       const other = room.say(creator, 'another', { prev: [room.get(name).event.prevEventIds[0]!] });
       await send('a.example', other);
-      assert.deepEqual(await fates(other, message), ['placed', 'unknown']);
+      assert.deepEqual(await statuses(other, message), ['placed', 'unknown']);
       assert.equal(peers.receivedRequests.length, asked, 'other events do not cause another attempt');
       await send('b.example', name);
-      assert.deepEqual(await fates(name, message), ['placed', 'placed']);
+      assert.deepEqual(await statuses(name, message), ['placed', 'placed']);
     });
 
     it('retries an event while no server is reachable, and drops it after the last attempt', async () => {
-      const { room, peers, send, fates, fixture } = await joinedRoom(open);
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       room.say(creator, 'lost');
       const last = room.say(creator, 'last');
       peers.down.add('a.example').add('b.example');
@@ -381,7 +384,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       peers.down.clear();
       fixture.clock.advance(24 * 3_600_000);
       await fixture.rooms.incoming.settled();
-      assert.deepEqual(await fates(last), ['unknown']);
+      assert.deepEqual(await statuses(last), ['unknown']);
       assert.equal(peers.receivedRequests.length, all);
     });
   });

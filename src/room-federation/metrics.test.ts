@@ -8,8 +8,8 @@ test('incomingMetrics counts staged events, their age, outcomes and processing t
   const metrics = await createMetrics();
   const waiting = { count: 3, oldestAge: 4_500 };
   const seen = incomingMetrics(metrics, () => waiting);
-  const stored = (fate: object) => ({ rejected: false, softFailed: false, ...fate }) as StoredEvent;
-  for (const fate of [{}, {}, { rejected: true }, { softFailed: true }]) seen.placed(stored(fate));
+  const stored = (flags: object) => ({ rejected: false, softFailed: false, ...flags }) as StoredEvent;
+  for (const flags of [{}, {}, { rejected: true }, { softFailed: true }]) seen.placed(stored(flags));
   seen.refused(4);
   seen.dropped();
   seen.recordDuration(30);

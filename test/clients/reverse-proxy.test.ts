@@ -22,7 +22,7 @@ interface LoggedRequest {
   readonly msg: string;
 }
 
-/** A reverse proxy with its example, for a test. */
+/** A reverse proxy that is started with its example configuration in `contrib`. */
 interface ReverseProxy {
   readonly name: string;
   readonly isEncrypted: boolean;
@@ -59,7 +59,7 @@ const caddy: ReverseProxy = {
   isEncrypted: false,
   prepare(folder, port, server) {
     const site = readFileSync(join(contrib, 'caddy', 'Caddyfile'), 'utf8')
-      // Without certificates, which Caddy would ask an authority for.
+      // The site has no TLS, because Caddy would request its certificate from an authority on the internet.
       .replace('{$DOMAIN:example.org}, {$DOMAIN:example.org}:8448', `http://127.0.0.1:${port}`)
       .replace('{$HEARTH:127.0.0.1:8008}', new URL(server).host);
     const file = join(folder, 'Caddyfile');

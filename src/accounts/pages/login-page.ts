@@ -50,7 +50,7 @@ export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] 
         requireSameSite(request.headers);
         const { password, ...fields } = request.body;
         try {
-          return await loggedIn(deps, { ...fields, password }, request.ip);
+          return await logInFromPage(deps, { ...fields, password }, request.ip);
         } catch (error) {
           if (!(error instanceof MatrixError)) throw error;
           const values = { ...fields, login_token: '', error: error.message };
@@ -69,7 +69,8 @@ interface LoginFields {
   readonly initial_device_display_name: string;
 }
 
-async function loggedIn(
+/** Logs the user in. @returns the page that hands the response to the client */
+async function logInFromPage(
   { login, pages, randomness, wellKnown }: LoginPageDeps,
   fields: LoginFields,
   ip: string,

@@ -6,7 +6,7 @@ import { firstAnswer } from '../calls/ask.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
-/** Different limits that have counters at the same time; beyond that, all counters begin again. */
+/** Maximum number of different limits with counters. When it is reached, all counters begin again. */
 const maxLimits = 1_000;
 
 const limiters = ['per_room', 'per_user', 'per_issuer'] as const;
@@ -29,9 +29,9 @@ export class ModuleInviteLimits {
 
   /**
    * Returns a function that finds the limits of a user's invites; `undefined` where no module chooses limits.
-   * @param defaultLimits the limits that apply where no module chooses one
+   * @param defaultLimits the limits that apply to users for whom no module chooses limits
    */
-  chosenBeside(defaultLimits: InviteLimits): RoomLimits['inviteLimitsOf'] {
+  limitsWithDefaults(defaultLimits: InviteLimits): RoomLimits['inviteLimitsOf'] {
     if (this.#registered.length === 0) return undefined;
     return async (userId) => {
       const limits = limiters.map(async (name) => [

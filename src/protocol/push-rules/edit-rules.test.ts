@@ -25,7 +25,7 @@ const fails =
   (error: unknown) =>
     error instanceof MatrixError && error.errcode === errcode && error.status === status;
 
-/** Adds rules; the last one comes first. */
+/** Adds rules one after the other, so that the last id comes first in the rules. */
 const withRooms = (...ids: string[]): UserPushRules =>
   ids.reduce((rules, id) => putRule(rules, 'room', id, NOTIFY), NO_USER_RULES);
 const order = (stored: UserPushRules) => stored.rules.room.map((rule) => rule.rule_id).join(' ');
@@ -104,7 +104,7 @@ describe('putRule', () => {
     });
   }
 
-  it('keeps the members of the kind, unknown conditions, and the actions as given', () => {
+  it('stores only the members that rules of the kind have, with unknown conditions and actions as given', () => {
     const conditions = [{ kind: 'org.example.new', extra: 1 }];
     const actions = ['dont_notify', 'coalesce', { set_tweak: 'flash' }];
     const body = { actions, conditions, pattern: 'cake', enabled: false, default: true };
@@ -125,7 +125,7 @@ describe('putRule', () => {
     assert.deepEqual(changes, { [`postcontent/${ruleId}`]: { enabled: true } });
   });
 
-  it('refuses more than MAX_USER_RULES rules of all kinds together with M_TOO_LARGE', () => {
+  it('refuses a rule with M_TOO_LARGE when the user has MAX_USER_RULES rules of all kinds in total', () => {
     const rule = { rule_id: 'r', enabled: true, actions: [] };
     const many = Array.from({ length: MAX_USER_RULES }, (_, i) => ({ ...rule, rule_id: `r${i}` }));
     const full: UserPushRules = { rules: { ...NO_USER_RULES.rules, sender: many }, changes: {} };
@@ -135,7 +135,7 @@ describe('putRule', () => {
 });
 
 describe('putRule: size of patterns', () => {
-  it('refuses too long patterns of all rules together with M_TOO_LARGE', () => {
+  it('refuses a rule with M_TOO_LARGE when the patterns of all rules would be too long in total', () => {
     const long = 'x'.repeat(MAX_GLOB_LENGTH);
     const conditions = Array.from({ length: 100 }, () => ({
       kind: 'event_match',

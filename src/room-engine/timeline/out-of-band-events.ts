@@ -45,7 +45,7 @@ export function readOutOfBandBetween(
   return query.where('nid', '>', after).where('nid', '<=', upTo).orderBy('nid').execute();
 }
 
-/** Reads each server once, with its newest event; newest first. */
+/** Reads the servers that invited a user to a room or accepted the user's knock, the server of the newest event first. */
 export async function readOutOfBandServers(
   reader: Reader<RoomTables>,
   roomNid: number,

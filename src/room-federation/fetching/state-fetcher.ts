@@ -32,7 +32,7 @@ export interface StateOptions {
    * Whether the state before an event is requested at the event itself when the states at its previous events
    * cannot be fetched. Useless where servers may not know the event.
    */
-  readonly atEventItself?: boolean;
+  readonly fallsBackToEvent?: boolean;
 }
 
 /** Maximum number of previous events whose states are fetched. */
@@ -75,7 +75,7 @@ export class StateFetcher {
     missing: readonly string[],
     options: StateOptions = {},
   ): Promise<SuppliedState> {
-    const { atEventItself = true } = options;
+    const { fallsBackToEvent = true } = options;
     try {
       if (missing.length > maxPrevStates)
         throw new FetchFailed(`${eventId} has too many missing prev_events`);
@@ -83,7 +83,7 @@ export class StateFetcher {
       for (const prevId of missing) statesAfterPrev.push(await this.#stateAfter(query, prevId, options));
       return { statesAfterPrev };
     } catch (error) {
-      if (!(error instanceof FetchFailed) || !atEventItself) throw error;
+      if (!(error instanceof FetchFailed) || !fallsBackToEvent) throw error;
       return { stateBefore: await this.stateAt(query, eventId, options) };
     }
   }

@@ -39,10 +39,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
       const messages = sendUnreceived(joined, 520);
       await joined.send('b.example', messages.at(-1)!);
-      assert.equal((await joined.fates(...messages)).filter((fate) => fate !== 'placed').length, 319);
+      assert.equal((await joined.statuses(...messages)).filter((status) => status !== 'placed').length, 319);
       await untilFilled(joined);
-      const fates = await joined.fates(...messages);
-      assert.deepEqual(new Set(fates), new Set(['older', 'placed']));
+      const statuses = await joined.statuses(...messages);
+      assert.deepEqual(new Set(statuses), new Set(['older', 'placed']));
       assert.equal(await gaps(joined), 0);
       const requests = joined.peers.count('backfill');
       assert.ok(requests <= 5, `${requests} requests`);
@@ -66,7 +66,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       again.fixture.rooms.incoming.start();
       await again.fixture.rooms.incoming.settled();
       await untilFilled(again);
-      assert.deepEqual(new Set(await again.fates(...messages)), new Set(['older', 'placed']));
+      assert.deepEqual(new Set(await again.statuses(...messages)), new Set(['older', 'placed']));
     });
 
     it('backfills in the background only events that were sent while this server was in the room', async () => {
@@ -124,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await untilFilled(joined);
       assert.equal(await gaps(joined), 0);
       assert.equal(joined.peers.count('backfill'), 100);
-      assert.equal((await joined.fates(...messages)).filter((fate) => fate === 'older').length, 100);
+      assert.equal((await joined.statuses(...messages)).filter((status) => status === 'older').length, 100);
     });
   });
 });

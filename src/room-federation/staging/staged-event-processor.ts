@@ -128,7 +128,7 @@ export class StagedEventProcessor {
 
 /** Returns how states are fetched after this number of failed attempts. */
 function stateOptionsAt(attempts: number): StateOptions {
-  const atEventItself = attempts > defaultAttempts;
-  if (attempts < fullStateAttempts) return { maxMissing: 0, atEventItself };
-  return { maxMissing: attempts < defaultAttempts ? defaultMaxMissing : 1, atEventItself };
+  const fallsBackToEvent = attempts > defaultAttempts;
+  if (attempts < fullStateAttempts) return { maxMissing: 0, fallsBackToEvent };
+  return { maxMissing: attempts < defaultAttempts ? defaultMaxMissing : 1, fallsBackToEvent };
 }

@@ -17,8 +17,8 @@ export interface JoinedRoom {
   /** Sends events in one transaction and waits until they are processed. @returns the errors by event id */
   send(origin: string, ...eventIds: string[]): Promise<Record<string, string | undefined>>;
   stored(eventId: string): Promise<StoredEvent | undefined>;
-  /** Returns the outcome of each event as one word. */
-  fates(...eventIds: string[]): Promise<string[]>;
+  /** Returns `unknown`, `rejected`, `soft-failed`, `outlier`, `older` (backfilled) or `placed` for each event. */
+  statuses(...eventIds: string[]): Promise<string[]>;
   /** Restarts the server. Returns the same room. */
   restart(): Promise<JoinedRoom>;
 }
@@ -64,14 +64,14 @@ function over(parts: {
       await incoming.settled();
       return Object.fromEntries(Object.entries(outcomes).map(([id, { error }]) => [id, error]));
     },
-    fates: (...eventIds) => Promise.all(eventIds.map(async (id) => fateOf(await stored(id)))),
+    statuses: (...eventIds) => Promise.all(eventIds.map(async (id) => statusOf(await stored(id)))),
     async restart() {
       return over({ ...parts, fixture: await fixture.restart(open, { otherServers: peers }) });
     },
   };
 }
 
-function fateOf(stored: StoredEvent | undefined): string {
+function statusOf(stored: StoredEvent | undefined): string {
   if (!stored) return 'unknown';
   if (stored.rejected) return 'rejected';
   if (stored.softFailed) return 'soft-failed';

@@ -1,8 +1,11 @@
 import { isJsonObject, type JsonObject, parseJson } from '../../protocol/index.ts';
 import { fetchConfigured, type OperatorRequests } from '../operator-requests.ts';
 
-/** Milliseconds until a provider must have answered, while a user waits; and maximum bytes of its answer. */
-const [timeout, maxBody] = [10_000, 256 * 1024];
+/** Milliseconds until a provider must have responded. */
+const timeout = 10_000;
+
+/** Maximum bytes of a response of a provider. */
+const maxBody = 256 * 1024;
 
 /**
  * Sends requests to an OpenID Connect provider, with bounds. Endpoints of the configuration may be at private

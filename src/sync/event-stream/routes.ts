@@ -18,7 +18,7 @@ export interface EventStreamServices {
   readonly eventStream: EventStream;
 }
 
-/** Number of messages of a room when the client does not ask for one. */
+/** Number of messages of a room when the request has no `limit`. */
 const defaultLimit = 20;
 
 const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0${rest}`] as const;

@@ -24,11 +24,14 @@ const maxAtOnce = 3;
 const [minBackoff, maxBackoff] = [10_000, 1_800_000];
 
 /**
- * Number of attempts, within ten minutes, that require the full state, and number of attempts, within two hours, that
- * require most of it: possibly no server has the rest. Events whose keys cannot be fetched are required for longer
+ * Number of first attempts that require the full state; they take about ten minutes. Later attempts accept a state with
+ * missing events, because possibly no server has them. Events whose keys cannot be fetched are required for longer
  * (`MissingKeys`).
  */
-const [fullStateAttempts, defaultAttempts] = [6, 12];
+const fullStateAttempts = 6;
+
+/** Number of first attempts that require at least most of the state; they take about two hours. */
+const defaultAttempts = 12;
 
 /**
  * Number of attempts, within two hours, that all servers refuse before the local users leave the room: state resolution
@@ -36,22 +39,25 @@ const [fullStateAttempts, defaultAttempts] = [6, 12];
  */
 const maxRefusals = 12;
 
-/** Number of attempts that request the state at the previous events of the join only, not at the join itself. */
-const attemptsAtPrev = 3;
+/**
+ * Number of first attempts that request the state only at the previous events of the join. Later attempts request it also
+ * at the join itself.
+ */
+const attemptsAtPrevEvents = 3;
 
 interface Completion {
   readonly roomId: string;
   /** The join before which the state is requested; undefined until the first attempt after a restart. */
   joinEventId: string | undefined;
   failures: number;
-  /** Number of due attempts since the last attempt that not all servers refused. */
+  /** Number of due attempts in a row that all servers refused. */
   refusals: number;
   pause: Timer | undefined;
   /** When the last attempt ended and when the next one is due, in milliseconds since the epoch. */
   triedAt: number;
   dueAt: number;
-  /** Whether a change since the last attempt may let a failing server answer. */
-  mayHelpNow: boolean;
+  /** Whether a server that failed in the last attempt may answer now, because something has changed since. */
+  mayAnswerNow: boolean;
   /** Resolves when the state is complete, or on shutdown. */
   readonly done: Promise<void>;
   readonly resolve: () => void;
@@ -105,8 +111,8 @@ export class StateCompletion {
     }
     const { promise, resolve } = Promise.withResolvers<void>();
     const times = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined };
-    const mayHelpNow = running !== undefined;
-    const completion = { roomId, joinEventId, ...times, mayHelpNow, done: promise, resolve };
+    const mayAnswerNow = running !== undefined;
+    const completion = { roomId, joinEventId, ...times, mayAnswerNow, done: promise, resolve };
     this.#rooms.set(roomId, completion);
     if (running) {
       running.pause?.cancel();
@@ -122,7 +128,7 @@ export class StateCompletion {
   retrySoon(roomId: string): void {
     const completion = this.#rooms.get(roomId);
     if (!completion) return;
-    completion.mayHelpNow = true;
+    completion.mayAnswerNow = true;
     if (!completion.pause) return;
     completion.pause.cancel();
     this.#pause(completion, completion.triedAt + minBackoff);
@@ -207,16 +213,16 @@ export class StateCompletion {
   }
 
   async #run(completion: Completion): Promise<void> {
-    const { roomId, mayHelpNow } = completion;
+    const { roomId, mayAnswerNow } = completion;
     const { clock, log } = this.#deps;
     const isEarly = clock.now() < completion.dueAt;
-    completion.mayHelpNow = false;
+    completion.mayAnswerNow = false;
     try {
       const { failures } = completion;
       await this.#complete(completion, {
         maxMissing: maxMissingAt(failures),
-        ignoreBackoff: mayHelpNow,
-        atEventItself: failures >= attemptsAtPrev,
+        ignoreBackoff: mayAnswerNow,
+        fallsBackToEvent: failures >= attemptsAtPrevEvents,
       });
       if (this.#isCurrent(completion)) this.#end(completion);
     } catch (error) {
@@ -234,7 +240,7 @@ export class StateCompletion {
         }
       }
       const soonest = now + minBackoff;
-      const until = completion.mayHelpNow ? soonest : Math.max(completion.dueAt, soonest);
+      const until = completion.mayAnswerNow ? soonest : Math.max(completion.dueAt, soonest);
       log.info(
         { err: error, roomId, pause: until - now },
         'The state of a partial room could not be completed',
