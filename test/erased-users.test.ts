@@ -14,11 +14,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     let server: TestServer;
     let owner: TestClient;
     let erasedUser: TestClient;
-    /** In the room when the events were sent. */
+    /** Is in the room when the events are sent. */
     let witness: TestClient;
     /** Joins after the events were sent and before the erasure. */
     let reader: TestClient;
-    /** In the room before the events were sent, and again after the erasure. */
+    /** Is in the room before the events are sent, and again after the erasure. */
     let returned: TestClient;
     /** Joins after the erasure. */
     let late: TestClient;

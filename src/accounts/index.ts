@@ -38,7 +38,7 @@ export type {
 } from './interactive-auth/interactive-auth.ts';
 export type {
   AccountConfirmation,
-  ConfirmationElsewhere,
+  ExternalConfirmation,
   Reauthenticator,
 } from './interactive-auth/reauthenticator.ts';
 export type { Flows, Stage, StageContext, StageForm } from './interactive-auth/stage.ts';

@@ -18,7 +18,7 @@ import { Housekeeping } from './housekeeping.ts';
 import { AuthSessions } from './interactive-auth/auth-sessions.ts';
 import { BrowserStages } from './interactive-auth/browser-stages.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
-import { type ConfirmationElsewhere, Reauthenticator } from './interactive-auth/reauthenticator.ts';
+import { type ExternalConfirmation, Reauthenticator } from './interactive-auth/reauthenticator.ts';
 import { dummyStage, type Flows, type Stage, type Stages } from './interactive-auth/stage.ts';
 import { recaptchaStages } from './interactive-auth/stages/recaptcha.ts';
 import { termsStages } from './interactive-auth/stages/terms.ts';
@@ -80,7 +80,7 @@ export interface AccountExtensions {
   /** Asks an authentication service about access tokens; absent when this server issues them. */
   readonly introspection?: TokenIntrospection | undefined;
   /** Confirms actions of sessions that cannot use interactive authentication. */
-  readonly confirmationElsewhere?: ConfirmationElsewhere | undefined;
+  readonly externalConfirmation?: ExternalConfirmation | undefined;
   /** Refuses to refresh sessions whose tokens another endpoint refreshes. */
   readonly checkRefresh?: RefreshCheck | undefined;
   /** Deletes what slices have stored about the earlier session when a device logs in again. */
@@ -202,7 +202,7 @@ function openServices(
       auth: interactiveAuth,
       sessions,
       flows: confirmationFlows,
-      elsewhere: extensions.confirmationElsewhere,
+      external: extensions.externalConfirmation,
     },
     options,
   );

@@ -1,8 +1,8 @@
 import {
   type AccountsSlice,
   type BeforeReopening,
-  type ConfirmationElsewhere,
   canChangePassword,
+  type ExternalConfirmation,
   type RefreshCheck,
 } from '../accounts/index.ts';
 import type { AuthMetadata } from '../capabilities/index.ts';
@@ -33,7 +33,7 @@ import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 /** The parts of OAuth 2.0 that accounts and capabilities use. */
 export interface OAuthBeforeUsers {
   readonly resets: CrossSigningResets;
-  readonly confirmationElsewhere: ConfirmationElsewhere;
+  readonly externalConfirmation: ExternalConfirmation;
   /** Absent while no authorization server is in use. */
   readonly authMetadata?: AuthMetadata;
   /** Whether a session can confirm operations by interactive authentication; users of OAuth 2.0 do it on a page. */
@@ -54,13 +54,13 @@ export function openOAuthBeforeUsers(kernel: Kernel, opened: OpenedSlices): OAut
     return withService(kernel, resets, openService(kernel, opened));
   }
   if (!configuration.oauth.oauth2.enabled) {
-    return { resets, confirmationElsewhere: new ReplacementWithoutConfirmation(resets) };
+    return { resets, externalConfirmation: new ReplacementWithoutConfirmation(resets) };
   }
   const endpoints = endpointsOf(kernel);
   const accountUrl = endpoints.url(pagePaths.account);
   return {
     resets,
-    confirmationElsewhere: new ReplacementWithoutConfirmation(
+    externalConfirmation: new ReplacementWithoutConfirmation(
       resets,
       new ConfirmationOnPage({
         ...kernel,
@@ -85,7 +85,7 @@ function withService(
   return {
     resets,
     service,
-    confirmationElsewhere: new ConfirmationOnPage({
+    externalConfirmation: new ConfirmationOnPage({
       ...kernel,
       resets,
       appliesTo: async () => true,

@@ -112,7 +112,7 @@ async function openReaderKernel(
     database,
     stateDatabase,
     streams: new ReadOnlyStreams(remote),
-    // Never started: the writing process runs the jobs.
+    // These jobs are never started, because the writing process runs them.
     jobs: new Jobs({ database, clock, log: namedLog('jobs'), alone: false }),
     caches,
     metrics: undefined,

@@ -188,7 +188,7 @@ export function startUsers(
         thirdPartyIds: identifiersOf(kernel, addresses, pushers),
       }),
       introspection: oauth?.service,
-      confirmationElsewhere: oauth?.confirmationElsewhere,
+      externalConfirmation: oauth?.externalConfirmation,
       checkRefresh: oauth?.checkRefresh,
       ...sso?.extensions,
       beforeReopening: [

@@ -54,7 +54,7 @@ export class LastSeen {
   readonly #log: Logger;
   readonly #maxAge: number;
   readonly #listeners: ActivityListener[] = [];
-  /** By user, because few users have several devices or addresses within a minute. */
+  /** Activity that is not on disk yet, by user: few users have several devices or addresses within a minute. */
   #pending = new Map<string, PendingActivity[]>();
   #count = 0;
   #timer: Timer | undefined;

@@ -21,8 +21,9 @@ export interface MailImage extends JsonObject {
 /** A mail to send. */
 export interface Mail {
   readonly to: string;
-  /** File names of the templates of the HTML part and of the text part. */
+  /** File name of the template of the HTML part. */
   readonly html: string;
+  /** File name of the template of the text part. */
   readonly text: string;
   /** Template of the subject, for example `[%(app)s] Password reset`. */
   readonly subject: string;

@@ -1,4 +1,4 @@
-import { type AccountConfirmation, Challenge, type ConfirmationElsewhere } from '../accounts/index.ts';
+import { type AccountConfirmation, Challenge, type ExternalConfirmation } from '../accounts/index.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { type Randomness, randomString } from '../kernel/randomness.ts';
 import { unrecognized } from '../protocol/index.ts';
@@ -26,7 +26,7 @@ const stages = ['m.oauth', 'org.matrix.cross_signing_reset'] as const;
  * account page itself.
  * Source: client-server API, "OAuth authentication".
  */
-export class ConfirmationOnPage implements ConfirmationElsewhere {
+export class ConfirmationOnPage implements ExternalConfirmation {
   readonly #deps: ConfirmationOnPageDeps;
 
   constructor(deps: ConfirmationOnPageDeps) {

@@ -1,4 +1,4 @@
-import type { AccountConfirmation, ConfirmationElsewhere } from '../accounts/index.ts';
+import type { AccountConfirmation, ExternalConfirmation } from '../accounts/index.ts';
 import { crossSigningUpload } from './confirmation-on-page.ts';
 import type { CrossSigningResets } from './cross-signing-resets.ts';
 
@@ -6,12 +6,12 @@ import type { CrossSigningResets } from './cross-signing-resets.ts';
  * Lets a user replace the cross-signing keys once without any confirmation, after an administrator has allowed it. All
  * other actions are confirmed as usual.
  */
-export class ReplacementWithoutConfirmation implements ConfirmationElsewhere {
+export class ReplacementWithoutConfirmation implements ExternalConfirmation {
   readonly #resets: CrossSigningResets;
-  readonly #next: ConfirmationElsewhere | undefined;
+  readonly #next: ExternalConfirmation | undefined;
 
-  /** @param next confirms all other actions; absent: by interactive authentication */
-  constructor(resets: CrossSigningResets, next?: ConfirmationElsewhere) {
+  /** @param next confirms all other actions; absent when these use interactive authentication */
+  constructor(resets: CrossSigningResets, next?: ExternalConfirmation) {
     this.#resets = resets;
     this.#next = next;
   }

@@ -29,8 +29,9 @@ export interface Pusher extends PusherSettings {
   readonly setAt: number;
   /** Failed attempts since the last success. */
   readonly failures: number;
-  /** Time of the first of these attempts, and of the next attempt, in milliseconds since the epoch. */
+  /** Time of the first failed attempt since the last success, in milliseconds since the epoch. */
   readonly failingSince: number | undefined;
+  /** Time of the next attempt after a failure, in milliseconds since the epoch. */
   readonly retryAt: number | undefined;
   /** The unread count that the gateway last received. */
   readonly badge: number | undefined;

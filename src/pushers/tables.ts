@@ -35,8 +35,9 @@ export interface PusherTables {
     user_id: string;
     room_id: string;
     nid: number;
-    /** When the event became pending, and the earliest time of the notification, in milliseconds since the epoch. */
+    /** When the event became pending, in milliseconds since the epoch. */
     added_at: number;
+    /** Earliest time of the notification, in milliseconds since the epoch. */
     due_at: number;
   };
   /** Bounds how often mails about a room are sent: one row for each pusher and room about which a mail was sent. */

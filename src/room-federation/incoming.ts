@@ -78,6 +78,7 @@ export class Incoming {
   readonly #missed: MissedHistory;
   readonly #timestamps: TimestampToEvent;
   readonly #workers: RoomWorkers;
+  /** Processes one received event of a room at a time, by room id. */
   readonly #mutex = new KeyedMutex();
 
   private constructor(deps: IncomingDeps, staging: Staging) {

@@ -8,7 +8,7 @@ import { type SearchKey, searchedText } from './searched-text.ts';
 
 /** An event that matches. */
 export interface Match extends VisibleEvent {
-  /** From 0 to 2: relevance. */
+  /** Relevance, from 0 to 2. */
   readonly rank: number;
 }
 

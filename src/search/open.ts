@@ -5,7 +5,7 @@ import { SearchIndex, type SearchIndexDeps } from './search-index.ts';
 
 export interface OpenSearchDeps extends Omit<SearchIndexDeps, 'engine'> {
   readonly rooms: Rooms;
-  /** Without it, nothing is indexed, and searches are refused. */
+  /** Without `enable_search`, nothing is indexed, and searches are refused. */
   readonly options: { readonly enable_search: boolean };
 }
 

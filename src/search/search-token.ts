@@ -2,12 +2,13 @@ import { invalidParam } from '../protocol/index.ts';
 
 /** Start of a page of results. */
 export interface SearchPlace {
-  /** By time: only events with lower nids. */
+  /** For results ordered by time: only events with lower nids are on the page. */
   readonly before?: number;
-  /** By rank: number of results on earlier pages. */
+  /** For results ordered by rank: number of results on earlier pages. */
   readonly skip?: number;
-  /** Only results of this group. */
+  /** The room whose group of results is continued. */
   readonly roomId?: string;
+  /** The sender whose group of results is continued. */
   readonly sender?: string;
 }
 

@@ -35,7 +35,7 @@ const noticeTag = 'm.server_notice';
  */
 export class NoticeRooms {
   readonly #deps: NoticeRoomsDeps;
-  /** A second notice waits until the room is created for the first. */
+  /** Finds or creates the room of one notice at a time for each user, by user id. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: NoticeRoomsDeps) {

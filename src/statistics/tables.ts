@@ -31,8 +31,9 @@ export interface StatisticsTables {
   /** When the last messages of rooms arrived, of the last day or longer. Only written for usage reports. */
   statistics_active_rooms: {
     room_nid: number;
-    /** Milliseconds since the epoch of the last message that is not encrypted, and of the last encrypted one; or 0. */
+    /** When the last message that is not encrypted was sent, in milliseconds since the epoch; or 0. */
     plain_at: number;
+    /** When the last encrypted message was sent, in milliseconds since the epoch; or 0. */
     encrypted_at: number;
   };
 }

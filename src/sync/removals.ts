@@ -8,7 +8,7 @@ const maxRemembered = 10_000;
 /** Whether users who are not in a room were removed from it. */
 export class Removals {
   readonly #engine: RoomReader;
-  /** By the nid of the membership event. */
+  /** Whether membership events are removals, by the nid of the event. */
   readonly #removals: Cache<number, boolean>;
 
   constructor(engine: RoomReader, caches: CacheRegistry) {

@@ -143,7 +143,7 @@ async function assertAllRead(
   const unread: string[] = [];
   for (const reader of readers) {
     for (const { eventId, text } of sentMessages) {
-      // After one timeout the others are short, to save time.
+      // After the first timeout, the timeouts of later events are short, to save time.
       const timeout = unread.length === 0 ? undefined : 1_000;
       try {
         await reader.loadEvent(room, eventId, timeout);

@@ -117,7 +117,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
       reference.proxy.reconnect();
       await reference.start();
       await hearth.start();
-      // Without a further event: neither a backoff nor the stop delays what was pending.
+      // The pending events arrive although no further event is sent.
       for (const eventId of eventIds) await receiver.waitForEvent(room!, eventId);
     },
   );

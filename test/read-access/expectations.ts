@@ -80,7 +80,7 @@ export function stateForMembers(access: Access): string[] {
 export const readableState = (access: Access) =>
   isWorldReadable(access) ? stateUpTo(access, 2) : stateForMembers(access);
 
-/** Only the last name is state, because names replace each other. */
+/** The marks of state events up to a phase. Of the room names only the last one is state, because it replaces the others. */
 const stateUpTo = (access: Access, last: Phase) => [
   ...marks(access, phases.slice(0, last + 1), ['state', 'member']),
   markOf(access.visibility, last, 'name'),

@@ -34,7 +34,7 @@ export type Kind =
   | 'name'
   | 'edit'
   | 'late'
-  // Not events of the room: activity at the end of the scenario.
+  // The following marks are no events of the room, but activity at the end of the scenario.
   | 'typing'
   | 'receipt'
   | 'presence'

@@ -28,7 +28,7 @@ export class RejectedState {
   readonly #trace: Trace;
   /** Share of the answers that are changed, from 0 to 1. */
   readonly #chance: number;
-  /** By the id of the power levels event that they would replace. */
+  /** The events that were made, by the id of the power levels event that they would replace. */
   readonly #made = new Map<string, BuiltEvent>();
 
   constructor(

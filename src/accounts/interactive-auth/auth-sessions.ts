@@ -71,9 +71,9 @@ export class AuthSessions {
   readonly #bounds: SessionBounds;
   #lastCleanup = 0;
   #begunSinceCleanup = 0;
-  /** By session id. */
-  readonly #running = new KeyedMutex();
-  /** By the type of a stage with `store`. */
+  /** Does one piece of work at a time on each session, by session id. */
+  readonly #perSession = new KeyedMutex();
+  /** Stores one result at a time of each type of stage that has `store`, by the type. */
   readonly #storing = new KeyedMutex();
 
   constructor(deps: AuthSessionsDeps) {
@@ -83,7 +83,7 @@ export class AuthSessions {
 
   /** Runs work on a session after the other work on the same session has ended. */
   exclusively<T>(session: string, work: () => Promise<T>): Promise<T> {
-    return this.#running.run(session, work);
+    return this.#perSession.run(session, work);
   }
 
   /** Returns a new session, which is not stored. */

@@ -12,12 +12,12 @@ export interface AccountConfirmation extends Confirmation {
 }
 
 /**
- * Confirms the actions of sessions that cannot use interactive authentication, because their users authenticate on a
- * page of the authorization server instead. Source: client-server API, "OAuth authentication".
+ * Confirms actions without interactive authentication: users of some sessions authenticate on a page of the
+ * authorization server instead. Source: client-server API, "OAuth authentication".
  */
-export interface ConfirmationElsewhere {
+export interface ExternalConfirmation {
   /**
-   * Carries out an action that the user has confirmed on that page.
+   * Carries out an action that the user has confirmed.
    * @returns `undefined` when the session uses interactive authentication
    * @throws Challenge (401) with the page on which the user confirms the action; MatrixError M_UNRECOGNIZED
    * for an action that such sessions cannot carry out
@@ -34,10 +34,10 @@ export class Reauthenticator implements Reauthentication {
   readonly #sessions: Sessions;
   readonly #options: Pick<AccountOptions, 'ui_auth'>;
   readonly #flows: (userId: string) => Promise<Flows>;
-  readonly #confirmationElsewhere: ConfirmationElsewhere | undefined;
+  readonly #externalConfirmation: ExternalConfirmation | undefined;
 
   /**
-   * @param deps `flows` returns the flows by which a user can authenticate; `elsewhere` is absent when all
+   * @param deps `flows` returns the flows by which a user can authenticate; `external` is absent when all
    * sessions use interactive authentication
    */
   constructor(
@@ -45,20 +45,20 @@ export class Reauthenticator implements Reauthentication {
       auth: InteractiveAuth;
       sessions: Sessions;
       flows: (userId: string) => Promise<Flows>;
-      elsewhere?: ConfirmationElsewhere | undefined;
+      external?: ExternalConfirmation | undefined;
     },
     options: Pick<AccountOptions, 'ui_auth'>,
   ) {
     this.#interactiveAuth = deps.auth;
     this.#sessions = deps.sessions;
     this.#flows = deps.flows;
-    this.#confirmationElsewhere = deps.elsewhere;
+    this.#externalConfirmation = deps.external;
     this.#options = options;
   }
 
   /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there are no flows */
   async confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T> {
-    const confirmed = await this.#confirmationElsewhere?.confirm(confirmation, action);
+    const confirmed = await this.#externalConfirmation?.confirm(confirmation, action);
     if (confirmed !== undefined) return confirmed.result;
     const { requester, operation, body, ip, always } = confirmation;
     const { tokenId } = requester;

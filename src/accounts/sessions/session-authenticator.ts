@@ -40,7 +40,7 @@ export class SessionAuthenticator implements Authenticator {
   readonly #deps: SessionAuthenticatorDeps;
 
   readonly #tracksPuppets: boolean;
-  /** By access token. */
+  /** Running introspections, by access token. */
   readonly #introspecting = new LoadOnce<string, Session>();
 
   constructor(deps: SessionAuthenticatorDeps, options: Pick<AccountOptions, 'track_puppeted_user_ips'>) {

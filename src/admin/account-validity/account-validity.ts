@@ -17,7 +17,7 @@ const job = 'admin/account-expiry';
 /** Locks accounts when their validity ends, and unlocks those that an administrator renews. */
 export class AccountValidity {
   readonly #deps: AccountValidityDeps;
-  /** Renewals and ends of validity, by user id. */
+  /** Renews or expires an account while no other change of its validity runs, by user id. */
   readonly #mutex = new KeyedMutex();
 
   /** Registers its job, so that it must be constructed before jobs are started. */

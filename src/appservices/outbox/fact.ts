@@ -9,7 +9,7 @@ export type Fact =
       /** Changes of memberships in the room, by this event or by the state resolution that it caused. */
       readonly memberships: readonly MembershipStep[];
     }
-  /** Only memberships changed, for instance because the state of a room was completed. */
+  /** A change of memberships without a new event, for instance because the state of a room was completed. */
   | {
       readonly kind: 'memberships';
       readonly position: number;

@@ -14,8 +14,9 @@ export interface TransactionParts {
   readonly ephemeral: readonly JsonObject[];
   readonly toDevice: readonly JsonObject[];
   readonly deviceLists: DeviceLists;
-  /** By user id and device id. */
+  /** Counts of unclaimed one-time keys, by user id and device id. */
   readonly oneTimeKeyCounts: JsonObject;
+  /** Algorithms of unused fallback keys, by user id and device id. */
   readonly unusedFallbackKeyTypes: JsonObject;
 }
 

@@ -42,8 +42,9 @@ export class RoomStats {
    */
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
+  /** Writes the rows of one batch of rooms at a time; all tasks have one key. */
   readonly #writing = new KeyedMutex();
-  /** By room. */
+  /** The changed servers of rooms whose rows are not written again yet, by room id. */
   #changed = new Map<string, ChangedServers>();
 
   constructor(deps: RoomStatsDeps) {

@@ -33,6 +33,7 @@ export class RemoteUsers {
    */
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
+  /** Writes one batch of changed users at a time; all tasks have one key. */
   readonly #writing = new KeyedMutex();
   #changed = new Map<string, DirectoryUser>();
 

@@ -26,8 +26,9 @@ export interface EventTemplate {
 
 /** The room as described in the response to `send_join`. */
 export interface SendJoinResponse {
-  /** The state before the join, and its auth chain. */
+  /** The state before the join. */
   readonly state: readonly JsonValue[];
+  /** The auth chain of the state. */
   readonly authChain: readonly JsonValue[];
   /** The join with the signatures of the resident server. */
   readonly event: JsonObject | undefined;

@@ -13,7 +13,7 @@ import {
 /** The published keys of a server, verified. */
 export interface KeyResponse {
   readonly serverName: string;
-  /** By key id. */
+  /** The keys of the server, by key id. */
   readonly keys: ReadonlyMap<string, ServerKey>;
   /** Canonical JSON as signed, with all signatures. */
   readonly text: string;

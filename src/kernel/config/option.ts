@@ -69,7 +69,7 @@ export interface OptionNotes {
   readonly deprecatedNames?: readonly string[];
   /** The option itself is deprecated. */
   readonly deprecated?: true;
-  /** Never shown, logged or quoted. */
+  /** Whether the value is a secret, which is never shown, logged or quoted. */
   readonly secret?: true;
   /** A reload applies it without a restart. */
   readonly reloadable?: true;

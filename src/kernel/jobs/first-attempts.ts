@@ -18,7 +18,7 @@ const maxKeys = 10_000;
  */
 export class FirstAttempts {
   readonly #clock: Clock;
-  /** By kind and key. */
+  /** Jobs whose first attempt has not ended, by kind and key. */
   readonly #kinds = new Map<string, Map<string, Pending>>();
 
   constructor(clock: Clock) {

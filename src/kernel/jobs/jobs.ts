@@ -83,7 +83,10 @@ export class Jobs {
    * @param requests with different keys, of which all or none replace a job that waits
    */
   async scheduleAll(writer: AnyWriter, requests: readonly JobRequest[]): Promise<void> {
-    const origin = { traceContext: this.#tracing?.captureForJob(), noneRuns: this.#alone && !this.#started };
+    const origin = {
+      traceContext: this.#tracing?.captureForJob(),
+      isNoneRunning: this.#alone && !this.#started,
+    };
     for (let start = 0; start < requests.length; start += jobsAtOnce) {
       const some = requests.slice(start, start + jobsAtOnce);
       await store.insertJobs(writerFor<JobTables>(writer), some, this.#clock.now(), origin);
@@ -131,7 +134,7 @@ export class Jobs {
       if (this.#alone) await store.expireLeases(writer, now);
       for (const [kind, { interval }] of this.#handlers) {
         if (interval === undefined) continue;
-        await store.ensureRecurring(writer, kind, now + interval, now, { noneRuns: this.#alone });
+        await store.ensureRecurring(writer, kind, now + interval, now, { isNoneRunning: this.#alone });
       }
     });
     this.#started = true;

@@ -12,13 +12,13 @@ export interface JobFilter {
   /** Whether a process runs the job at this moment. */
   readonly isRunning?: boolean;
   /**
-   * Milliseconds since the epoch: selects jobs that have ended, that were scheduled and are running, or that
-   * will run, before this time. Exclusive.
+   * Milliseconds since the epoch. Selects jobs whose time is earlier: the end of a finished job, the scheduling of a
+   * running job, or the planned start of a waiting job.
    */
   readonly before?: number;
   /** Id of the last job of the previous page. */
   readonly after?: number;
-  /** In the reverse order of the ids. */
+  /** Whether the jobs are in descending order of their ids; by default ascending. */
   readonly newestFirst?: boolean;
   /** Maximum number; by default 100. */
   readonly limit?: number;
@@ -66,7 +66,7 @@ export async function listJobs(
   });
 }
 
-/** When a job has ended, or was scheduled while it runs, or will run. */
+/** The time of a job as in `JobFilter.before`. */
 const timeOf = (now: number) =>
   sql<number>`coalesce(finished_ts,
     case when state = 'waiting' and lease_until <= ${now} then run_at else created_ts end)`;

@@ -52,7 +52,7 @@ export interface JobOrigin {
    * Whether all stored leases are of processes that have ended, so that no job is running: before the start of the only
    * process that runs jobs.
    */
-  readonly noneRuns?: boolean;
+  readonly isNoneRunning?: boolean;
 }
 
 /** Inserts a job, or updates the one of this kind and key as `JobRequest.key` says. */
@@ -67,13 +67,13 @@ export function insertJob(
 
 /**
  * Like `insertJob`, for several jobs in one statement.
- * @param requests with different keys, of which all or none replace a job that waits
+ * @param requests have different keys; the first one says for all of them whether they replace waiting jobs
  */
 export async function insertJobs(
   writer: Writer<JobTables>,
   requests: readonly JobRequest[],
   now: number,
-  { traceContext = null, noneRuns = false }: JobOrigin = {},
+  { traceContext = null, isNoneRunning = false }: JobOrigin = {},
 ): Promise<void> {
   if (requests.length === 0) return;
   const rows = requests.map((request) => ({
@@ -104,13 +104,13 @@ export async function insertJobs(
         result: null,
         error: null,
         trace_context: eb.ref('excluded.trace_context'),
-        ...(noneRuns && afterCrash(now)),
+        ...(isNoneRunning && afterCrash(now)),
       }));
       if (requests[0]?.replace) return update;
       // A job that waits stays as it is.
       return update.where((eb) => {
         const isOver = eb('jobs.state', '<>', 'waiting');
-        return noneRuns ? isOver : eb.or([isOver, eb('jobs.lease_until', '<>', 0)]);
+        return isNoneRunning ? isOver : eb.or([isOver, eb('jobs.lease_until', '<>', 0)]);
       });
     })
     .execute();
@@ -138,7 +138,7 @@ function afterCrash(now: number) {
   };
 }
 
-/** Deletes a waiting job; one that runs is not stopped, but not retried either. @returns whether there was one */
+/** Deletes a job that waits or runs. A running attempt continues, and is not retried. @returns whether there was such a job */
 export async function deleteJob(writer: Writer<JobTables>, kind: string, key: string): Promise<boolean> {
   const { numDeletedRows } = await writer
     .deleteFrom('jobs')

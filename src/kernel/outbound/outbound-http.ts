@@ -35,7 +35,7 @@ export interface OutboundRequest {
 
 export interface OutboundResponse<Body = Buffer> {
   readonly status: number;
-  /** By lower-case name. */
+  /** Values by header name in lowercase. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Body;
 }

@@ -74,12 +74,12 @@ function cpuTimeOfProcess(): number {
   return user + system;
 }
 
-/** Returns V8's collector, which is not visible to programs that do not ask for it. */
+/** Returns the garbage collector of V8, which programs can call only after the flag `--expose-gc`. */
 function collector(): () => Promise<unknown> {
   setFlagsFromString('--expose-gc');
   const collect: (options: object) => Promise<unknown> = runInNewContext('gc');
   return async () => {
-    // Without compaction, pages with a few live objects stay; without the last resort, V8 keeps the pages that became free.
+    // Compaction also frees pages that have a few live objects; the flavor `last-resort` returns free pages to the system.
     setFlagsFromString('--compact-on-every-full-gc');
     await collect({ type: 'major', execution: 'async', flavor: 'last-resort' });
     setFlagsFromString('--no-compact-on-every-full-gc');

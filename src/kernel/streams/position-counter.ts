@@ -13,7 +13,7 @@ export interface PositionReservation {
 /** A position that is neither completed nor abandoned. */
 export interface PendingPosition {
   readonly position: number;
-  /** As it was given to `PositionCounter.reserve`. */
+  /** What the position was reserved for, as given to `PositionCounter.reserve`. */
   readonly purpose: string;
   /** Milliseconds of the monotonic clock. */
   readonly reservedAt: number;

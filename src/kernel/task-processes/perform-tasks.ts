@@ -36,7 +36,7 @@ function lowerPriority(): void {
     try {
       step();
     } catch {
-      // Not available or not permitted on this machine.
+      // The setting is not available or not permitted on this machine.
     }
   }
 }

@@ -10,6 +10,7 @@ import type { MediaStore } from './media-store.ts';
 export class MediaFiles {
   readonly disk: MediaStore;
   readonly #providerStorage: Pick<ProviderStorage, 'isUsed' | 'open'>;
+  /** Running restores of files from providers, by area and id of the file. */
   readonly #running = new LoadOnce<string, void>();
 
   constructor(disk: MediaStore, providerStorage: Pick<ProviderStorage, 'isUsed' | 'open'>) {

@@ -301,7 +301,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 123, 45, 'crop'), '123x45');
         assert.equal(await sizeOf(media, 123, 123), '123x62');
         assert.equal(await sizeOf(media, 2_000, 250, 'crop'), '1000x125');
-        // Only a limited number is stored.
+        // The number of stored thumbnails of a file is limited.
         for (let width = 1; width <= 80; width++) await sizeOf(media, width, 10, 'crop');
         assert.equal(thumbnailsIn('local').length, 2 * 5 + 64);
         assert.equal(await sizeOf(media, 1, 10, 'crop'), '1x10');

@@ -34,7 +34,7 @@ export async function subtractFromUsage(
 ): Promise<void> {
   const uploads = deleted.filter((row) => row.file_id !== null && row.preview_until === null);
   const byUser = Map.groupBy(uploads, (row) => row.user_id);
-  // In one order in all transactions, so that none waits for another one that waits for it.
+  // All transactions change the sums in the same order of users, so that no two transactions wait for each other.
   for (const [userId, files] of [...byUser].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const bytes = files.reduce((sum, { size }) => sum + Number(size ?? 0), 0);
     await writer

@@ -44,7 +44,7 @@ export interface HttpQuery {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** By lower-case name. */
+  /** Values by header name in lowercase. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Uint8Array;
 }

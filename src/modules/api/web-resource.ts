@@ -17,7 +17,7 @@ export interface WebRequest {
   /** The decoded path below the path of the resource, without a slash at its beginning; empty for the path itself. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** By lower-case name. */
+  /** Values by header name in lowercase. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** At most 1 MiB; longer ones are rejected with M_TOO_LARGE. */
   readonly body: Uint8Array;

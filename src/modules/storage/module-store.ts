@@ -24,6 +24,7 @@ export interface ModuleStoresDeps {
 /** Opens the stores of modules. */
 export class ModuleStores {
   readonly #deps: ModuleStoresDeps;
+  /** Runs the migrations of a module, or one change of its store, at a time. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: ModuleStoresDeps) {

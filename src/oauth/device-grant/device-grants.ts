@@ -25,7 +25,7 @@ export interface DeviceCodes {
 export interface PendingGrant {
   readonly clientId: string;
   readonly deviceId: string;
-  /** Without the hyphen. */
+  /** The code that the user types, without the hyphen. */
   readonly userCode: string;
 }
 

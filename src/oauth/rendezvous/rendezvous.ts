@@ -36,7 +36,7 @@ export class Rendezvous {
   readonly #deps: RendezvousDeps;
   readonly #lifetime: number;
   readonly #maxSessions: number;
-  /** In the order in which they expire. */
+  /** Sessions by id, in the order in which they expire. */
   readonly #sessions = new Map<string, Session>();
   #writes = 0;
 

@@ -23,7 +23,7 @@ export interface DefaultRuleChange {
 export interface UserPushRules {
   /** Most important first. */
   readonly rules: Readonly<Record<UserRuleKind, readonly UserPushRule[]>>;
-  /** By `defaultRuleKey`. */
+  /** Changes of default rules, by `defaultRuleKey`. */
   readonly changes: Readonly<Record<string, DefaultRuleChange>>;
 }
 

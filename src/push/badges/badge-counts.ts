@@ -49,8 +49,8 @@ const maxUsers = 20_000;
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
   readonly #badges: Cache<string, Badge>;
-  /** By user, so that counts of one user do not overlap. */
-  readonly #users = new KeyedMutex();
+  /** Counts one badge of a user at a time, by user id. */
+  readonly #mutex = new KeyedMutex();
 
   constructor(deps: BadgeCountsDeps) {
     this.#deps = deps;
@@ -69,7 +69,7 @@ export class BadgeCounts {
    * or of unread notifications, those of threads included.
    */
   of(userId: string): Promise<number> {
-    return this.#users.run(userId, () => this.#count(userId));
+    return this.#mutex.run(userId, () => this.#count(userId));
   }
 
   async #count(userId: string): Promise<number> {

@@ -53,7 +53,7 @@ type Ids = ReadonlySet<string>;
 export class NotifiedMembers {
   readonly #deps: NotifiedMembersDeps;
   readonly #stateEvents: LoadTogether<number, StoredEvent>;
-  /** By the nid of the membership event; empty for members without a name. */
+  /** Display names by the nid of the membership event; empty for members without a name. */
   readonly #displayNames: Cache<number, string>;
 
   /** @param stateEvents reads membership events by nid */

@@ -41,7 +41,7 @@ interface Known extends DatedRules {
 /** Bounds the users whose rules are cached; users without changes share one ruleset. */
 const maxCachedUsers = 40_000;
 
-/** Bounds the bytes of all rules of a user: thousands of muted rooms fit, but it is no data store. */
+/** Maximum bytes of all rules of a user: enough for thousands of muted rooms. */
 const maxBytes = 2_097_152;
 
 /** The push rules of local users. Source: client-server API, "Push Rules". */

@@ -18,8 +18,9 @@ export interface ModelUser {
   /** The last event that a receipt covers: for all threads with the key `room`, otherwise by thread. */
   readonly read: Map<string, number>;
   readonly ignored: Set<string>;
-  /** Whether the default rule for messages is enabled, and whether a rule highlights messages with the keyword. */
+  /** Whether the default rule for messages is enabled. */
   isNotifiedOfMessages: boolean;
+  /** Whether a rule highlights messages with the keyword. */
   hasKeyword: boolean;
 }
 

@@ -32,7 +32,7 @@ export class Evaluation implements NewMarks {
   #isOld = false;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
-  /** The user whose unread events are counted, and the room. */
+  /** The user whose unread events are counted, as a member of the room. */
   readonly #reader: NotifiedMember;
   readonly #hasOlderMarks: boolean;
 

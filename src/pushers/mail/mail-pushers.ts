@@ -58,7 +58,7 @@ interface ConsideredEvents {
  */
 export class MailPushers {
   readonly #deps: MailPushersDeps;
-  /** By id of the pusher, so that rooms that are due at the same time cause one mail. */
+  /** Sends one mail of a pusher at a time, by the id of the pusher: rooms that are due at the same time cause one mail. */
   readonly #mutex = new KeyedMutex();
   /** `email.notif_delay_before_mail` in milliseconds. */
   readonly #delay: number;

@@ -3,7 +3,7 @@ import { joinNames } from '../names/room-content.ts';
 
 /** A room in a mail, as the subject needs it. */
 export interface RoomInSubject {
-  /** The name or the alias; `undefined` in rooms without both. */
+  /** The name of the room, or else its alias; `undefined` in rooms that have neither. */
   readonly name: string | undefined;
   readonly isInvite: boolean;
   /** Names of the senders of its events, without repetitions; of an invite, of the inviter. */

@@ -9,8 +9,9 @@ export interface PendingPush {
   /** Position of the event on the stream of rooms. */
   readonly stream: number;
   readonly nid: number;
-  /** When it became pending, and the earliest time of the notification, in milliseconds since the epoch. */
+  /** When the event became pending, in milliseconds since the epoch. */
   readonly addedAt: number;
+  /** Earliest time of the notification, in milliseconds since the epoch. */
   readonly dueAt: number;
 }
 

@@ -22,6 +22,7 @@ import type { VerifiedEvent } from './verified-event.ts';
 export class RoomPlacement implements Placement {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
+  /** Places one event of a room at a time, by room id. */
   readonly #mutex = new KeyedMutex();
   readonly #outliers: Outliers;
   readonly #placing: EventPlacer;

@@ -34,8 +34,9 @@ export interface SignedInvite extends SignedEvent {
 
 /** The room as a resident server describes it in its `send_join` response. */
 export interface SendJoinResponse {
-  /** The state before the join, and its auth chain. */
+  /** The state before the join. */
   readonly state: readonly JsonValue[];
+  /** The auth chain of the state. */
   readonly authChain: readonly JsonValue[];
   /** The join with all signatures that it has. */
   readonly event: JsonObject | undefined;

@@ -93,7 +93,7 @@ type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
  */
 export class RoomDeletion {
   readonly #deps: RoomDeletionDeps;
-  /** Requests by room, so that two at the same time schedule one deletion. */
+  /** Handles one request for a room at a time, by room id: two requests schedule one deletion. */
   readonly #scheduling = new KeyedMutex();
   /** Requests that wait for the first attempt of a deletion, by its id. */
   readonly #waiting = new Map<string, PromiseWithResolvers<RoomShutdown>>();

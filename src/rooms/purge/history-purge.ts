@@ -45,7 +45,7 @@ const maxAttempts = 5;
 /** Deletes old messages of rooms for administrators. A purge is a job, so that it continues after a restart. */
 export class HistoryPurge {
   readonly #deps: HistoryPurgeDeps;
-  /** By room id: a purge is checked and scheduled before the next one is checked. */
+  /** Checks and schedules one purge of a room at a time, by room id. */
   readonly #scheduling = new KeyedMutex();
 
   /** Registers its job: construct it before jobs are started. */

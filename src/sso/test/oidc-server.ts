@@ -14,8 +14,9 @@ export class OidcServer {
   user: Claims | undefined;
   /** Seconds since the epoch at which the provider claims to have authenticated the user; by default now. */
   signedInAt: number | undefined;
-  /** Query strings of the authorization requests, and the headers and bodies of token requests. */
+  /** Query strings of the authorization requests. */
   readonly authorizations: URLSearchParams[] = [];
+  /** Authorization headers and bodies of the token requests. */
   readonly tokenRequests: { readonly authorization: string | undefined; readonly body: string }[] = [];
   /** Ids of the sessions in id tokens, in order. */
   readonly sessionIds: string[] = [];

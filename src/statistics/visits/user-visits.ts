@@ -63,7 +63,7 @@ export class UserVisits {
     const recorded = this.#recorded.get(userId);
     if (recorded?.day === today && recorded.clients.has(client)) return;
     this.#flushLater();
-    // Not recorded, so that a later request of the user on this day records the visit.
+    // The visit is not recorded now: a later request of the user on this day records it.
     if (this.#pending.length >= maxPending) return;
     if (recorded?.day === today) recorded.clients.add(client);
     else this.#recorded.set(userId, { day: today, clients: new Set([client]) });

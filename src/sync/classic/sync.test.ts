@@ -57,7 +57,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const since of [outside.next_batch, before.next_batch]) {
         const room = (await ben.sync(since)).rooms?.join?.[roomId];
         assert.equal(room?.timeline.limited, true);
-        // Not 'before', which the client has: the response would then have the state before that message.
+        // The client has the message 'before' already: a response with it would have the state before that message.
         assert.deepEqual(texts(room), ['meanwhile', 'welcome back']);
         assert.deepEqual([...new Set(membersOf(room))], [anna.id, ben.id, cleo.id].sort());
         const older = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {

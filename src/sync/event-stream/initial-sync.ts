@@ -32,7 +32,7 @@ export interface InitialState {
   readonly end: string;
   readonly rooms: readonly (RoomInfo | InvitedRoom)[];
   readonly presence: readonly JsonObject[];
-  /** As other servers return them: one `m.receipt` event for each room. */
+  /** One `m.receipt` event for each room, as other servers return them. */
   readonly receipts: readonly JsonObject[];
   readonly account_data: readonly JsonObject[];
 }

@@ -2,9 +2,9 @@ import { RecentChanges } from '../../kernel/recent-changes.ts';
 
 /** The changes for a user in a range of the streams: bits of the timeline and of sources (`SourceList`). */
 export interface Changes {
-  /** By room id. */
+  /** Changed bits by room id. */
   readonly rooms: ReadonlyMap<string, number>;
-  /** Outside of rooms. */
+  /** Changed bits of data outside of rooms. */
   readonly user: number;
 }
 
@@ -41,10 +41,10 @@ export class Feed {
   readonly #grown: () => void;
   #added = 0;
   #waiting = new Set<() => void>();
-  /** By device id: the fields that every answer has, until the next change outside of rooms. */
+  /** The fields that every answer to a device has, by device id; empty after a change outside of rooms. */
   readonly #constantFields = new Map<string | undefined, string>();
 
-  /** @param grown called when `bytes` has grown by some thousands */
+  /** @param grown called after every 64 changes, to count `bytes` again */
   constructor(userId: string, floor: number, grown: () => void = () => {}) {
     this.userId = userId;
     this.#grown = grown;

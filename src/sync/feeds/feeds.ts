@@ -25,7 +25,7 @@ export class Feeds {
   readonly #clock: Clock;
   readonly #feeds: Cache<string, Feed>;
   readonly #opening = new LoadOnce<string, Feed>();
-  /** By room id: the feeds of the joined users. */
+  /** The feeds of joined users, by room id. */
   readonly #listeners = new Map<string, Set<Feed>>();
   /** Feeds and rooms with changes that are not published as a whole yet. */
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };

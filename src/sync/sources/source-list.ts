@@ -41,7 +41,7 @@ export class SourceList {
   /** Account data that clients set: users mark their rooms with it. */
   readonly clientDataBits: number;
   readonly presenceBits: number;
-  /** By the name of an extension: what may change in it in a room. */
+  /** Bits of the data of rooms that an extension of sliding sync returns, by the name of the extension. */
   readonly extensionBits: ReadonlyMap<string, number>;
 
   /** @throws Error when there are too many sources, two queues, or two sources of one name */

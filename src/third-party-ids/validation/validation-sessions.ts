@@ -75,7 +75,7 @@ const digest = (secret: string) => hash('sha256', secret, 'base64url');
 export class ValidationSessions {
   readonly #deps: ValidationSessionsDeps;
   readonly #maxSessions: number;
-  /** By medium and address: parallel requests for one address send one message. */
+  /** Handles one request for an address at a time, by medium and address: parallel requests send one message. */
   readonly #mutex = new KeyedMutex();
   #begunSinceCheck = 0;
 

@@ -51,8 +51,9 @@ class IrcBridge {
   readonly #bridge: Bridge;
   /** Events and messages that this process relays or has relayed. */
   readonly #taken = new Set<string>();
-  /** The ends of the queues in both directions. */
+  /** The end of the queue of messages to IRC. */
   #toIrc: Promise<void> = Promise.resolve();
+  /** The end of the queue of messages to rooms. */
   #toRooms: Promise<void> = Promise.resolve();
 
   constructor(settings: BridgeSettings, irc: IrcConnection) {

@@ -108,7 +108,7 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
   assert.equal(await page.getByLabel('Registration token').inputValue(), 'welcome');
 
-  // Without a mouse.
+  // The form is filled in and sent with the keyboard only.
   await page.getByLabel('User name').fill('alice');
   await page.keyboard.press('Tab');
   await page.keyboard.type('correct horse');

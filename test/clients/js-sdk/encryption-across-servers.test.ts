@@ -70,7 +70,7 @@ async function assertAllDecrypted(): Promise<void> {
   const unread: string[] = [];
   for (const reader of sessions) {
     for (const { eventId, text } of sent) {
-      // After one timeout the others are short, to save time.
+      // After the first timeout, the timeouts of later events are short, to save time.
       const maxWait = unread.length === 0 ? timeout : 1_000;
       const event = await reader
         .loadEvent(roomId, eventId, maxWait)

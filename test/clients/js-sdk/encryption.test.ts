@@ -168,7 +168,7 @@ test('encrypts by the fallback key for an offline device without one-time keys',
   });
 });
 
-test('removes a device that logs out for other users', async () => {
+test('shows other users that a device has logged out, and encrypts no longer for it', async () => {
   const room = await createEncryptedRoom([bob, alice]);
   const leaving = await addDevice(alice);
   const devices = async () => [

@@ -35,7 +35,7 @@ const isVerified = async (one: EncryptedSession, other: EncryptedSession) =>
 test('verifies all pairs of five users, in direct rooms and by to-device messages', async () => {
   for (const [number, [one, other]] of pairs().entries()) {
     const received = nextVerificationRequest(other);
-    // Not in the room of all five: clients of the other members would take part, and cancel the next request.
+    // Each pair verifies in a room of its own: in the room of all five, clients of other members would cancel requests.
     const sent =
       number % 2 === 0
         ? await one.crypto.requestVerificationDM(other.userId, await createEncryptedRoom([one, other]))

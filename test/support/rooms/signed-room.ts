@@ -21,7 +21,7 @@ export class SignedRoom {
   readonly signer: EventSigner;
   readonly creator: string;
   roomId = '';
-  /** By event id, oldest first. */
+  /** The events of the room by event id, oldest first. */
   readonly events = new Map<string, BuiltEvent>();
   /** The current state, by `stateMapKey`. */
   readonly state = new Map<string, BuiltEvent>();

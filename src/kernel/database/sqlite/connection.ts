@@ -53,7 +53,7 @@ function createPrivateFile(path: string): void {
 /** One connection with its prepared statements. All methods block the calling thread. */
 export class SqliteConnection {
   readonly #database: DatabaseSync;
-  /** In the order of use, least recently used first. */
+  /** Prepared statements by SQL, least recently used first. */
   readonly #prepared = new Map<string, Prepared>();
   /** The schema version with which the statements were prepared; `undefined` until it is read. */
   #schemaVersion: unknown;

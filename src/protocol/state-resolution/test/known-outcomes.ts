@@ -141,7 +141,7 @@ export interface KnownStates {
   readonly name: string;
   readonly events: readonly EventRow[];
   readonly states: readonly string[];
-  /** By room version. */
+  /** The outcome by room version. */
   readonly resolved: Readonly<Record<'11' | '12', string>>;
 }
 

@@ -5,19 +5,19 @@ export interface GroupLink {
 }
 
 /**
- * A group that stays, into which the changes of the unused groups before it are merged. Afterwards it links to the
- * group before them.
+ * A group that is kept, and into which the changes of the unused groups before it are merged. Afterwards the group links
+ * to the predecessor of the first of these unused groups.
  */
 export interface Rebase {
   readonly id: number;
   /** The unused groups between the group and its new predecessor, nearest first. */
   readonly through: readonly number[];
-  /** `undefined`: the group stores its whole state from then on. */
+  /** The new predecessor; `undefined` when the group stores its whole state from then on. */
   readonly prevId: number | undefined;
 }
 
 export interface CleanupPlan {
-  /** Groups on which no used group is built, highest id first, so that each group comes before its predecessors. */
+  /** Groups that are removed, because no used group is built on them. Each group comes before its predecessors. */
   readonly unused: readonly number[];
   readonly rebases: readonly Rebase[];
 }

@@ -17,7 +17,7 @@ export class ReceivedRoom {
   events: ClientEventJson[] = [];
   /** Whether events before the first of `events` are missing. */
   isLimited = false;
-  /** By JSON of user, type and thread: the id of the event. */
+  /** Event ids of receipts, by a JSON list of user, type and thread. */
   readonly receipts = new Map<string, string>();
   typingUsers: readonly string[] = [];
   unread: Counts = {};

@@ -47,7 +47,7 @@ export class Connections {
   /** The required states of connections on disk. Connections without an entry have not been written yet. */
   readonly #onDisk = new WeakMap<Connection, StateTexts>();
   readonly #requests = new RunningRequests();
-  /** Loads a connection and saves its answers one after the other. */
+  /** Loads a connection, or saves one of its answers, at a time. */
   readonly #saving = new KeyedMutex();
 
   constructor(deps: ConnectionsDeps) {

@@ -20,7 +20,7 @@ const mapBytes = 150;
 const memberBytes = 60;
 
 interface Members {
-  /** By user id: the nid of the membership event. */
+  /** nids of the sent membership events, by user id. */
   readonly nids: Map<string, number>;
   bytes: number;
 }
@@ -31,7 +31,7 @@ interface Members {
  */
 export class SentDetails {
   readonly #rooms = new Map<number, RoomDetails>();
-  /** By room nid. */
+  /** The sent members, by room nid. */
   readonly #members = new Map<number, Members>();
   #membersBytes = 0;
 

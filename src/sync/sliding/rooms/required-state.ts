@@ -17,7 +17,7 @@ class StateRule {
   readonly isLazy: boolean;
   /** Identifies the rule: equal for equal entries in any order. */
   readonly text: string;
-  /** By type: state keys. */
+  /** Required state keys by event type. */
   readonly #types = new Map<string, Set<string>>();
 
   constructor(entries: readonly RequiredEntry[], userId: string) {
