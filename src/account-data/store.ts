@@ -47,7 +47,7 @@ export async function readEntry(
   return row && toEntry(row);
 }
 
-/** Returns the types among `types` of which a user has global account data that is not empty. */
+/** Returns the types among `types` for which a user has global account data that is not empty. */
 export async function readGlobalTypes(
   reader: Reader<AccountDataTables>,
   userId: string,

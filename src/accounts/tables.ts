@@ -64,7 +64,7 @@ export interface AccountTables {
     answered: Generated<number>;
     /** JSON object: completed stage to its result. */
     completed: string;
-    /** The registration token of which the session has reserved a use. */
+    /** The registration token that the session will use: a use of it is reserved. */
     registration_token: Generated<string | null>;
   };
   user_consents: {

@@ -5,8 +5,8 @@ const special = new Set('\\^$.|?*+()[]{}');
 const quantifiers = new Set('?*+{');
 
 /**
- * Returns a text with which every match of a pattern begins; empty where that is not obvious. An id that does not begin
- * with it need not be matched against the pattern.
+ * Returns a text with which every match of a pattern begins; empty where the pattern does not show such a text. Ids without
+ * this prefix need not be matched against the pattern.
  */
 export function literalPrefix(pattern: string): string {
   if (pattern.includes('|')) return '';

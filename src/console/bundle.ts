@@ -6,7 +6,7 @@ const sources = fileURLToPath(new URL('./browser', import.meta.url));
 
 /**
  * Bundles the pages of the console with their libraries.
- * @returns the contents of the files by name, of which `index.html` is the page
+ * @returns the contents of the files by name; `index.html` is the page
  * @throws when esbuild is not installed
  */
 export async function buildBundle(): Promise<ReadonlyMap<string, Uint8Array>> {

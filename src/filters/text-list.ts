@@ -2,7 +2,7 @@
 export type TextMatcher = (text: string) => boolean;
 
 /**
- * Returns a matcher for an include list and an exclude list, of which the exclude list takes precedence;
+ * Returns a matcher for an include list and an exclude list, which takes precedence;
  * `undefined` when everything matches.
  */
 export function allowedBy(

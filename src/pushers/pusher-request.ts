@@ -37,7 +37,7 @@ export function settingsIn(
   const { app_display_name = '', device_display_name = '', lang = '', data = {} } = request;
   const kind = kindOf(request.kind);
   if (kind === 'http') checkGateway(data['url'], allowsPlainHttp);
-  // With other app_ids a user could have several pushers for one address, each of which sends every mail.
+  // With other app_ids a user could have several pushers for one address, and each would send every mail.
   if (kind === 'email' && request.app_id !== mailAppId)
     throw invalidParam(`Pushers of the kind 'email' have the app_id '${mailAppId}'`);
   return {

@@ -27,7 +27,7 @@ export interface PusherTables {
     /** The unread count that the gateway last received; null before the first one. */
     badge: number | null;
   };
-  /** Events of which a pusher has not notified its user yet. */
+  /** Events about which a pusher has not notified its user yet. */
   pending_pushes: {
     pusher_id: number;
     /** Position of the event on the stream of rooms; of an invite by a remote server, position of the membership. */

@@ -55,7 +55,7 @@ export interface EventsByNid {
   getMany(nids: Iterable<number>): Promise<ReadonlyMap<number, StoredEvent>>;
 }
 
-/** The codec of the facts of rooms. Events of which a fact has only the nid are read from `events`. */
+/** The codec of the facts of rooms. Where a fact has only the nid of an event, the event is read from `events`. */
 export class RoomFactCodec implements FactCodec<RoomFact> {
   readonly #events: EventsByNid;
 

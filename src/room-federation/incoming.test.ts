@@ -167,7 +167,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('does not place an accepted join while the state before it lacks a member whose key cannot be fetched, and places it later', async () => {
       const { room, fixture, statuses } = await joinedRoom(open);
-      // A state of which a tenth is missing is usable when no server provides the rest.
+      // A state that lacks a tenth of its events is usable when no server provides the rest.
       for (let index = 0; index < 12; index++) room.join(`@user${index}:b.example`);
       const carol = room.join('@carol:gone.example');
       room.join('@dora:gone.example');

@@ -15,8 +15,8 @@ function load(name: string) {
 const fixtures = join(import.meta.dirname, 'fixtures/homeservers');
 
 /**
- * Configurations of other set-ups by their descriptions: the files that are given with `-c`, of which the last one names the
- * file with the expected remarks.
+ * Configurations of other set-ups by their descriptions: the files that are given with `-c`. The file with the expected
+ * remarks has the name of the last of these files.
  */
 const setUps: Readonly<Record<string, readonly string[]>> = {
   'a Debian package with conf.d': ['debian/homeserver.yaml', 'debian/conf.d'],

@@ -27,7 +27,7 @@ function allowedFor({ body, times = 1 }: DrivenRequest): typeof allowed {
   return { ...allowed, total: Math.max(allowed.total, forBody), process: Math.max(allowed.process, forBody) };
 }
 
-/** Number of attempts, of which the cheapest counts: garbage collection and compilation may fall into any. */
+/** Number of attempts. The cheapest attempt counts, because garbage collection and compilation may fall into the others. */
 const attempts = 6;
 
 /** The parts of a request besides its path. */

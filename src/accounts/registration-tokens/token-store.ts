@@ -86,7 +86,7 @@ export async function deleteToken(writer: Writer<AccountTables>, token: string):
   return result.numDeletedRows > 0n;
 }
 
-/** Returns the token of which a session has reserved a use. */
+/** Returns the token that a session will use: a use of it is reserved for the session. */
 export async function reservedToken(
   reader: Reader<AccountTables>,
   idHash: string,

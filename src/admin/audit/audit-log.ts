@@ -27,7 +27,7 @@ export interface AuditEntry {
 export interface StoredAuditEntry extends AuditEntry {
   readonly id: number;
   readonly ts: number;
-  /** The number of equal requests that the entry stands for, of which `ts` is the first and `last_ts` the last. */
+  /** The number of equal requests that the entry stands for: the first was at `ts`, the last at `last_ts`. */
   readonly requests: number;
   readonly last_ts: number;
 }

@@ -13,7 +13,7 @@ const found = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Obj
 /** Query parameters of this server, which are not fields of a network. */
 const ownParameters = ['access_token', 'user_id', 'device_id', 'org.matrix.msc3202.device_id'];
 
-/** Rate limit of one user's searches, each of which is a request to a service. */
+/** Rate limit of one user's searches, because each search causes a request to a service. */
 export const searchRate: RateLimit = { per_second: 2, burst_count: 20 };
 
 /**

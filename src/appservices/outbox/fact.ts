@@ -24,7 +24,7 @@ export type Fact =
     }
   | { readonly kind: 'device list'; readonly position: number; readonly userId: string };
 
-/** A fact of which only the changes of memberships matter. */
+/** A fact that is handled only for its changes of memberships. */
 export type MembershipFact = Extract<Fact, { kind: 'memberships' }>;
 
 /** A change of the membership of a user, as far as it concerns whether the user is joined. */

@@ -51,7 +51,7 @@ describe('ServiceQueue', () => {
     const fiveMinutes = 5 * 60_000;
     for (let passed = 0; passed < 3 * 24 * 60 * 60_000; passed += fiveMinutes) {
       const before = attempts.length;
-      // The backoff has two parts, of which the first is a second long.
+      // The backoff has two parts; the first is a second long.
       for (const part of [1_000, fiveMinutes - 1_000]) {
         clock.advance(part);
         await turns();

@@ -139,7 +139,7 @@ export class RemoteDeviceLists {
     );
   }
 
-  /** Fetches a user's list again when it lacks a device of which a message has arrived. */
+  /** Fetches a user's list again when a message has arrived from a device that the list lacks. */
   async fetchIfDeviceMissing(userId: string, deviceId: string): Promise<void> {
     const list = await readList(this.#reader, userId);
     if (!list || list.stale || (await readDevice(this.#reader, userId, deviceId)) !== undefined) return;

@@ -98,10 +98,10 @@ export async function readUnfinished(
   };
 }
 
-/** Recorded progress of a room of which a destination lacks events. */
+/** Recorded progress of a room with events that a destination lacks. */
 export type MissedRoom = Omit<SenderTables['destination_rooms'], 'destination'>;
 
-/** Returns the rooms of which a destination lacks events, earliest missed first. */
+/** Returns the rooms with events that a destination lacks, the room with the earliest missed event first. */
 export function readMissedRooms(
   reader: Reader<SenderTables>,
   destination: string,

@@ -11,7 +11,7 @@ export interface SenderTables {
     /** Milliseconds since the epoch. */
     added_ts: number;
   };
-  /** Rooms of which a destination lacks events. */
+  /** Rooms with events that a destination lacks. */
   destination_rooms: {
     destination: string;
     room_nid: number;

@@ -20,7 +20,7 @@ const rows = 16_000;
 const nameOf = (id: number) => `${id} ${'name '.repeat(80)}`;
 const text = 'text '.repeat(160);
 
-/** Rows of about 1,200 bytes, nine of ten of which are deleted again. */
+/** Inserts rows of about 1,200 bytes, and deletes nine of ten again. */
 async function fillAndDelete(database: Database): Promise<void> {
   const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})`;
   const fill = `${numbers} insert into notes (id, name, text) select i, i || ?, ? from n`;

@@ -80,7 +80,7 @@ export class Jobs {
 
   /**
    * Schedules many jobs with few statements, as `schedule`.
-   * @param requests with different keys, of which all or none replace a job that waits
+   * @param requests have different keys; the first one says for all of them whether they replace waiting jobs
    */
   async scheduleAll(writer: AnyWriter, requests: readonly JobRequest[]): Promise<void> {
     const origin = {

@@ -308,7 +308,7 @@ async function applyOutcome(
   return (await query.executeTakeFirstOrThrow()).numUpdatedRows;
 }
 
-/** Creates a recurring job if it is missing, and moves it to `latest` if it is later. */
+/** Creates a recurring job if it is missing. A job that is due later than `latest` becomes due then. */
 export async function ensureRecurring(
   writer: Writer<JobTables>,
   kind: string,

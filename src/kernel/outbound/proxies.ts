@@ -7,7 +7,7 @@ export interface ProxyOptions {
   readonly no_proxy_hosts: readonly string[];
 }
 
-/** Decides which requests go through which proxy. */
+/** Chooses the proxy for a request, if it needs one. */
 export class Proxies {
   readonly #http: URL | undefined;
   readonly #https: URL | undefined;

@@ -240,7 +240,7 @@ export class Thumbnails {
   }
 }
 
-/** Whether the image needs no other format, no rotation and no removal of its animation. */
+/** Whether the image can stay as it is: in its format, without rotation and with its animation. */
 function servesAsItIs({ format, isTurned, isAnimated }: Image, asked: { isAnimated: boolean }): boolean {
   return format !== 'avif' && !isTurned && (!isAnimated || asked.isAnimated);
 }

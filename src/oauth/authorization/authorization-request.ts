@@ -61,7 +61,7 @@ export async function answerTarget(
 
 /**
  * Checks the other parameters of an authorization request.
- * Source: client-server API, "Authorisation code flow"; RFC 7636, of which only `S256` is accepted.
+ * Source: client-server API, "Authorisation code flow"; RFC 7636, with the method `S256` only.
  * @throws OAuthError, which is sent to the client
  */
 export function checkAuthorization(

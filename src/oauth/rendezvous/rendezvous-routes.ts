@@ -26,7 +26,7 @@ export interface RendezvousDeps {
 
 const sessionPath = '/_server/client/rendezvous';
 
-/** The exchange of data between two devices, one of which logs in by a QR code. Source: MSC4108 of 2024, and MSC4388. */
+/** The exchange of data between two devices when a device logs in by a QR code. Source: MSC4108 of 2024, and MSC4388. */
 export function rendezvousRoutes(deps: RendezvousDeps): Route[] {
   return [...msc4108Routes(deps), ...msc4388Routes(deps)];
 }

@@ -3,7 +3,7 @@ import { writerFor } from '../../kernel/database/index.ts';
 import type { OAuthTables } from '../tables.ts';
 
 /**
- * Forgets that a device was logged in by OAuth 2.0, and which refresh tokens it has exchanged: a device that logs in again
+ * Deletes the facts that a device was logged in by OAuth 2.0, and the refresh tokens that it has exchanged: a device that logs in again
  * with a password has an ordinary session, which uses interactive authentication and `POST /refresh`.
  */
 export const forgetOAuthSession: BeforeReopening = async (anyWriter, { userId, deviceId }) => {

@@ -112,7 +112,7 @@ export function redactContent(type: string, content: JsonObject, version: RoomVe
   return kept === true ? content : keepMembers(content, kept);
 }
 
-/** Keeps only the listed members. A member of which only parts are kept is dropped unless it is an object. */
+/** Keeps only the listed members. A member whose parts are listed is dropped unless it is an object. */
 function keepMembers(object: JsonObject, kept: KeptMembers): JsonObject {
   const result: Record<string, JsonValue> = {};
   for (const [key, rule] of Object.entries(kept)) {

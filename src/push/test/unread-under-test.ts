@@ -78,7 +78,7 @@ export async function savedTally(database: Database, userId: string, roomId: str
   return [...saved.values()][0] ?? new Tally(0, []);
 }
 
-/** Opens unread counts over rooms of which nothing is in memory, as after a restart. */
+/** Opens unread counts over rooms that are not in memory, as after a restart. */
 export function unreadFromDisk(fixture: RoomsUnderTest, tuning: Tuning = {}) {
   const { database, clock, caches } = fixture;
   const engine = RoomReader.follow({ database, clock, caches, eventCacheSize: 10_000 });

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { PusherTables } from '../tables.ts';
 
-/** An event of which a pusher has not notified its user yet. */
+/** An event about which a pusher has not notified its user yet. */
 export interface PendingPush {
   readonly pusherId: number;
   readonly userId: string;

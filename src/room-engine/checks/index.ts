@@ -56,8 +56,7 @@ export const roomChecks: readonly DatabaseCheck[] = [
 ];
 
 /**
- * The columns with assigned numbers, which must not exceed the bounds from which further numbers are
- * assigned.
+ * The columns with assigned numbers. All numbers must be below the bound from which the next numbers are assigned.
  */
 export const roomNumbers: readonly AssignedNumbers[] = [
   { bound: 'positions', table: 'events', column: 'nid' },

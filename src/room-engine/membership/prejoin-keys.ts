@@ -16,7 +16,7 @@ export class PrejoinKeys {
   readonly single: readonly string[];
   readonly #types: ReadonlySet<string>;
 
-  /** @param types event types of which all entries are selected, whatever their state key */
+  /** @param types event types whose entries are selected with every state key */
   constructor(single: readonly string[], types: readonly string[] = []) {
     this.single = [...new Set(single)];
     this.#types = new Set(types);

@@ -49,7 +49,7 @@ export interface RoomHead {
   readonly changedAt: number;
   /** Users with a membership event and their membership. */
   readonly members: ReadonlyMap<string, Membership>;
-  /** Joined users by server; 0 for servers of a partial state, of which only the name is known. */
+  /** Joined users by server; 0 for servers of a partial state whose members are not known. */
   readonly servers: ReadonlyMap<string, number>;
   /** The newest events of the timeline that this process has seen, oldest first. */
   readonly recent: readonly StoredEvent[];

@@ -77,7 +77,7 @@ export class EventTexts {
   }
 
   /**
-   * Makes the shared text, once for all members whom a new event wakes at the same time; at once for most messages.
+   * Makes the shared text once for all members whose syncs a new event answers. For most messages it returns at once.
    */
   prepare(event: VisibleEvent): void | Promise<void> {
     return this.#makePlain(event.stored) ? undefined : this.#read(event);

@@ -4,7 +4,7 @@ import type { VisibleEvent } from './room-view.ts';
 /** The reader's `membership` in `unsigned`, for readers who were joined when the event was sent. */
 const asJoined = ',"membership":"join"';
 
-/** The JSON text of an event without its age, which changes, and the reader's membership, which only some readers get. */
+/** The JSON text of an event without its age, because the age changes, and without the reader's membership, because only some readers get it. */
 export class SharedText {
   /** Nid of the redaction that was known when the text was made. */
   readonly redactedBy: number | undefined;

@@ -19,7 +19,7 @@ export interface JwtLoginDeps {
   readonly accounts: () => Pick<AccountsSlice, 'accounts' | 'registration'>;
 }
 
-/** Both spellings of the type, neither of which the specification defines. */
+/** Both spellings of the login type. The specification does not define it. */
 export const jwtLoginTypes = ['org.matrix.login.jwt', 'org.proto.login.jwt'] as const;
 
 /** Seconds by which the clock of the issuer may differ. */

@@ -4,7 +4,7 @@ import { eventually } from '../eventually.ts';
 import { register, uniqueName } from './session.ts';
 
 /**
- * The state requested for each room: everything except for members, of which only the senders and the user.
+ * The state requested for each room: everything, but only the members who have sent an event, and the user.
  */
 const requiredState: [type: string, stateKey: string][] = [
   ['*', '*'],
@@ -14,7 +14,7 @@ const requiredState: [type: string, stateKey: string][] = [
 
 const room = { timeline_limit: 20, required_state: requiredState };
 
-/** The lists of a messenger: conversations, of which the latest two are in the window, and spaces. */
+/** The lists of a messenger: conversations, with a window of the latest two, and spaces. */
 const lists = (): Map<string, MSC3575List> =>
   new Map<string, MSC3575List>([
     ['conversations', { ranges: [[0, 1]], ...room, filters: { not_room_types: ['m.space'] } }],

@@ -80,7 +80,7 @@ export async function deleteRoom(api: Api, roomId: string, order: DeletionOrder)
   return answer.delete_id;
 }
 
-/** Returns the deletions of a room, of which there are usually none. */
+/** Returns the deletions of a room; most rooms have none. */
 export async function deletionsOf(
   api: Api,
   roomId: string,

@@ -73,7 +73,7 @@ export interface AuditEntry {
   readonly target: string | null;
   readonly status: number;
   readonly ip: string;
-  /** The number of equal requests that the entry stands for, of which `ts` is the first and `last_ts` the last. */
+  /** The number of equal requests that the entry stands for: the first was at `ts`, the last at `last_ts`. */
   readonly requests: number;
   readonly last_ts: number;
 }

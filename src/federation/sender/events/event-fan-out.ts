@@ -116,7 +116,7 @@ export class EventFanOut {
     return serverOfUser(stateKey);
   }
 
-  /** Whether the event replaces an invite or knock, of which the user's server knows. */
+  /** Whether the event replaces an invite or knock, about which the user's server knows. */
   async #wasInvitedOrKnocking({ replaces }: Placed): Promise<boolean> {
     const before = replaces === undefined ? undefined : await this.#deps.engine.events.get(replaces);
     const membership = before?.event.content['membership'];

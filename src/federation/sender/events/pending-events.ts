@@ -17,7 +17,7 @@ export interface NextEvents {
 
 /**
  * Pending events for one server. Events for a server that is too slow or unreachable are not stored in
- * memory: it is `behind`, and the database records the rooms of which it lacks events.
+ * memory: it is `behind`, and the database records the rooms with events that it lacks.
  */
 export class PendingEvents {
   readonly #destination: string;
@@ -86,7 +86,7 @@ export class PendingEvents {
   }
 
   /**
-   * Returns the newest events of rooms of which the server lacks events; `undefined` when it has caught up
+   * Returns the newest events of the rooms with events that the server lacks; `undefined` when it has caught up
    * and the events in memory are next.
    */
   async catchUp(limit: number): Promise<NextEvents | undefined> {

@@ -15,9 +15,9 @@ export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry'
 
 /**
  * Sends to one server: one transaction at a time, in order, each repeated until the server acknowledges it. A
- * server that is too slow or unreachable is `behind`: the database records the rooms of which it lacks
- * events. When it is reachable again, it gets the newest events of these rooms, and fetches the others
- * itself.
+ * server that is too slow or unreachable is `behind`: the database records the rooms with events
+ * that it lacks. When it is reachable again, it gets the newest events of these rooms, and fetches the
+ * others itself.
  */
 export class ServerQueue {
   readonly destination: string;

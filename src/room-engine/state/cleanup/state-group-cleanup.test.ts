@@ -50,7 +50,7 @@ function openCleanup(fixture: RoomsUnderTest) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('StateGroupCleanup', () => {
-    /** Makes a room with many states, of which some events were deleted as by a purge. */
+    /** Makes a room with many states, and deletes some of its events as a purge does. */
     const openRoom = async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice, bob);

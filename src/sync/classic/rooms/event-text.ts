@@ -38,8 +38,8 @@ export class EventText {
   }
 
   /**
-   * Renders the text that all members share; once, although a new event wakes many of them at the same time. Returns at
-   * once when that needs no other event.
+   * Renders the text that all members share, once for all syncs that a new event answers. Returns at once when the text
+   * needs no other event.
    */
   prepare(event: VisibleEvent): void | Promise<void> {
     return this.#texts.prepare(event);
