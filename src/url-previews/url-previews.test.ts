@@ -98,6 +98,30 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await previews.preview(bad), { 'og:title': 'I' });
     });
 
+    it('shows the largest image in the text of a page without image properties, or else the first without a size', async () => {
+      web.set('/text/small.png', await testImage(12, 12), 'image/png');
+      web.set('/text/large.png', await testImage(40, 30), 'image/png');
+      const dot = '<img src="/text/small.png" width="1" height="1"><img src="/text/small.png" width=1>';
+      const inline = '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">';
+      const small = '<img src="/text/small.png">';
+      const large = '<img src="large.png">';
+      const told = '<img src="large.png" width="40" height="30px">';
+      const icon = '<link rel=icon href="/text/small.png">';
+      const cases = [
+        [`<body>${dot}${inline}${large}${small}`, 40],
+        [`<body>${small}${told}`, 40],
+        [`<head>${icon}<body>${dot}${large}`, 40],
+        [`<head>${icon}<body>${dot}${inline}`, 12],
+        [`<body>${dot}${inline}`, undefined],
+      ] as const;
+      for (const [index, [page, width]] of cases.entries())
+        assert.equal(
+          (await previews.preview(web.set(`/text/${index}`, page)))['og:image:width'],
+          width,
+          page,
+        );
+    });
+
     it('decodes pages by byte order mark, header, meta, XML declaration, and else as UTF-8 or Windows-1252', async () => {
       const title = (text: string, more = '') => head(`${more}<title>${text}</title>`);
       const cases: readonly (readonly [Buffer, string, string])[] = [

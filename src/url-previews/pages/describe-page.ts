@@ -39,7 +39,7 @@ export function describePage(page: PageElements, url: string): PageResult {
     linked.image,
     page.metas.get('itemprop image'),
     hrefOf(page, 'image_src'),
-    page.images.filter(({ area }) => area >= minImageArea).sort((a, b) => b.area - a.area)[0]?.src,
+    pictureOf(page, base),
     hrefOf(page, 'apple-touch-icon'),
     hrefOf(page, 'icon'),
   ];
@@ -75,6 +75,14 @@ function without(values: Readonly<Record<string, string | undefined>>): Record<s
   return Object.fromEntries(
     Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );
+}
+
+/** Returns the largest image of a page; where none has a size, the first one. Decorations and `data:` URLs are left out. */
+function pictureOf({ images }: PageElements, base: string): string | undefined {
+  const linked = images.filter(({ src }) => webUrl(src, base) !== undefined);
+  const sized = linked.flatMap(({ src, area = 0 }) => (area >= minImageArea ? [{ src, area }] : []));
+  const largest = sized.sort((a, b) => b.area - a.area)[0];
+  return (largest ?? linked.find(({ area }) => area === undefined))?.src;
 }
 
 const hrefOf = ({ links }: PageElements, rel: string) =>

@@ -11,7 +11,8 @@ export interface PageElements {
   readonly headings: readonly string[];
   /** JSON-LD scripts. */
   readonly jsonLd: readonly string[];
-  readonly images: readonly { readonly src: string; readonly area: number }[];
+  /** Area in pixels; `undefined` where the page does not say width and height. */
+  readonly images: readonly { readonly src: string; readonly area: number | undefined }[];
   /** Sources of frames. */
   readonly frames: readonly string[];
   /** The first paragraphs of the body, without navigation, scripts and the other elements of `skipped`. */
@@ -62,7 +63,7 @@ class ElementCollector implements PageElements {
   readonly links: { rel: string; href: string; type: string }[] = [];
   readonly headings: string[] = [];
   readonly jsonLd: string[] = [];
-  readonly images: { src: string; area: number }[] = [];
+  readonly images: { src: string; area: number | undefined }[] = [];
   readonly frames: string[] = [];
   readonly paragraphs: string[] = [];
   title = '';
@@ -140,7 +141,10 @@ class ElementCollector implements PageElements {
   }
 
   #addImage({ src, width, height }: Readonly<Record<string, string>>): void {
-    const area = pixels(width) * pixels(height);
+    const sides = [pixels(width), pixels(height)].filter((side) => side !== undefined);
+    // One side suffices to recognize a line or a dot.
+    const isTold = sides.length === 2 || sides.some((side) => side <= 1);
+    const area = isTold ? sides.reduce((product, side) => product * side, 1) : undefined;
     if (src && src.length <= bounds.value && this.images.length < bounds.elements)
       this.images.push({ src, area });
   }
@@ -150,7 +154,7 @@ class ElementCollector implements PageElements {
   }
 }
 
-const pixels = (text = '') => (/^\d{1,5}(px)?$/.test(text.trim()) ? Number.parseInt(text, 10) : 0);
+const pixels = (text = '') => (/^\d{1,5}(px)?$/.test(text.trim()) ? Number.parseInt(text, 10) : undefined);
 
 /** Returns a text with each run of white space replaced by one space. */
 export const plain = (text: string) => text.replace(/\s+/g, ' ').trim();
