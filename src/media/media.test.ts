@@ -243,6 +243,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal((await create(server, anna)).status, 200);
       });
 
+      it('counts pending uploads whose media ids are created at the same time', async () => {
+        const { server, user: anna } = await start({ max_pending_media_uploads: 3 });
+        const made = await Promise.all(Array.from({ length: 20 }, () => create(server, anna)));
+        assert.equal(made.filter(({ status }) => status === 200).length, 3);
+      });
+
       it('answers 429 M_LIMIT_EXCEEDED when media ids are created too fast [option: rc_media_create]', async () => {
         const {
           server,

@@ -52,7 +52,10 @@ export class LocalMedia {
   readonly #deps: LocalMediaDeps;
   readonly #quota: UploadQuota;
   readonly #pendingUploads: PendingUploads;
-  /** Stores one upload of a user at a time: the transactions change the same sums, and PostgreSQL would repeat them. */
+  /**
+   * Stores one upload, or makes one media id, of a user at a time: their transactions check the same limits, and on
+   * PostgreSQL none would see the rows of the others.
+   */
   readonly #storing = new KeyedMutex();
 
   constructor(deps: LocalMediaDeps) {
@@ -88,14 +91,16 @@ export class LocalMedia {
     const mediaId = randomLetters(randomness, mediaIdLength);
     const now = clock.now();
     const expiresAt = now + options.unused_expiration_time;
-    await database.transaction<MediaTables, void>(async (writer) => {
-      await store.deleteExpired(writer, userId, now);
-      const pending = await store.readPending(writer, userId);
-      if (pending.length >= options.max_pending_media_uploads) {
-        throw limitExceeded(Math.max(1, (pending[0] ?? expiresAt) - now));
-      }
-      await store.insertPending(writer, { mediaId, userId, at: now, expiresAt });
-    });
+    const insert = () =>
+      database.transaction<MediaTables, void>(async (writer) => {
+        await store.deleteExpired(writer, userId, now);
+        const pending = await store.readPending(writer, userId);
+        if (pending.length >= options.max_pending_media_uploads) {
+          throw limitExceeded(Math.max(1, (pending[0] ?? expiresAt) - now));
+        }
+        await store.insertPending(writer, { mediaId, userId, at: now, expiresAt });
+      });
+    await this.#storing.run(userId, insert);
     return { mediaId, expiresAt };
   }
 
