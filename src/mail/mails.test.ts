@@ -164,4 +164,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.match(content.subject ?? '', /^From <script>/);
     assert.deepEqual([to, content.bcc], [['anna@example.org'], undefined]);
   });
+
+  it('leaves characters out of subjects by which a name would change the direction of the rest, or begin a line', async () => {
+    const { jobs, schedule } = await setUp();
+    const person = '\u202eAnna\u2066\u2028\tשלום 👩‍💻';
+    await schedule({ subject: 'From %(person)s, by %(app)s', subjectValues: { person } });
+    await jobs.settled();
+    assert.equal(server!.received[0]!.content.subject, 'From Anna שלום 👩‍💻, by Matrix');
+  });
 });

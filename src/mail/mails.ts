@@ -8,6 +8,7 @@ import { pythonFormat, type Templates } from '../kernel/templates/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { EmailOptions } from './config.ts';
 import { MailFailure } from './mail-failure.ts';
+import { plainName } from './plain-name.ts';
 import { Smtp, type SmtpDeps } from './smtp.ts';
 
 /** An image that the HTML part of a mail shows. */
@@ -111,10 +112,11 @@ export class Mails {
 
   /** Fills in the placeholders of the template of a subject. */
   subject(template: string, values: Readonly<Record<string, string>> = {}): string {
+    const names = Object.entries(values).map(([key, name]) => [key, plainName(name)]);
     return pythonFormat(template, {
       app: this.options.app_name,
       server_name: this.#deps.serverName,
-      ...values,
+      ...Object.fromEntries(names),
     });
   }
 

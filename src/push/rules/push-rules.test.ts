@@ -72,6 +72,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const path of [`global/room/${room}`, 'global/underride/.m.rule.message']) {
         assert.equal((await call(alice, 'PUT', `${path}/enabled`, { enabled: false })).status, 200);
         assert.deepEqual((await call(alice, 'GET', `${path}/enabled`)).body, { enabled: false });
+        // The body of early clients.
+        assert.equal((await call(alice, 'PUT', `${path}/enabled`, true)).status, 200);
+        assert.deepEqual((await call(alice, 'GET', `${path}/enabled`)).body, { enabled: true });
         const actions = ['notify', { set_tweak: 'highlight' }];
         assert.equal((await call(alice, 'PUT', `${path}/actions`, { actions })).status, 200);
         assert.deepEqual((await call(alice, 'GET', `${path}/actions`)).body, { actions });
@@ -126,7 +129,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await put('override/x', { actions: 'notify' }), [400, 'M_BAD_JSON']);
       assert.deepEqual(await put('override/x/enabled', { enabled: true }), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await put('override/x/actions', body), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(await put('underride/.m.rule.message/enabled', {}), [400, 'M_BAD_JSON']);
+      for (const invalid of [{}, { enabled: 'yes' }, { enabled: null }, 'true', [true]])
+        assert.deepEqual(await put('underride/.m.rule.message/enabled', invalid), [400, 'M_BAD_JSON']);
       assert.deepEqual(await refused(call(bob, 'GET', 'global/override/x')), [404, 'M_NOT_FOUND']);
       const gone = call(bob, 'DELETE', 'global/underride/.m.rule.message');
       assert.deepEqual(await refused(gone), [404, 'M_NOT_FOUND']);

@@ -109,12 +109,14 @@ function enabledRoutes(rules: PushRules): Route[] {
         method: 'PUT',
         path: enabledPath,
         auth: 'user',
-        body: Type.Object({ enabled: Type.Boolean() }),
+        // Early clients send the value alone.
+        body: Type.Union([Type.Object({ enabled: Type.Boolean() }), Type.Boolean()]),
       },
       async ({ params, requester, body }) => {
         const kind = parseRuleKind(params.kind);
+        const enabled = typeof body === 'boolean' ? body : body.enabled;
         await rules.change(requester.userId, (stored) =>
-          setRuleEnabled(stored, kind, params.ruleId, body.enabled),
+          setRuleEnabled(stored, kind, params.ruleId, enabled),
         );
         return {};
       },

@@ -35,6 +35,8 @@ describe('messageText', () => {
     const image = { msgtype: 'm.image', body: 'cat.png' };
     assert.equal(messageText('m.room.message', image, false), 'Sent a picture: cat.png');
     assert.equal(messageText('m.sticker', {}, false), undefined);
+    for (const body of [undefined, 5, ' \n'])
+      assert.equal(messageText('m.room.message', { msgtype: 'm.text', body: body! }, false), undefined);
     const long = messageText('m.room.message', { msgtype: 'm.text', body: 'a'.repeat(5_000) }, false)!;
     assert.equal(long.length, 1_002);
   });

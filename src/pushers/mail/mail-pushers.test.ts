@@ -31,6 +31,7 @@ const names = [
   'gus',
   'hal',
   'ike',
+  'kit',
 ] as const;
 
 const linkOf = ({ content }: ReceivedMail) => {
@@ -202,6 +203,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       await clients.say(anna, roomId, 'five');
       const { text = '' } = (await fixture.mailTo('ike')).content;
       assert.ok(text.includes('five') && !/three|expires/.test(text), text);
+    });
+
+    it('shows names without the characters that change the direction of a text or begin a line', async () => {
+      const kit = subscriber('kit');
+      await talk(kit, ['one'], { name: 'Ro\u202eom\nUnsubscribe: https://evil.example' });
+      const { text = '', html = '', subject = '' } = (await fixture.mailTo('kit')).content;
+      for (const part of [text, html, subject]) assert.doesNotMatch(part, /\u202e|m\s*\nUnsubscribe/);
+      assert.match(text, /Room Unsubscribe: https:\/\/evil\.example/);
     });
 
     it('unsubscribes by one click on the link of a mail, and by the button of a mail program', async () => {

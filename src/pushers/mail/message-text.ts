@@ -21,6 +21,7 @@ export function messageText(type: string, content: JsonObject, isEncrypted: bool
   const { msgtype, body } = content;
   const text = typeof body === 'string' ? body : '';
   const fileKind = typeof msgtype === 'string' ? fileKinds[msgtype] : undefined;
+  if (fileKind === undefined && text.trim() === '') return undefined;
   const shown = fileKind === undefined ? text : `Sent ${fileKind}${text === '' ? '' : `: ${text}`}`;
   const isLong = shown.length > maxLength;
   return isLong ? `${shown.slice(0, maxLength).toWellFormed()} …` : shown;

@@ -1,4 +1,4 @@
-import type { Mail, Mails } from '../../mail/index.ts';
+import { type Mail, type Mails, plainName } from '../../mail/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { RoomView } from '../../rooms/index.ts';
@@ -91,11 +91,11 @@ export class NotificationMails {
     const { rooms, mails } = this.#deps;
     const base = mails.options.client_base_url;
     const room = await rooms.room(roomId, userId);
-    const title = room?.title ?? roomId;
+    const title = plainName(room?.title ?? roomId);
     const isInvite = room?.membership === 'invite';
     const senderIds = [...new Set(events.map(({ stored }) => stored.event.sender))];
     const senders = await Promise.all(
-      senderIds.map(async (sender) => (await rooms.member(roomId, sender, userId)).name),
+      senderIds.map(async (sender) => plainName((await rooms.member(roomId, sender, userId)).name)),
     );
     const messages = room && !isInvite ? await this.#messages(userId, room, events, pictures) : [];
     return {
@@ -136,7 +136,7 @@ export class NotificationMails {
       if (text === undefined && isOld) continue;
       const sender = await rooms.member(event.roomId, event.sender, userId);
       messages.push({
-        sender: sender.name,
+        sender: plainName(sender.name),
         picture: await pictures.of(event.sender, sender.name, sender.avatarUrl),
         text: text ?? 'Sent something that this mail cannot show',
         is_emote: event.type === 'm.room.message' && event.content['msgtype'] === 'm.emote' && !isEncrypted,
