@@ -71,7 +71,7 @@ describe('requests to a provider of OpenID Connect', () => {
   it('follows redirects of configured URLs to public addresses, and from private ones to the same host only', async () => {
     const get = (from: string, to: string) =>
       fetchConfigured({ http, guardedHttp }, new URL(`${from}?to=${encodeURIComponent(to)}`), {
-        timeout: 5_000,
+        timeout: 60_000,
         maxBody: 100,
         redirects: 3,
       });
