@@ -105,7 +105,13 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     heads: engine.heads,
     membersBefore: (roomId) => fanOut.membersBefore(roomId),
   });
-  const ephemeral = new EphemeralData({ ...deps, services, rooms, onData: (found) => sender.wake(found) });
+  const ephemeral = new EphemeralData({
+    ...deps,
+    services,
+    rooms,
+    caughtUp: () => sender.caughtUpSoon(),
+    onData: (found) => sender.wake(found),
+  });
   const onMember = (userId: string) =>
     void userExists(userId)
       .then((exists) => exists || requests.queries.userExists(userId))

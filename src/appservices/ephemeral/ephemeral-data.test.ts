@@ -5,7 +5,10 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { EphemeralData, type EphemeralDataDeps } from './ephemeral-data.ts';
 
 describe('EphemeralData', () => {
-  const open = (servicesOf: (roomId: string) => Promise<unknown[]>) => {
+  const open = (
+    servicesOf: (roomId: string) => Promise<unknown[]>,
+    { isChanging = () => false, caughtUp = async () => {} } = {},
+  ) => {
     const listeners: Record<string, (fact: never) => void> = {};
     const stream = (name: string) => ({
       subscribe: (listener: (fact: never) => void) => {
@@ -15,7 +18,8 @@ describe('EphemeralData', () => {
     const service = { id: 'bridge', registration: { receivesEphemeral: true } };
     const data = new EphemeralData({
       services: [service],
-      rooms: { servicesOf },
+      rooms: { servicesOf, isChanging },
+      caughtUp,
       typing: { typingStream: stream('typing'), inRoom: () => [] },
       receipts: { receiptStream: stream('receipts') },
       presence: { presenceStream: stream('presence') },
@@ -40,6 +44,21 @@ describe('EphemeralData', () => {
     publish('typing', { roomId: '!later' });
     await data.idle();
     assert.equal(asked, 1_001);
+  });
+
+  it('keeps a receipt in a room for a service whose user has just joined the room', async () => {
+    const handled = Promise.withResolvers<void>();
+    let isJoined = false;
+    const { data, service, publish } = open(async () => (isJoined ? [service] : []), {
+      isChanging: () => !isJoined,
+      caughtUp: () => handled.promise,
+    });
+    publish('receipts', { roomId: '!room', userId: '@ann:test', type: 'm.read', eventId: '$event', ts: 1 });
+    await new Promise(setImmediate);
+    isJoined = true;
+    handled.resolve();
+    await data.idle();
+    assert.equal(data.take('bridge').length, 1);
   });
 
   it('looks up only one room when the presence of a user with many rooms of a service changes', async () => {

@@ -15,6 +15,8 @@ export interface EphemeralDataDeps {
   readonly presence: Pick<Presence, 'presenceStream'>;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Resolves when the memberships so far are handled, or after some seconds. */
+  readonly caughtUp: () => Promise<void>;
   /** Called with the services for which there is new data. */
   readonly onData: (services: Iterable<Appservice>) => void;
 }
@@ -117,7 +119,10 @@ export class EphemeralData {
 
   /** Adds an item for the services of a room. @returns the ids of the services that receive it */
   async #add(roomId: string, about: string, data: JsonObject): Promise<readonly string[]> {
-    const found = (await this.#deps.rooms.servicesOf(roomId)).filter(
+    const { rooms, caughtUp } = this.#deps;
+    // Otherwise a service would not receive what happens in a room just after its user has joined.
+    if (rooms.isChanging(roomId)) await caughtUp();
+    const found = (await rooms.servicesOf(roomId)).filter(
       ({ registration }) => registration.receivesEphemeral,
     );
     if (found.length === 0) return [];

@@ -56,6 +56,14 @@ export class RoomInterest {
     return [...new Set([...known.byName, ...known.users.keys()])];
   }
 
+  /** Whether facts that are not handled yet change memberships of users of services in a room. */
+  isChanging(roomId: string): boolean {
+    const { users, membersBefore } = this.#deps;
+    return membersBefore(roomId)
+      .keys()
+      .some((userId) => users.servicesOf(userId).length > 0);
+  }
+
   /** Whether the services of a room are cached. */
   isCached(roomId: string): boolean {
     return this.#rooms.peek(roomId) !== undefined;

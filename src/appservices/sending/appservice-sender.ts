@@ -69,4 +69,9 @@ export class AppserviceSender {
   caughtUp(): Promise<void> {
     return this.#follower.caughtUp();
   }
+
+  /** Like `caughtUp`, but resolves after some seconds in any case. */
+  caughtUpSoon(): Promise<void> {
+    return this.#follower.caughtUpSoon();
+  }
 }

@@ -62,6 +62,15 @@ for (const database of selectedDatabases(import.meta.url)) {
       const path = `/rooms/${roomId}/send/m.room.message/${++count}`;
       return String((await call('PUT', path, anna.token, { msgtype: 'm.text', body: text }))['event_id']);
     };
+    let known: string | undefined;
+    /** Waits until the events so far are pending for the services that receive them. */
+    const handled = async () => {
+      known ??= await createRoom();
+      await join(irc, '@ircbot:test', known);
+      const text = `handled ${++count}`;
+      await say(known, text);
+      await irc.until(() => textsOf(irc).includes(text));
+    };
     const textsOf = (service: ApplicationService) =>
       service.events.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body);
 
@@ -120,6 +129,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const roomId = await createRoom();
       const path = `/directory/room/${encodeURIComponent('#irc_den:test')}`;
       await say(roomId, 'without an alias');
+      // A service receives the events of the rooms that have an alias when the events are handled.
+      await handled();
       await call('PUT', path, irc.token, { room_id: roomId });
       await say(roomId, 'with an alias');
       await irc.until(() => textsOf(irc).includes('with an alias'));
@@ -303,6 +314,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
       files.push(...watchers.map(({ file }) => file));
       try {
+        // After the restart, the services also receive earlier events of the room that are not handled yet.
+        await handled();
         await server.restart();
         await say(other, 'elsewhere');
         const user = await puppet(irc, 'guy');
