@@ -97,7 +97,7 @@ describe('UsageLimit', () => {
     );
   });
 
-  it('admits registrations with as many of the reserved addresses as users may be active, and refuses the other addresses', () => {
+  it('admits registrations with reserved addresses up to the maximum number of active users, and refuses further addresses', () => {
     const clock = manualClock();
     const monthly = new MonthlyUsers({ clock, database: undefined as never, log: silentLogger });
     const addresses = ['root', 'other'].map((name) => ({ medium: 'email', address: `${name}@example.org` }));

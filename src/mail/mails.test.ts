@@ -114,7 +114,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await jobs.list({ kind: 'mail/send' }), []);
   });
 
-  it('sends a mail after a crash that interrupted it, and not again after the next one', async () => {
+  it('sends a mail after a crash that interrupted it, and does not send it again after another crash', async () => {
     const fixture = await setUp();
     server!.afterData = 'never answer';
     await fixture.schedule();

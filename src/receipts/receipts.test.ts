@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await receipts.readUpTo(bob, roomId)).room, await fixture.positionOf(second));
     });
 
-    it('keeps the receipt for the latest of events read at the same time', async () => {
+    it('keeps the receipt for the latest event when receipts for several events arrive at the same time', async () => {
       const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
       const events: string[] = [];
       for (let index = 0; index < 5; index++) events.push(await fixture.say(alice, roomId, 'x'));

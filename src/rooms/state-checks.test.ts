@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('accepts a server ACL that denies other ports of this host', async () => {
+    it('accepts a server ACL that denies other ports of the host of this server', async () => {
       const onPort = await startTestServer({
         database: open.kind,
         config: { server: { server_name: 'host.test:8448' } },

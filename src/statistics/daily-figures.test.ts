@@ -213,7 +213,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 });
 
 describe('UserVisits', () => {
-  it('writes once a minute while writes fail, and records later visits that did not fit', async () => {
+  it('writes once a minute while writes fail, and records visits beyond the maximum when they are repeated later', async () => {
     const clock = manualClock();
     let [fails, writes] = [true, 0];
     let written: readonly unknown[] = [];
@@ -244,7 +244,7 @@ describe('UserVisits', () => {
     assert.match(JSON.stringify(written), /^\[\[\d+,"@user10000:test","\w+"\]\]$/);
   });
 
-  it('holds at most 10,000 visits while a write takes long, and records later visits that did not fit', async () => {
+  it('holds at most 10,000 visits while a write takes long, and records visits beyond the maximum when they are repeated later', async () => {
     const clock = manualClock();
     const sizes: number[] = [];
     let proceed = () => {};

@@ -45,7 +45,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return Object.keys(answer.one_time_keys[device.userId]?.[device.deviceId] ?? {})[0];
     }
 
-    it(`hands out no one-time key twice in ${claims} concurrent claims during a kill and as many after it`, async () => {
+    it(`returns no one-time key twice in ${claims} concurrent claims during a kill and ${claims} claims afterwards`, async () => {
       for (let first = 0; first < keys; first += 100) {
         await alice.request('POST', '/keys/upload', { one_time_keys: device.oneTimeKeys(100, first) });
       }

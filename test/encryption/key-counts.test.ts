@@ -98,7 +98,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('reports no unused fallback key after the fallback key is claimed, and returns it again to the next claim', async () => {
+    it('reports no unused fallback key after the fallback key is claimed, and returns the same key to the next claim', async () => {
       const [name, key] = Object.entries(await claim())[0]!;
       assert.equal((key as JsonObject)['fallback'], true);
       await assertKeyCounts(0, []);

@@ -196,7 +196,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await joinsAndReceives(alan, 'b.test');
     });
 
-    it('accepts a retraction from the hostile server for its own invite only, in the version it claimed', async () => {
+    it('accepts a retraction from the hostile server for its own invite only, in the room version that the invite claimed', async () => {
       const deliver = async (pdu: JsonObject, txn: string) => {
         const content = { origin: 'evil.test', origin_server_ts: Date.now(), pdus: [pdu] };
         const answer = await evil.ask('a.test', 'PUT', `${v1}/send/${kind}${txn}`, content);

@@ -31,7 +31,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return ids.toReversed();
     }
 
-    it('shows the same events on both servers: from before the join, from an outage and from afterwards', async () => {
+    it('shows the same events on both servers: events from before the join, during an outage and afterwards', async () => {
       const roomId = await anna.createRoom();
       for (let index = 0; index < 30; index++) await anna.say(roomId, `before ${index}`);
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });

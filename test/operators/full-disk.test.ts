@@ -112,7 +112,7 @@ describe('a server whose disk is full', { skip }, () => {
     await server.stop();
   });
 
-  it('answers 507 to uploads and goes on without its log while their disk is full, and uses both again with free space', {
+  it('answers 507 to uploads and continues without its log while the disk is full, and stores uploads and logs again with free space', {
     timeout: 600_000,
   }, async () => {
     rmSync(filler(), { force: true });
@@ -181,7 +181,7 @@ describe('a server whose disk is full', { skip }, () => {
     );
   });
 
-  it('fails to start on a full disk, with an error that names it', { timeout: 600_000 }, async () => {
+  it('fails to start on a full disk, with an error that names the disk', { timeout: 600_000 }, async () => {
     const databases = { empty: 'new.db', used: 'used.db' };
     for (const [name, file] of Object.entries(databases)) {
       rmSync(filler(), { force: true });

@@ -66,7 +66,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         body: 'x',
       });
 
-    it('overrides replace the rate limit of messages and no other', async () => {
+    it('overrides replace only the rate limit of messages', async () => {
       assert.deepEqual(await ask('GET'), {});
       assert.equal(await countAllowed(say(anna!)), 2);
       const override = { messages_per_second: 1, burst_count: 4 };

@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
     });
 
-    it('replaces an imported password hash, and one in an older form, when the user logs in, and refuses locked and deactivated users with an imported one', async () => {
+    it('replaces imported password hashes and hashes of an older form when the user logs in, and refuses the imported hashes of locked and deactivated users', async () => {
       await start({ options: { bcrypt_rounds: 5 } });
       await server.register('alice');
       const stored = () =>

@@ -194,7 +194,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('POST /join joins a user to a room of other servers through those of server_name', async () => {
+    it('POST /join joins a user to a room of other servers through the servers in server_name', async () => {
       const roomId = await ben.createRoom();
       const path = `/v1/join/${enc(roomId)}`;
       const body = { user_id: anna.id };

@@ -61,7 +61,7 @@ describe('deviceListsOf', () => {
     assert.deepEqual(await lists(['unshared user', '!shared']), { changed: [], left: [] });
   });
 
-  it('loads at most 1,000 rooms, and lists no user in `left` whose rooms are beyond them', async () => {
+  it('loads at most 1,000 rooms, and does not list users in `left` whose rooms were not loaded', async () => {
     const users = Array.from({ length: 300 }, (_, n) => [
       `@u${n}:far`,
       [1, 2, 3, 4, 5].map((i) => `!${n}-${i}`),

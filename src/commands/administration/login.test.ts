@@ -55,7 +55,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         rmSync(other, { recursive: true });
       });
 
-      it('refuses wrong passwords, and users who are not administrators, whose sessions it ends', async () => {
+      it('refuses wrong passwords, and refuses users who are not administrators and ends their sessions', async () => {
         const as = (user: string, password: string) =>
           fails(
             'login',
@@ -75,7 +75,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal((devices as unknown[]).length, 1);
       });
 
-      it('says that no admin API answers where a proxy does not forward it, and ends the new session', async () => {
+      it('says that no admin API answers when a proxy does not forward its paths, and ends the new session', async () => {
         const asked: string[] = [];
         const proxy = createServer(({ url = '' }, response) => {
           asked.push(url);

@@ -92,7 +92,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(names.length, 4);
     });
 
-    it('distinguishes devices and algorithms whose joined names are the same', async () => {
+    it('distinguishes devices and algorithms whose names are the same when they are concatenated', async () => {
       await start();
       const alice = await server.user('alice');
       const spaced = await server.uploadDeviceKeys(await server.server.login('alice', { device_id: 'A B' }));

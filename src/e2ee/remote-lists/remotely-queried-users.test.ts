@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { RemotelyQueriedUsers } from './remotely-queried-users.ts';
 
 describe('RemotelyQueriedUsers', () => {
-  it('reports an added user at the first take, and not at the second one', () => {
+  it('take() returns true for an added user at its first call only', () => {
     const queried = new RemotelyQueriedUsers();
     queried.add(['@bob:elsewhere']);
     assert.deepEqual([queried.take('@bob:elsewhere'), queried.take('@bob:elsewhere')], [true, false]);

@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
     });
 
-    it('fetches a list again when it lacks a device of which a message has arrived', async () => {
+    it('fetches a device list again when a message arrives from a device that the list lacks', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       await lists.fetchIfDeviceMissing(bob.userId, 'D0');
       await fetchesDone();

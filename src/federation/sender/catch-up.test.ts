@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.nothingMissed();
     });
 
-    it('redacts a message that expired by the retention policy of its room during the outage before it sends it', async () => {
+    it('sends a message without its content when the message expired by the retention policy of its room during the outage', async () => {
       const retention = {
         enabled: true,
         default_policy: { max_lifetime: minute / 2 },

@@ -8,7 +8,7 @@ import { LongText, Reply, route, TextBuilder } from './index.ts';
 const textOf = (length: number) => 'é"☃ '.repeat(length / 4);
 
 describe('TextBuilder', () => {
-  it('joins its texts and those of other builders, long ones as bytes', () => {
+  it('joins its texts with the texts of other builders, and encodes long texts', () => {
     const lengths = fc.array(fc.nat(100_000), { maxLength: 6 });
     const build = (parts: readonly number[]) => {
       const builder = new TextBuilder();

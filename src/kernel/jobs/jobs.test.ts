@@ -109,7 +109,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, [1, 4]);
   });
 
-  test('schedules many jobs with few statements, of which those that wait stay as they are', async () => {
+  test('schedules many jobs with few statements, and does not change jobs that wait already', async () => {
     const fixture = await setUp();
     const { ran, handler } = recorder();
     fixture.jobs.register('greet', handler);
@@ -274,7 +274,7 @@ forEachDatabase((open) => {
     assert.match(job?.error ?? '', /interrupted/);
   });
 
-  test('runs a job that has failed by crashes again one hour after it was scheduled at a start, and continues to count its attempts', async () => {
+  test('when a start schedules a job again that failed by crashes, runs it an hour later and continues to count its attempts', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
       crash(database, clock.now(), (fixture, run) => fixture.register('greet', { maxAttempts: 1, run }));
@@ -296,7 +296,7 @@ forEachDatabase((open) => {
     }
   });
 
-  test('runs a recurring job that crashes the process again at its next time, from its last progress', async () => {
+  test('after a recurring job has crashed the process, runs it at its next time and from its last progress', async () => {
     const { database, clock, jobs } = await setUp();
     const begun: number[] = [];
     const start = async () =>

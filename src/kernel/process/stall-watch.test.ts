@@ -29,7 +29,7 @@ describe('StallWatch', () => {
     }
   });
 
-  it('ends a process that is stuck in foreign code and logs that code, but no process that is stuck in other code or has a debugger', async () => {
+  it('ends a process that is stuck in the code of a module and logs that code, but no process that is stuck in other code or has a debugger', async () => {
     const ended = await endOf('data:text/javascript', 100_000);
     assert.equal(ended.signal, 'SIGKILL', ended.written);
     assert.match(

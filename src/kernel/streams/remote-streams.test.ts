@@ -142,7 +142,7 @@ describe('RemoteStreams', () => {
     );
   });
 
-  it('detects by a range without facts that the last one was lost', async () => {
+  it('detects from a range without facts that the range before it was lost', async () => {
     const two = new TwoProcesses(await openWriter());
     two.streams.announce(two.here.words, 'lost');
     two.sent.length = 0;

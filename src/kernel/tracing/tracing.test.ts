@@ -126,7 +126,7 @@ describe('Tracer', () => {
     return { tracer, ended };
   };
 
-  it('makes a span that begins within another one its child, across awaits', async () => {
+  it('makes a span the child of the span within which it begins, across awaits', async () => {
     const { tracer, ended } = open();
     await tracer.run({ name: 'outer', kind: 'server' }, async (outer) => {
       await turn();
@@ -287,7 +287,7 @@ describe('SpanExporter', () => {
     );
   });
 
-  it('gives up a request to a collector that does not answer when it is closed', async () => {
+  it('gives up a request to a collector that does not answer when the exporter is closed', async () => {
     const clock = manualClock();
     const warnings: string[] = [];
     const exporter = new SpanExporter({

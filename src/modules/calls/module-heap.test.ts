@@ -6,7 +6,7 @@ import { ModuleFiles } from './module-files.ts';
 import { ModuleHeap } from './module-heap.ts';
 
 describe('ModuleHeap', () => {
-  it('names a module that keeps much memory in the log, again when it keeps twice as much, and in a metric', async () => {
+  it('logs which module keeps much memory, logs it again when the module keeps twice as much, and reports it in a metric', async () => {
     const files = new ModuleFiles();
     files.add('the leaking module', import.meta.url);
     const log: Record<string, unknown>[] = [];
@@ -43,7 +43,7 @@ describe('ModuleHeap', () => {
 });
 
 describe('ModuleFiles', () => {
-  it('finds the owner of a file, of a file beside it and of an error, and never names Hearth', () => {
+  it('finds the module that owns a file, a file beside it or an error, and finds none for files of Hearth', () => {
     const files = new ModuleFiles();
     files.add('one', 'file:///etc/hearth/modules/one.ts');
     files.add('package', 'file:///opt/hearth/node_modules/a/index.js');

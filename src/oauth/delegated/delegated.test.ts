@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await answer({ device_id: 'PHONE' }), [`@${localpart}:test`, 'PHONE']);
     });
 
-    it('still introspects tokens of other users after tokens that the authentication service refuses with 400', async () => {
+    it('introspects tokens of other users after the authentication service has refused tokens with 400', async () => {
       service.status = 400;
       for (let i = 0; i < 6; i++) assert.deepEqual(await whoami(`strange${i}`), [503, 'M_UNKNOWN']);
       service.status = 200;

@@ -44,7 +44,7 @@ describe('roomSummaryOf', () => {
     assert.deepEqual(summary, { 'm.heroes': ['@a:x'], ...counts });
   });
 
-  it('includes only counts in other rooms', () => {
+  it('returns no heroes for a room with a name or a canonical alias', () => {
     assert.deepEqual(roomSummaryOf({ ...facts, name: 'Tea', canonicalAlias: undefined }), counts);
     assert.deepEqual(roomSummaryOf({ ...facts, name: undefined, canonicalAlias: '#tea:x' }), counts);
   });

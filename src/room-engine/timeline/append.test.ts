@@ -219,7 +219,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const sender = { userId: alice, deviceId: undefined };
     const topic = { type: 'm.room.topic', stateKey: '' };
 
-    it('returns the present event without sending another one', async () => {
+    it('returns the current state event without sending another event', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const set = () => fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
@@ -228,7 +228,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await set(), first);
     });
 
-    it('sends the event when the present one was redacted', async () => {
+    it('sends the event when the current state event was redacted', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const first = await fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' });

@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await stop();
     });
 
-    it('merge() merges forward extremities below the threshold, too, and returns how many fewer there are', async () => {
+    it('merge() merges forward extremities also below the threshold, and returns by how many their number has decreased', async () => {
       const { extremities, dummies, merge, stop } = await roomWith(25, 100);
       assert.equal(await extremities(), 25);
       assert.equal(await merge(), 24);

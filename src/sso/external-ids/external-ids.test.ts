@@ -17,7 +17,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await ids.findAccount('saml', `${one} zoe`), { userId: '@zoe:test', issuer: one });
     });
 
-    it('keeps the identity provider of the ids that replace() leaves as they are, and stores new ids without one', async () => {
+    it('replace() keeps the identity provider of ids that do not change, and stores new ids without an identity provider', async () => {
       const ids = new ExternalIds(await open(ssoMigrations));
       const [kept, added] = ['kept', 'added'].map((externalId) => ({ provider: 'saml', externalId }));
       await ids.replace('@ben:test', [kept!, { provider: 'saml', externalId: 'gone' }]);

@@ -169,7 +169,7 @@ describe('options of OpenID Connect', () => {
     }
   });
 
-  it('stores the picture of a user again at a later login only when it has changed', async () => {
+  it('stores the picture of a user again at a later login only when the picture has changed', async () => {
     const avatarAfterLogin = async () => {
       idp.user = { sub: 'again', picture: `http://127.0.0.1:${images.port}/me.png` };
       await userOf('oidc-picture');

@@ -68,7 +68,7 @@ describe('requests to a provider of OpenID Connect', () => {
     assert.deepEqual(asked.splice(0), ['inside.example/', 'inside.example/keys']);
   });
 
-  it('follows redirects of configured URLs to public addresses, and from private ones to the same host only', async () => {
+  it('follows redirects of configured URLs to public addresses, and redirects of private addresses to the same host only', async () => {
     const get = (from: string, to: string) =>
       fetchConfigured({ http, guardedHttp }, new URL(`${from}?to=${encodeURIComponent(to)}`), {
         timeout: 60_000,

@@ -297,7 +297,7 @@ describe('options of SAML', () => {
     }
   });
 
-  it('separates users with the same uid at several SAML identity providers, and leaves accounts to the users of the provider that was the only one first, even when another provider is the only one later', async () => {
+  it('separates users with the same uid at several SAML identity providers, and keeps the accounts of the first provider for its users, also when the configuration later has only another provider', async () => {
     const metadata = file('growing.xml', idp!.metadata);
     const hearth = await start({
       sp_config: { metadata: { local: [metadata] }, service: { sp: { allow_unsolicited: true } } },

@@ -34,7 +34,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('returns no state when the filter excludes all events between two events that it wants', async () => {
+    it('reports no gap when the filter excludes all new events, and leaves out the room then', async () => {
       const anna = await TestClient.register(server, 'noise');
       const roomId = await anna.createRoom();
       const messageId = await anna.say(roomId, 'wanted');

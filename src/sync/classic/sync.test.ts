@@ -40,7 +40,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(texts((await ben.sync(first.next_batch)).rooms?.join?.[roomId]), ['one', 'two']);
     });
 
-    it('starts the timeline of a user who has joined again where the last membership ended', async () => {
+    it('when a user has joined a room again, starts the timeline where the last membership ended', async () => {
       const { anna, ben, cleo, roomId } = await people(3);
       await anna.say(roomId, 'before');
       const before = await ben.sync();

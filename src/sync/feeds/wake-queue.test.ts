@@ -107,7 +107,7 @@ describe('WakeQueue', () => {
     assert.equal(sleeper.woken, 2);
   });
 
-  it('waits for one later event of a room, and not for the events after it', () => {
+  it('waits for the next event of a room that is about to be published, and not for the events after it', () => {
     const sleeper = inRoom('!room');
     for (let position = 1; position <= 100; position++) {
       waking.wakeRoom('!room', position, position + 1);
@@ -117,7 +117,7 @@ describe('WakeQueue', () => {
     assert.equal(sleeper.woken, 50);
   });
 
-  it('wakes a room when an event after the awaited one is published', () => {
+  it('wakes the feeds of a room also when a later event than the awaited event is published first', () => {
     const sleeper = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     waking.wakeRoom('!room', 9, 20);

@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal((await fixture.login(phone, 'brand new')).status, 200);
   });
 
-  it('does not take the number of another session of the service for the validated one', async () => {
+  it('does not confuse the phone number of another session of the service with the validated number', async () => {
     await start();
     const anna = await fixture.server.register('anna');
     const { body } = await ask('account/3pid');

@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await jobs.stop();
   });
 
-  it('does the same work for used and unknown addresses when it hides which they are [option: request_token_inhibit_3pid_errors]', async () => {
+  it('does the same work for used and unknown addresses when the response must not reveal whether an address is used [option: request_token_inhibit_3pid_errors]', async () => {
     const { database, addresses, ask } = await setUp();
     await addresses.add('@anna:test', { medium: 'email', address: 'anna@example.org', validatedAt: 1 });
     const workOf = async (...asked: Parameters<typeof ask>) => {

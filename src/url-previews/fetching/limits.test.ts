@@ -108,7 +108,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('gives up a page that is not received in 20 seconds, and one with more than five redirects', async () => {
+    it('gives up a page that is not received in 20 seconds, and a page with more than five redirects', async () => {
       const slow = web.set('/slow-page', (_, response) => {
         response.writeHead(200, { 'content-type': 'text/html' }).write('<title>never');
       });

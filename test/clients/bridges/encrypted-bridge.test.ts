@@ -131,7 +131,7 @@ async function assertReceived(texts: readonly string[]): Promise<void> {
   assert.deepEqual(undecrypted, []);
 }
 
-test('a bridge on matrix-bot-sdk decrypts a message to it, and its user answers encrypted', async () => {
+test('a bridge on matrix-bot-sdk decrypts a message, and its user sends an encrypted answer', async () => {
   const { room_id } = await anna.client.createRoom({
     invite: [bot, ben],
     initial_state: [

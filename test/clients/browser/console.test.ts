@@ -304,7 +304,7 @@ test('an administrator makes, changes and deletes registration tokens', async ()
   await page.getByText('There are no registration tokens').waitFor();
 });
 
-test('a change of the uses of a registration token keeps its expiry exact, also one in the past', async () => {
+test('a change of the uses of a registration token keeps the exact time of its expiry, also when it is in the past', async () => {
   const tokens = '/_synapse/admin/v1/registration_tokens';
   const expiry = Date.now() + 3_600_000 + 12_345;
   const made = await admin.ask('POST', `${tokens}/new`, { token: 'exact', expiry_time: expiry });

@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await checkState(again, room);
     });
 
-    it('drops the outliers of a failed attempt to enter it with a wrong version', async () => {
+    it('drops the outliers of a failed attempt to enter the room with a wrong version', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement, events } = fixture.engine;
       const room = new ReferenceRoom('9');
@@ -159,7 +159,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await again.say(alice, room.roomId, 'here');
     });
 
-    it('rejects invites and joins with another version with M_FORBIDDEN once it has been entered', async () => {
+    it('rejects invites and joins with another version with M_FORBIDDEN once the room has been entered', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement } = fixture.engine;
       const room = new ReferenceRoom('9');

@@ -204,7 +204,7 @@ describe('checkSendJoinResponse', () => {
       return { own, check };
     };
 
-    it('takes the signature of the authorising server, and nothing else, from the returned join', async () => {
+    it('takes only the signature of the authorising server from the returned join', async () => {
       const { own, check } = restricted();
       const signed = signEvent(own.event, theirs).event.pdu;
       const returned = {

@@ -248,7 +248,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('waits two hours for the keys of a server before it leaves out the members of that server', async () => {
+    it('waits two hours for the keys of a server before it completes the state without the members of that server', async () => {
       const test = await joined(2);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(test.waited() >= 120 * minute && test.waited() < 180 * minute, `${test.waited()}`);

@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await test.membership())[0], 'leave');
     });
 
-    it('asks six times within some 75 minutes, also across restarts, and then gives up, so that the invite stays', async () => {
+    it('asks six times within about 75 minutes, also across restarts, and then keeps the invite', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.begin(['far.test', 'near.test']);
@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([test.asked, (await test.membership())[0]], [[], 'invite']);
     });
 
-    it('has one pending check of an invite, however many users claim to have ended it', async () => {
+    it('has one pending check of an invite when several users claim to have ended the invite', async () => {
       const test = await setUp();
       await test.begin();
       await test.pass(0);

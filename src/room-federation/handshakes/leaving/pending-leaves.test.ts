@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await test.membership(), 'invite');
     });
 
-    it('does not send the leave during a join of the room, nor after it', async () => {
+    it('does not send the leave while the user joins the room again, nor afterwards', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);

@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await find(upTo, upTo), undefined);
     });
 
-    it('makes a timeline again when an event in it was redacted by an event outside of it', async () => {
+    it('makes a cached timeline again when an event outside of the timeline redacts one of its events', async () => {
       const { fixture, head, find, say } = await openTimelines(open);
       const before = fixture.streams.current;
       await say('one');
