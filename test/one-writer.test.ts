@@ -36,7 +36,7 @@ forPostgres(() => {
     });
   });
 
-  describe('a server whose lease on PostgreSQL another one has taken', () => {
+  describe('a server that has lost its lease on PostgreSQL to another server', () => {
     let database: TestDatabase;
     let server: HearthProcess;
     before(async () => {

@@ -159,7 +159,7 @@ export class UsageLimit {
     return found;
   }
 
-  /** Removes inactive users and the least recently active ones above the limit, and counts users with a reserved address. */
+  /** Removes inactive users and, above the limit, the least recently active users, and counts users with a reserved address. */
   async removeOld(): Promise<void> {
     const { monthly } = this.#deps;
     const { limit_usage_by_mau, max_mau_value } = this.#options;

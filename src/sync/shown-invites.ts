@@ -3,7 +3,7 @@ import type { InvitePolicy } from '../rooms/index.ts';
 
 /**
  * Whether users see their invites. Invites by ignored users and by users whom the invitee does not allow are
- * hidden, including earlier ones. Source: client-server API, "Ignoring Users" and "Invite permission".
+ * hidden, also when the invites are older than the user's decision. Source: client-server API, "Ignoring Users" and "Invite permission".
  */
 export class ShownInvites {
   readonly #engine: RoomReader;

@@ -23,11 +23,11 @@ type AnyRequest = Omit<RouteRequest, 'query' | 'body'> & {
 
 /**
  * Stores and logs each use of the admin API: the administrator, the operation, its target, the IP address of the client,
- * and the status of the response. Of a session that an administrator opened as another user, that administrator is
- * stored. Bodies and queries are left out, because they contain secrets, except for the user whom a body
- * names as `user_id`. Requests of users who are not administrators,
- * which are refused, registrations with the shared secret, requests of administrators for the addresses of other users, and
- * downloads of quarantined files are stored, too.
+ * and the status of the response. For requests with a session that an administrator opened as another user, the
+ * administrator is stored. Bodies and queries are left out, because they contain secrets, except for the user whom a body
+ * names as `user_id`. These requests are stored as well: requests of users who are not administrators, which are refused;
+ * registrations with the shared secret; requests of administrators for the addresses of other users; and downloads of
+ * quarantined files.
  */
 export function auditedRoutes(routes: readonly Route[], audit: AuditLog, log: Logger): Route[] {
   return routes.map((found) => {

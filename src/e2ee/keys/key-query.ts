@@ -120,7 +120,7 @@ export class KeyQuery {
     return new Map(results);
   }
 
-  /** Requests the keys of users from their server. @returns these keys and the known ones; only the known ones when the request fails */
+  /** Requests the keys of users from their server. @returns the known keys, and the requested keys unless the request fails */
   async #queryRemote(
     asking: ServerRequests,
     server: string,

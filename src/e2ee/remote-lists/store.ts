@@ -63,7 +63,7 @@ export async function readLists(
 }
 
 /**
- * Marks lists as stale, and inserts missing ones.
+ * Marks lists as stale, and inserts lists that do not exist.
  * @param now milliseconds since the epoch: the first revision of an inserted list, so that it differs from
  * the revisions of an earlier list of the user
  */

@@ -42,7 +42,7 @@ export interface WellKnownDeps {
 }
 
 /**
- * Reads and caches delegations by `/.well-known/matrix/server`, including missing ones. Concurrent callers
+ * Reads and caches delegations by `/.well-known/matrix/server`, including the fact that a server has none. Concurrent callers
  * share one look-up.
  * Source: server-server API, "Resolving server names", step 3.
  */

@@ -79,7 +79,7 @@ export async function deleteOldestOutgoing(
 }
 
 /**
- * Returns the servers with pending events or EDUs from the last run. Those with the newest events come first: their
+ * Returns the servers with pending events or EDUs from the last run. Servers with the newest events come first: their
  * transactions were in flight when this server stopped.
  */
 export async function readUnfinished(
@@ -126,7 +126,7 @@ export async function readRoomId(reader: Reader<RoomTables>, roomNid: number): P
   return row?.room_id;
 }
 
-/** Returns the stream positions delivered to destinations beyond `after`. */
+/** Returns the stream position up to which each destination has received events, where it is above `after`. */
 export async function readPositions(
   reader: Reader<SenderTables>,
   after: number,

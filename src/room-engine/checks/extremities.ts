@@ -5,7 +5,7 @@ import type { RoomTables } from '../tables.ts';
 const roomsAtOnce = 500;
 
 /**
- * A room that lacks some or all forward extremities: the nids of its stored and of its missing ones.
+ * A room with forward extremities whose events are not stored: the nids of its stored and of its missing extremities.
  */
 interface RoomExtremities {
   readonly roomNid: number;
@@ -67,7 +67,8 @@ async function storedEvents(reader: Reader<RoomTables>, nids: readonly number[])
 }
 
 /**
- * Finds missing forward extremities in rooms that have stored ones too. The mend keeps only the stored ones.
+ * Finds missing forward extremities in rooms that also have stored extremities. The repair keeps only the stored
+ * extremities.
  */
 export const missingExtremities: DatabaseCheck = {
   problem: 'forward extremities whose events are missing, beside others that are stored',

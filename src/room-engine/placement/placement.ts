@@ -65,7 +65,7 @@ export interface OlderEvent extends SuppliedState {
 
 /** Places the events of remote servers in this server's rooms. */
 export interface Placement {
-  /** Finds stored events by id, outliers and rejected events included; missing ones are absent. */
+  /** Finds stored events by id, outliers and rejected events included; events that are not stored are absent. */
   find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
 
   /**

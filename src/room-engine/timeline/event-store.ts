@@ -191,7 +191,7 @@ export class EventStore {
   }
 
   /**
-   * Returns events by nid, out-of-band events included, in the order of the nids; missing ones are left out. Returns at
+   * Returns events by nid, out-of-band events included, in the order of the nids; events that are not stored are left out. Returns at
    * once when they are cached.
    */
   list(nids: readonly number[]): StoredEvent[] | Promise<StoredEvent[]> {
@@ -209,7 +209,7 @@ export class EventStore {
     return nids.map((nid) => found.get(nid)).filter((stored) => stored !== undefined);
   }
 
-  /** Reads events by nid, out-of-band events included; missing ones are absent. */
+  /** Reads events by nid, out-of-band events included; events that are not stored are absent. */
   async getMany(nids: Iterable<number>): Promise<Map<number, StoredEvent>> {
     const found = new Map<number, StoredEvent>();
     const missing: number[] = [];
@@ -266,7 +266,7 @@ export class EventStore {
     return (await this.getManyById([eventId])).get(eventId);
   }
 
-  /** Reads events by event id; missing ones are absent. */
+  /** Reads events by event id; events that are not stored are absent. */
   async getManyById(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>> {
     const found = new Map<string, StoredEvent>();
     const missing: string[] = [];

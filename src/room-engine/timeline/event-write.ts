@@ -8,8 +8,11 @@ export interface EventWrite {
   readonly head: WritableHead;
   readonly stored: StoredEvent;
   /**
-   * What happens to the event's row: it is inserted; an outlier's row gets its place; a row of
-   * `outside_events` is inserted; or nothing, because the event is only the cause of the write.
+   * The change of the event's row:
+   * - `new`: a row is inserted;
+   * - `known`: the row of an outlier gets its place in the room;
+   * - `outside`: a row of `outside_events` is inserted;
+   * - `untouched`: none, because the event only causes the other changes.
    */
   readonly rowAction: 'new' | 'known' | 'outside' | 'untouched';
   /** The fact that is published; `undefined` for events without a place. */
@@ -37,7 +40,7 @@ export interface RemoteWrite {
   readonly revised?: ReadonlyMap<number, StoredEvent>;
   /** For an out-of-band event: the server that sent the invite or accepted the knock. */
   readonly server?: string | undefined;
-  /** Position at which the event was placed, where that is not its nid. */
+  /** Position at which the event was placed; absent when the nid of the event is its position. */
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];

@@ -122,8 +122,8 @@ export class GapFiller {
 }
 
 /**
- * Adds the events that are connected to the missing ones; a server may send unrelated events. @returns how
- * many
+ * Adds the events that are connected to the missing events; a server may send unrelated events. @returns the number of
+ * added events
  */
 function addReachable(
   missing: Iterable<string>,

@@ -66,7 +66,7 @@ export interface MissedHistoryDeps {
   readonly older: OlderEventFetcher;
   readonly queries: ServerQueries;
   readonly serverName: string;
-  /** Events by nid; missing ones are absent. */
+  /** Events by nid; events that are not stored are absent. */
   readonly eventsByNid: (nids: Iterable<number>) => Promise<ReadonlyMap<number, StoredEvent>>;
   /** Whether a user of this server was joined before an event. */
   readonly wasJoined: (head: RoomHead, stored: StoredEvent) => Promise<boolean>;

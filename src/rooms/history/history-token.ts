@@ -13,8 +13,8 @@ export interface StreamPlace {
 /** A place in a room's history that was reached by reading from a `StreamPlace`. */
 export interface SplitPlace extends HistoryPlace {
   /**
-   * The stream position where reading began: backward pages have only events up to it, and forward pages only
-   * later ones.
+   * The stream position where reading began: backward pages have only events up to this position, and forward pages
+   * only later events.
    */
   readonly split?: number | undefined;
 }

@@ -33,8 +33,8 @@ interface Running {
 
 /**
  * Answers repeated syncs from a cache. Clients lose their connection before the answer arrives, or stop
- * waiting, and repeat the request. Identical requests at the same time share one answer, and later ones get
- * it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
+ * waiting, and repeat the request. Identical requests at the same time share one answer, and later requests
+ * get it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
  */
 export class RepeatedSyncs {
   readonly #sync: Pick<Sync, 'quietAnswer' | 'sync'>;

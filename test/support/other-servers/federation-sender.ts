@@ -224,7 +224,7 @@ export class SenderUnderTest {
     }, 'all missed events to be sent');
   }
 
-  /** Counts the stored pairs of a server and a room that the server lacks events of. */
+  /** Counts the stored pairs of a server and a room with events that the server lacks. */
   async countMissedRooms(): Promise<number> {
     const reader = this.rooms.database.reader<SenderTables>();
     return (await reader.selectFrom('destination_rooms').selectAll().execute()).length;

@@ -16,9 +16,10 @@ const kinds = [
 /** Lists the open reports: an administrator deletes a report when it is dealt with. */
 export function ReportsPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
-  const { kind: chosen = '', round = '' } = address.query;
+  // The number of reloads is in the address, because each change of the address loads the list.
+  const { kind: chosen = '', reloads = '' } = address.query;
   const kind = kindOf(chosen);
-  const reload = () => setQuery(address, { round: String(Number(round) + 1) }, false);
+  const reload = () => setQuery(address, { reloads: String(Number(reloads) + 1) }, false);
   return (
     <Page title="Reports">
       <div class="filters">
@@ -35,7 +36,7 @@ export function ReportsPage({ address }: { readonly address: PageAddress }) {
         address={address}
         columns={columnsOf(kind, reload)}
         keyOf={({ id }) => id}
-        inputs={[kind, round]}
+        inputs={[kind, reloads]}
         load={(page, signal) => listReports(api, kind, page, signal)}
         empty="There are no open reports."
       />

@@ -27,9 +27,9 @@ export function RoomPage({ roomId }: { readonly roomId: string }) {
   const room = useLoaded((signal) => orNull(roomDetails(api, roomId, signal)), [roomId]);
   const blocked = useLoaded((signal) => isBlocked(api, roomId, signal), [roomId]);
   const deletions = useDeletions(roomId);
-  const [round, setRound] = useState(0);
+  const [reloads, setReloads] = useState(0);
   const reload = () => {
-    setRound(round + 1);
+    setReloads(reloads + 1);
     room.reload();
     blocked.reload();
     deletions.reload();
@@ -56,7 +56,7 @@ export function RoomPage({ roomId }: { readonly roomId: string }) {
           <RoomActions roomId={roomId} isKnown={Boolean(found)} isBlocked={blocked.value} onDone={reload} />
         )}
       </Section>
-      {found && <Members roomId={roomId} round={round} />}
+      {found && <Members roomId={roomId} reloads={reloads} />}
     </Page>
   );
 }
@@ -145,10 +145,10 @@ function DeletionProgress({ id }: { readonly id: string }) {
   return <JobProgress label="Deletion of the room" progress={task.value?.progress} />;
 }
 
-/** @param round counts changes, after which the members are loaded again */
-function Members({ roomId, round }: { readonly roomId: string; readonly round: number }) {
+/** @param reloads number of reloads; when it changes, the members are loaded again */
+function Members({ roomId, reloads }: { readonly roomId: string; readonly reloads: number }) {
   const { api, serverName } = useSession();
-  const members = useLoaded((signal) => roomMembers(api, roomId, signal), [roomId, round]);
+  const members = useLoaded((signal) => roomMembers(api, roomId, signal), [roomId, reloads]);
   const isLocal = (userId: string) => userId.endsWith(`:${serverName}`);
   return (
     <Section title="Members">

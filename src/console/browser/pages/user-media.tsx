@@ -25,8 +25,8 @@ export function UserMediaPage({
   readonly address: PageAddress;
 }) {
   const { api } = useSession();
-  const { round = '' } = address.query;
-  const reload = () => setQuery(address, { round: String(Number(round) + 1) }, false);
+  const { reloads = '' } = address.query;
+  const reload = () => setQuery(address, { reloads: String(Number(reloads) + 1) }, false);
   const quarantineAll = async () => {
     const number = await quarantineAllOf(api, userId);
     return number === 1 ? 'One file is in quarantine.' : `${formatCount(number)} files are in quarantine.`;
@@ -55,7 +55,7 @@ export function UserMediaPage({
         address={address}
         columns={columns(reload)}
         keyOf={({ media_id }) => media_id}
-        inputs={[userId, round]}
+        inputs={[userId, reloads]}
         load={(page, signal) => listFiles(api, userId, page, signal)}
         empty="This user has uploaded no file."
       />

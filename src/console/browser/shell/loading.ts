@@ -26,12 +26,12 @@ export function useLoaded<Value>(
   every?: number,
 ): Loaded<Value> {
   const [state, setState] = useState<State<Value>>({ value: undefined, error: undefined, isLoading: true });
-  const [round, setRound] = useState(0);
+  const [reloads, setReloads] = useState(0);
   const newest = useRef(load);
   newest.current = load;
   const key = JSON.stringify(inputs);
   const lastKey = useRef(key);
-  const reload = useCallback(() => setRound((last) => last + 1), []);
+  const reload = useCallback(() => setReloads((last) => last + 1), []);
 
   useEffect(() => {
     const abort = new AbortController();
@@ -47,7 +47,7 @@ export function useLoaded<Value>(
       },
     );
     return () => abort.abort();
-  }, [key, round]);
+  }, [key, reloads]);
 
   useEffect(() => {
     if (every === undefined) return undefined;

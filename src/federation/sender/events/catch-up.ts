@@ -64,11 +64,11 @@ export class CatchUp {
 
   /**
    * Returns the newest events of a room that the server lacks, and the stream position up to which it is then
-   * complete: the room's forward extremities, and the former ones from before this server was removed from
-   * the room for some time. All of these events that this server sent are returned, oldest first, at most `limit` at a
-   * time; the record of the room is deleted when the last one has arrived. A server that has left the room gets
-   * only events that concern it and that it cannot request: the last missed one, and the events that end invites of
-   * its users.
+   * complete: the room's forward extremities, and the former extremities from before this server was removed
+   * from the room for some time. All of these events that this server sent are returned, oldest first, at most `limit` at a
+   * time; the record of the room is deleted when the last event has arrived. A server that has left the room gets
+   * only events that concern it and that it cannot request: the last missed event, and the events that end invites
+   * of its users.
    * @param room `missed`: the last missed event, absent when it was purged
    */
   async #newest(

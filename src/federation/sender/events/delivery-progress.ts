@@ -19,8 +19,8 @@ interface DestinationProgress {
 }
 
 /**
- * Persists which events destinations have received and missed. Changes are collected in memory, where later
- * ones replace earlier ones, and written together.
+ * Persists which events destinations have received and missed. Changes are collected in memory, where a later change
+ * replaces an earlier one, and are written together.
  */
 export class DeliveryProgress {
   readonly #database: Database;

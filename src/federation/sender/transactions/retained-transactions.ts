@@ -2,8 +2,8 @@
 const maxCharacters = 16 * 1024 * 1024;
 
 /**
- * Limits the memory for transactions that could not be delivered. Retained ones are repeated as they were;
- * the others are made again from the database, under another id.
+ * Limits the memory for transactions that could not be delivered. Transactions in memory are repeated as they were; other
+ * transactions are made again from the database, with another id.
  */
 export class RetainedTransactions {
   #characters = 0;

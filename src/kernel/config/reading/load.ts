@@ -61,7 +61,7 @@ export interface Loaded<S extends Sections> {
 /**
  * Reads and checks the sources; later ones override top-level options of earlier ones. Reports all mistakes
  * at once and throws for none. When there are no errors, reads the files named by options, and creates
- * missing ones if asked to.
+ * missing files if asked to.
  */
 export function loadConfiguration<S extends Sections>(
   sources: readonly ConfigurationSource[],

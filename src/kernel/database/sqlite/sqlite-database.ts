@@ -31,13 +31,13 @@ import { WorkerClient } from './worker-client.ts';
 export interface SqliteOptions {
   readonly kind: 'sqlite';
   /**
-   * Path of the file, which is created when missing. SQLite creates two more beside it. `:memory:` is deleted
-   * on close.
+   * Path of the file, which is created when missing. SQLite creates two more files beside it. `:memory:` stands for a
+   * temporary file, which is deleted when the database is closed.
    */
   readonly path: string;
   /** `never` is for tests: a crash of the machine (not of the process) may destroy the file. */
   readonly flush?: SqliteFile['flush'];
-  /** Maximum time that the work of a transaction may send no statement. */
+  /** Maximum time between two statements of a transaction. */
   readonly idleLimit?: number;
   readonly group?: Partial<GroupLimits>;
   /** Milliseconds to wait for another process that has the file exclusively; blocks the thread. */
