@@ -7,7 +7,7 @@ import { EphemeralData, type EphemeralDataDeps } from './ephemeral-data.ts';
 describe('EphemeralData', () => {
   const open = (
     servicesOf: (roomId: string) => Promise<unknown[]>,
-    { isChanging = () => false, caughtUp = async () => {} } = {},
+    { isChanging = (): boolean => false, caughtUp = async () => {} } = {},
   ) => {
     const listeners: Record<string, (fact: never) => void> = {};
     const stream = (name: string) => ({
