@@ -1,8 +1,9 @@
+import { canonicalAddress } from '../identity-servers/index.ts';
 import type { Clock } from '../kernel/clock.ts';
-import type { AnyWriter, Database } from '../kernel/database/index.ts';
+import type { AnyWriter, Database, Writer } from '../kernel/database/index.ts';
 import { afterCommit, writerFor } from '../kernel/database/index.ts';
 import { MatrixError } from '../protocol/index.ts';
-import type { Pusher, PusherSettings } from './pusher.ts';
+import { mailAppId, type Pusher, type PusherSettings } from './pusher.ts';
 import { deletePushers, findPushers, readPushers, readUsersWithPushers, writePusher } from './store.ts';
 import type { PusherTables } from './tables.ts';
 
@@ -71,21 +72,28 @@ export class Pushers {
   }
 
   /**
-   * Adds a pusher, or replaces the one with the same `app_id` and `pushkey`.
+   * Adds a pusher, or replaces the one with the same `app_id` and `pushkey`. A mail address is stored in canonical form, so that
+   * no user has several pushers for one address.
    * @param append whether pushers of other users with the same kind, `app_id` and `pushkey` stay
    * @throws MatrixError M_THREEPID_NOT_FOUND for a mail address that the user's account does not have, M_LIMIT_EXCEEDED
    */
   async set(owner: PusherOwner, settings: PusherSettings, append: boolean): Promise<void> {
-    const { database, addresses } = this.#deps;
-    if (settings.kind === 'email') {
-      const ownerOfAddress = await addresses?.findUser('email', settings.pushkey);
-      if (ownerOfAddress !== owner.userId)
-        throw new MatrixError(400, 'M_THREEPID_NOT_FOUND', 'Your account does not have this mail address');
-    }
-    await database.transaction<PusherTables, void>((writer) => this.setIn(writer, owner, settings, append));
+    const pushkey = settings.kind === 'email' ? await this.#addressOf(owner, settings) : settings.pushkey;
+    await this.#deps.database.transaction<PusherTables, void>((writer) =>
+      this.setIn(writer, owner, { ...settings, pushkey }, append),
+    );
   }
 
-  /** Like `set`, inside the caller's transaction, and without the check of the mail address. */
+  /** Returns the mail address of a pusher in canonical form. @throws MatrixError M_THREEPID_NOT_FOUND */
+  async #addressOf({ userId }: PusherOwner, { pushkey }: PusherSettings): Promise<string> {
+    const address = canonicalAddress('email', pushkey);
+    const owner = address && (await this.#deps.addresses?.findUser('email', address));
+    if (address === undefined || owner !== userId)
+      throw new MatrixError(400, 'M_THREEPID_NOT_FOUND', 'Your account does not have this mail address');
+    return address;
+  }
+
+  /** Like `set`, inside the caller's transaction, and without the check of the mail address, which is in canonical form. */
   async setIn(
     anyWriter: AnyWriter,
     owner: PusherOwner,
@@ -103,6 +111,8 @@ export class Pushers {
         ofOthers.map(({ id }) => id),
       );
     }
+    // Earlier versions stored addresses in any spelling, and each of them received every mail.
+    if (settings.kind === 'email') await this.#removeSpellings(writer, owner.userId, settings);
     const isNew = same.every(({ userId }) => userId !== owner.userId);
     if (isNew && (await readPushers(writer, [owner.userId])).length >= maxPushers)
       throw new MatrixError(400, 'M_LIMIT_EXCEEDED', `A user has at most ${maxPushers} pushers`);
@@ -130,6 +140,27 @@ export class Pushers {
     await deletePushers(
       writable,
       own.map(({ id }) => id),
+    );
+    await this.#removeSpellings(writable, userId, key);
+  }
+
+  /** Deletes the pushers of a user that mail to the address `pushkey` in another spelling. */
+  async #removeSpellings(
+    writer: Writer<PusherTables>,
+    userId: string,
+    { appId, pushkey }: Pick<PusherSettings, 'appId' | 'pushkey'>,
+  ): Promise<void> {
+    const address = appId === mailAppId ? canonicalAddress('email', pushkey) : undefined;
+    if (address === undefined) return;
+    const others = (await readPushers(writer, [userId])).filter(
+      (pusher) =>
+        pusher.kind === 'email' &&
+        pusher.pushkey !== pushkey &&
+        canonicalAddress('email', pusher.pushkey) === address,
+    );
+    await deletePushers(
+      writer,
+      others.map(({ id }) => id),
     );
   }
 

@@ -7,8 +7,9 @@ import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../test/support/users/test-client.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { pusherMigrations } from './migrations.ts';
+import { mailAppId } from './pusher.ts';
 import { Pushers } from './pushers.ts';
-import { readExistingIds, readPushers } from './store.ts';
+import { readExistingIds, readPushers, writePusher } from './store.ts';
 import type { PusherTables } from './tables.ts';
 import { clientPath } from './test/clients.ts';
 import { ServerWithPushers } from './test/server-with-pushers.ts';
@@ -213,6 +214,28 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       await pushers.set(ownerOf(ann), settings('key'), false);
       assert.equal((await pushers.list(ann))[0]?.badge, undefined);
+    });
+
+    it('deletes the pushers for other spellings of a mail address, which earlier versions stored, with the pusher for it', async () => {
+      const database = await open(pusherMigrations);
+      const pushers = openPushers(database);
+      const spellings = ['ANN@example.org', ' ann@example.org'];
+      const addSpellings = () =>
+        database.transaction<PusherTables, void>(async (writer) => {
+          for (const spelling of spellings) {
+            const owner = { ...ownerOf(ann), setAt: 0 };
+            await writePusher(writer, owner, { ...settings(spelling, 'email'), appId: mailAppId });
+          }
+        });
+      const pushkeys = async () => (await pushers.list(ann)).map(({ pushkey }) => pushkey);
+      await addSpellings();
+      assert.deepEqual(await pushkeys(), spellings);
+      const own = { ...settings('Ann@Example.org', 'email'), appId: mailAppId };
+      await pushers.set(ownerOf(ann), own, false);
+      assert.deepEqual(await pushkeys(), ['ann@example.org']);
+      await addSpellings();
+      await pushers.remove(ann, { appId: mailAppId, pushkey: 'ann@example.org' });
+      assert.deepEqual(await pushkeys(), []);
     });
 
     it('keeps the pushers of other users with the same app_id and pushkey and another kind', async () => {

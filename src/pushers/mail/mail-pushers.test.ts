@@ -32,6 +32,7 @@ const names = [
   'hal',
   'ike',
   'kit',
+  'lea',
 ] as const;
 
 const linkOf = ({ content }: ReceivedMail) => {
@@ -203,6 +204,23 @@ for (const database of selectedDatabases(import.meta.url)) {
       await clients.say(anna, roomId, 'five');
       const { text = '' } = (await fixture.mailTo('ike')).content;
       assert.ok(text.includes('five') && !/three|expires/.test(text), text);
+    });
+
+    it('keeps one pusher for each mail address, in whatever spelling clients name it', async () => {
+      const lea = subscriber('lea');
+      const pusher = (pushkey: string, kind: string | null = 'email') => {
+        const names = { app_display_name: 'App', device_display_name: 'Phone', lang: 'en', data: {} };
+        return clients.post('/pushers/set', lea, { kind, app_id: 'm.email', pushkey, ...names });
+      };
+      for (const spelling of ['LEA@Example.org', ' lea@example.org'])
+        assert.equal((await pusher(spelling)).status, 200);
+      assert.deepEqual(await clients.pushkeysOf(lea), ['lea@example.org']);
+      await talk(lea, ['one']);
+      await fixture.mailTo('lea');
+      await fixture.wait(30 * minute);
+      assert.equal(fixture.mailsTo('lea').length, 1);
+      await pusher('Lea@EXAMPLE.org', null);
+      assert.deepEqual(await clients.pushkeysOf(lea), []);
     });
 
     it('shows names without the characters that change the direction of a text or begin a line', async () => {
