@@ -6,7 +6,8 @@ import type { StoredEvent } from './stored-event.ts';
  */
 export interface IndexBatch {
   /**
-   * @param stored an event whose redaction arrived before it, or is written together with it, has `redactedBy`
+   * Adds the index rows of an event.
+   * @param stored has `redactedBy` when its redaction arrived before it or is written together with it
    * @param redacts the event that this one redacts, when the redaction takes effect
    */
   add(stored: StoredEvent, redacts: StoredEvent | undefined): void;

@@ -200,13 +200,13 @@ export class RoomReader {
 
   /**
    * Returns the nids of the auth chain of some state events, ascending.
-   * @param limit absent: all; otherwise only that many, the highest
+   * @param limit maximum number of nids: the highest ones; absent: all
    */
   authChain(nids: Iterable<number>, limit?: number): Promise<number[]> {
     return authChain(this.authEdges, nids, limit);
   }
 
-  /** Returns the ids of events that the timeline names as previous events and lacks. */
+  /** Returns the ids of missing events that events of the timeline name as previous events. */
   async backwardExtremities(roomId: string): Promise<string[]> {
     const head = await this.heads.get(roomId);
     return head ? [...(await readAllBackwardExtremities(this.#reader, head.roomNid)).keys()] : [];

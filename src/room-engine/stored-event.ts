@@ -60,7 +60,7 @@ export interface StateChange {
   readonly event: StoredEvent | undefined;
   /** nid of the previous entry. */
   readonly previousNid: number | undefined;
-  /** The state key nid; `undefined` where it is in memory. */
+  /** The state key nid; `undefined` where the cache of state keys has it. */
   readonly keyNid: number | undefined;
 }
 

@@ -27,12 +27,12 @@ async function* brokenExtremities(reader: Reader<RoomTables>): AsyncGenerator<Ro
       .orderBy('room_nid')
       .limit(roomsAtOnce)
       .execute();
-    const ends = rooms.map((room) => ({ ...room, nids: nidsIn(room.extremities) }));
+    const roomsWithNids = rooms.map((room) => ({ ...room, nids: nidsIn(room.extremities) }));
     const storedNids = await storedEvents(
       reader,
-      ends.flatMap(({ nids }) => nids),
+      roomsWithNids.flatMap(({ nids }) => nids),
     );
-    for (const { room_nid: roomNid, room_id: roomId, state_group: group, nids } of ends) {
+    for (const { room_nid: roomNid, room_id: roomId, state_group: group, nids } of roomsWithNids) {
       const stored = nids.filter((nid) => storedNids.has(nid));
       const missing = nids.filter((nid) => !storedNids.has(nid));
       if (missing.length > 0 || (group !== null && stored.length === 0))
@@ -53,6 +53,7 @@ function nidsIn(text: string): number[] {
   }
 }
 
+/** Returns the nids that belong to stored events. */
 async function storedEvents(reader: Reader<RoomTables>, nids: readonly number[]): Promise<Set<number>> {
   const found = new Set<number>();
   for (let start = 0; start < nids.length; start += 2_000) {
@@ -88,6 +89,7 @@ export const missingExtremities: DatabaseCheck = {
   },
 };
 
+/** Finds rooms with a state that have no stored forward extremity. No mend is possible. */
 export const roomsWithoutExtremities: DatabaseCheck = {
   problem: 'rooms with a state but without a stored forward extremity: nothing can be sent to them',
   async find({ main }) {

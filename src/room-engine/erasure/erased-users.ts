@@ -18,7 +18,7 @@ export class ErasedUsers implements Erasures {
     this.stream.subscribe((userId, position) => {
       this.#positions?.then(
         (positions) => positions.set(userId, position),
-        // The next call reads it from the database.
+        // Reading the erased users failed; the next call of `positions` reads them again, with this one.
         () => undefined,
       );
     });

@@ -31,8 +31,8 @@ export function erasedEvents(
 }
 
 /**
- * Returns whether a user who joined after an event was sent joined before its sender asked for erasure, and
- * so could see the event already.
+ * Returns whether a user joined the room after an event was sent, but before its sender asked for erasure:
+ * such a user could see the event before the erasure.
  * @param joins positions on the stream at which the user joined the room
  */
 export const joinedBeforeErasure = (

@@ -8,17 +8,18 @@ const page = 5_000;
 /** Returns the servers, this one included, with users in the rooms of local users. Reads all memberships. */
 export async function knownServers(database: Database, serverName: string): Promise<Set<string>> {
   const rooms = new Set<number>();
-  for await (const { userId, roomNid } of joined(database)) {
+  for await (const { userId, roomNid } of joinedMemberships(database)) {
     if (serverOfUser(userId) === serverName) rooms.add(roomNid);
   }
   const servers = new Set<string>();
-  for await (const { userId, roomNid } of joined(database)) {
+  for await (const { userId, roomNid } of joinedMemberships(database)) {
     if (rooms.has(roomNid)) servers.add(serverOfUser(userId));
   }
   return servers;
 }
 
-async function* joined(database: Database) {
+/** Yields the user and the room of each membership `join`. */
+async function* joinedMemberships(database: Database) {
   const scanner = database.scanner<RoomTables>();
   for (let after = { user_id: '', room_nid: 0 }; ; ) {
     const rows = await scanner

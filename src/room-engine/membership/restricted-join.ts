@@ -8,7 +8,8 @@ import { isResident } from './resident-server.ts';
  * - `not needed`: the room is not restricted;
  * - `authorised`: the user meets a condition, and a local user can authorise the join;
  * - `elsewhere`: the user meets a condition, and only users of remote servers can authorise the join;
- * - `unknown`: the user meets no condition that this server can check, and there are others;
+ * - `unknown`: the user meets no condition that this server can check, but there are conditions that it cannot
+ *   check;
  * - `refused`: the user meets no condition.
  */
 export type RestrictedJoin =
@@ -46,6 +47,7 @@ export async function checkRestrictedJoin(
   return { kind: 'elsewhere', servers: [...servers] };
 }
 
+/** Bounds the servers whose users can authorise a join (`elsewhere`). */
 const maxServers = 30;
 
 /** Checks whether the user is joined to one of the rooms of the rule's `allow` list. */

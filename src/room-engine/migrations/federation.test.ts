@@ -8,12 +8,12 @@ import { streamMigrations } from '../../kernel/streams/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { roomMigrations } from './index.ts';
 
-const older = roomMigrations.slice(
+const olderMigrations = roomMigrations.slice(
   0,
   roomMigrations.findIndex(({ name }) => name === 'rooms/0007-federation'),
 );
 
-/** Writes the rows that an older version of the program would have written for these rooms. */
+/** Copies the rows of all rooms, without the columns that an older version of the program did not have. */
 async function copyAsOlder(from: Database, to: Database): Promise<void> {
   const tables = from.reader<RoomTables>();
   const rooms = await tables.selectFrom('rooms').selectAll().execute();
@@ -32,7 +32,7 @@ async function copyAsOlder(from: Database, to: Database): Promise<void> {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('federationMigration adds the auth edges and the positions of state entries to rooms of older versions', async () => {
+  it('federationMigration adds the auth edges and the positions of state entries to rooms of olderMigrations versions', async () => {
     const fixture = await RoomsUnderTest.open(open);
     for (const version of ['1', '10', '12']) {
       const options = { preset: 'public_chat', room_version: version } as const;
@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (let index = 0; index < 250; index++) await fixture.say(bob, roomId, `${index}`);
       await fixture.leave(bob, roomId);
     }
-    const old = await open([...streamMigrations, ...older]);
+    const old = await open([...streamMigrations, ...olderMigrations]);
     await copyAsOlder(fixture.database, old);
     await migrate(old, [...streamMigrations, ...roomMigrations]);
     const edgesIn = (database: Database) =>

@@ -9,13 +9,13 @@ import type { RoomTables } from '../tables.ts';
 import { roomMigrations } from './index.ts';
 import { outsideEventsMigration } from './outside-events.ts';
 
-const older = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
+const olderMigrations = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
 
 forSelectedDatabases(import.meta.url, (open) => {
   it('outsideEventsMigration moves out-of-band events into their own table with their users', async () => {
-    const database = await open([...streamMigrations, ...older]);
+    const database = await open([...streamMigrations, ...olderMigrations]);
     const room = new ReferenceRoom('6');
-    // The last of them was superseded by another invite.
+    // The invite of carol was superseded by another invite, so no membership refers to it.
     const invites = [alice, bob, carol].map((userId) => room.member(userId, 'invite', { sender: ann }));
     const outlier = room.member(carol, 'leave');
     const row = (eventId: string, nid: number, flags: number) => {
@@ -25,10 +25,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     await database.transaction<RoomTables, void>(async (writer) => {
       const names = { room_nid: 1, room_id: room.roomId, version: '6', extremities: '[]' };
-      const ofRoom = { state_group: null, created_ts: 1, partial_state: null, loose_ends: null };
+      const emptyColumns = { state_group: null, created_ts: 1, partial_state: null, loose_ends: null };
       await writer
         .insertInto('rooms')
-        .values({ ...names, ...ofRoom })
+        .values({ ...names, ...emptyColumns })
         .execute();
       for (const [index, id] of invites.entries()) {
         await writer
@@ -41,18 +41,18 @@ forSelectedDatabases(import.meta.url, (open) => {
         .values(row(outlier, 9, 5))
         .execute();
       for (const [index, userId] of [alice, bob].entries()) {
-        const what = { user_id: userId, room_nid: 1, membership: 'invite', forgotten: 0 };
-        const where = { event_nid: index + 1, stream: index + 1 };
+        const membership = { user_id: userId, room_nid: 1, membership: 'invite', forgotten: 0 };
+        const position = { event_nid: index + 1, stream: index + 1 };
         await writer
           .insertInto('memberships')
-          .values({ ...what, ...where })
+          .values({ ...membership, ...position })
           .execute();
       }
     });
     await migrate(database, [...streamMigrations, ...roomMigrations]);
     const tables = database.reader<RoomTables>();
-    const left = await tables.selectFrom('events').select(['nid', 'event_id']).execute();
-    assert.deepEqual(left, [{ nid: 9, event_id: outlier }]);
+    const remaining = await tables.selectFrom('events').select(['nid', 'event_id']).execute();
+    assert.deepEqual(remaining, [{ nid: 9, event_id: outlier }]);
     const outside = await tables.selectFrom('outside_events').selectAll().orderBy('nid').execute();
     assert.deepEqual(
       outside,

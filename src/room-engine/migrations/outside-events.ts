@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** The flag that out-of-band events had while they were in `events`. */
-const outside = 64;
+/** The flag that out-of-band events had while they were in `events`. It was the highest flag. */
+const outsideFlag = 64;
 
 /** Moves out-of-band memberships into their own table, apart from the events of rooms (decision 0116). */
 export const outsideEventsMigration: Migration = {
@@ -24,8 +24,7 @@ export const outsideEventsMigration: Migration = {
       .on('outside_events')
       .columns(['room_nid', 'event_id'])
       .execute();
-    // No flag was higher.
-    const moved = sql`from events where stream is null and flags >= ${sql.lit(outside)}`;
+    const moved = sql`from events where stream is null and flags >= ${sql.lit(outsideFlag)}`;
     await sql`
       insert into outside_events (nid, room_nid, event_id, user_id, server, version, json)
       select nid, room_nid, event_id,

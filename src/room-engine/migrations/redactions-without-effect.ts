@@ -70,7 +70,10 @@ async function isEffective(db: Db, row: Row, redaction: RoomEvent, target: Row):
   return redactionTakesEffect(redaction, eventOf(target), (type, key) => state.get(stateMapKey(type, key)));
 }
 
-/** Reads a state event with an empty state key from the deltas of a state group: the nearest one counts. */
+/**
+ * Reads a state event with an empty state key from the chain of deltas of a state group. The first delta of the
+ * chain that has an entry for it counts.
+ */
 async function findEntry(db: Db, group: number, type: string): Promise<Row | undefined> {
   const { rows } = await sql<{ event_nid: number }>`
     with recursive chain (id, step) as (

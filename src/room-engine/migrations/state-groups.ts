@@ -7,7 +7,7 @@ export const stateGroupTables: readonly string[] = [
   'state_groups_state',
 ];
 
-/** The bound of the ids of state groups; it is in the same database. */
+/** Name of the stored bound of the ids of state groups, which is in the same database as their tables. */
 export const stateGroupIds = 'state_groups';
 
 export async function createStateGroupTables({ db, clustered }: SchemaBuilder): Promise<void> {

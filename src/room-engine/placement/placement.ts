@@ -6,7 +6,7 @@ import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
 /**
  * The state after an event that this server has not placed, as a remote server reports it. All events of the state before
- * it are stored. If the event itself is not, it counts as an event that did not change the state.
+ * it are stored. An event that is not stored itself counts as one that did not change the state.
  */
 export interface StateAfterEvent {
   readonly eventId: string;
@@ -48,6 +48,7 @@ export interface JoinResponse {
 
 /** The details of an out-of-band membership. */
 export interface OutOfBandDetails {
+  /** The stripped state for the client; empty for a leave. */
   readonly state: readonly StrippedState[];
   /** The server that sent the invite or accepted the knock; absent for a leave. */
   readonly server?: string | undefined;
@@ -106,11 +107,10 @@ export interface Placement {
   /**
    * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends either.
    * @param room with the version that came with the event, which is unverified
-   * @param shown the stripped state for the client, and the server that sent the invite or accepted the knock
    * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event must be placed; or
    * when this server has entered the room with another version
    */
-  addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, shown: OutOfBandDetails): Promise<StoredEvent>;
+  addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, details: OutOfBandDetails): Promise<StoredEvent>;
 
   /**
    * Places older events before the timeline. Each must be named as a previous event by an event of the

@@ -51,8 +51,8 @@ export class RoomPlacement implements Placement {
     this.#run(room.roomId, () => this.#outliers.add(room, events));
 
   place: Placement['place'] = async (roomId, event, options = {}) => {
-    const vouched = await this.#withPolicySignature(roomId, event, options);
-    return this.#placed(roomId, () => this.#placing.place(roomId, vouched, options));
+    const signed = await this.#withPolicySignature(roomId, event, options);
+    return this.#placed(roomId, () => this.#placing.place(roomId, signed, options));
   };
 
   /** Sends events of local users that cannot be appended synchronously to the head. */
@@ -70,8 +70,8 @@ export class RoomPlacement implements Placement {
     return this.#placed(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
   };
 
-  addOutOfBand: Placement['addOutOfBand'] = (room, event, shown) =>
-    this.#placed(room.roomId, () => this.#outOfBand.add(room, event, shown));
+  addOutOfBand: Placement['addOutOfBand'] = (room, event, details) =>
+    this.#placed(room.roomId, () => this.#outOfBand.add(room, event, details));
 
   backfill: Placement['backfill'] = (roomId, events) =>
     this.#run(roomId, () => this.#backfill.add(roomId, events));
@@ -88,8 +88,8 @@ export class RoomPlacement implements Placement {
     build: () => Promise<VerifiedEvent>,
   ): Promise<StoredEvent> {
     const refuse = { ...options, refuse: true };
-    const vouched = await this.#withPolicySignature(roomId, await build(), refuse);
-    return this.#placed(roomId, () => this.#placing.place(roomId, vouched, refuse));
+    const signed = await this.#withPolicySignature(roomId, await build(), refuse);
+    return this.#placed(roomId, () => this.#placing.place(roomId, signed, refuse));
   }
 
   /**

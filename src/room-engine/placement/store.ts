@@ -28,7 +28,7 @@ export async function readBackwardExtremities(
 
 /**
  * Reads all backward extremities of a room: event id to the number of backfill responses that may still be
- * fetched from there without a reader.
+ * fetched from there in the background.
  */
 export async function readAllBackwardExtremities(
   reader: Reader<RoomTables>,
@@ -127,7 +127,7 @@ export async function readOutOfBandMembers(
   return rows.map((row) => ({ userId: row.user_id, membership: row.membership as Membership }));
 }
 
-/** Returns the nids of events that were placed or hidden after a position, in that order. */
+/** Returns the nids of the events that were placed, rejected or soft-failed after a position, in that order. */
 export async function readPlacedSince(
   reader: Reader<RoomTables>,
   roomNid: number,

@@ -84,6 +84,7 @@ export class PolicyServers {
     return entry === undefined || this.#named.get(head)?.stored.nid === entry.nid;
   }
 
+  /** Reads the event that names the room's policy server, so that `serverOf` can be called. */
   async load(head: RoomHead): Promise<void> {
     const entry = head.entry(policyEventType, '');
     if (!entry || this.isLoaded(head)) return;
@@ -101,7 +102,7 @@ export class PolicyServers {
     const { redactedBy } = this.#deps.events.peek(entry.nid) ?? named.stored;
     const { policy } = named;
     if (!policy || redactedBy !== undefined || !this.#deps.client) return undefined;
-    // This server is no policy server; a signature under its own name must not come from another one.
+    // This server never acts as a policy server, so a room that names it has none.
     if (policy.serverName === this.#deps.serverName) return undefined;
     return head.servers.has(policy.serverName) ? policy : undefined;
   }
@@ -153,9 +154,9 @@ export class PolicyServers {
   }
 
   async #ask(policy: PolicyServer, { event }: VerifiedEvent, timeout: number): Promise<VerifiedEvent> {
-    const { client: peers } = this.#deps;
+    const { client } = this.#deps;
     const { serverName } = policy;
-    const signature = await peers!.sign(serverName, event.pdu, { timeout }).then(
+    const signature = await client!.sign(serverName, event.pdu, { timeout }).then(
       (answer) => signatureIn(answer, serverName),
       (error: unknown) => {
         throw policyServerError(error);

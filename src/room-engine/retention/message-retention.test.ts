@@ -27,14 +27,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await rooms.creation.create(alice, {
         initial_state: [{ type: retentionType, state_key: '', content: { max_lifetime: 5_000 } }],
       });
-      const [head, without] = [
+      const [head, withoutPolicy] = [
         await engine.heads.get(roomId),
         await engine.heads.get(await fixture.room(alice)),
       ];
-      assert.ok(head && without);
+      assert.ok(head && withoutPolicy);
       const { reads, scans } = database.statistics;
       assert.equal(engine.retention.expiredBefore(head), clock.now() - 5_000);
-      assert.equal(engine.retention.expiredBefore(without), clock.now() - 1_000);
+      assert.equal(engine.retention.expiredBefore(withoutPolicy), clock.now() - 1_000);
       assert.deepEqual([database.statistics.reads, database.statistics.scans], [reads, scans]);
       const message = (await engine.events.getById(await fixture.say(alice, roomId, 'hello')))!;
       const state = (await engine.events.get(head.entry(retentionType, '')!.nid))!;
@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  it('MessageRetention uses the max_lifetime of the default policy where that of the room is absent or invalid', () => {
+  it('MessageRetention uses the max_lifetime of the default policy where the max_lifetime of the room is absent or invalid', () => {
     const events = { peek: () => undefined, get: async () => undefined };
     const retention = new MessageRetention({ events, clock: manualClock(), options: off });
     for (const max_lifetime of [undefined, null, '5000', 1.5, -1, 2 ** 53])

@@ -1,9 +1,9 @@
-/** An attempt that has begun: the number of the period in which it did. */
+/** An attempt that has begun: the number of the period in which it began. */
 export type Attempt = number;
 
 /**
- * Finds out which of the attempts that overlap have ended, so that data that only they used can be removed. Time is
- * divided into periods; each attempt belongs to the one in which it began.
+ * Tracks attempts to write events, which overlap in time, so that data can be removed once all attempts that may use it
+ * have ended. Time is divided into periods; each attempt belongs to the period in which it began.
  */
 export class Attempts {
   #period = 0;

@@ -72,7 +72,7 @@ class DifferenceWalk {
     let next = 0;
     for (let steps = 1; this.#open > 0; steps++) {
       if (steps % stepsBetweenPauses === 0) await this.#edges.slices.pauseIfDue();
-      // Common events lead to auth events that count, so they must be taken before lower nids.
+      // The auth events of common events are in all chains, so common events are marked before lower nids are taken.
       const top = this.#heap.peek() ?? 0;
       if (next < unconflicted.length && unconflicted[next]! >= top) {
         const end = Math.min(next + batch, unconflicted.length);

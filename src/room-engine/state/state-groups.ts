@@ -228,10 +228,10 @@ export class StateGroups {
     missing: ReadonlyMap<number, Set<number>>,
   ): Promise<void> {
     /**
-     * Entries that are not in groups in memory, by the first group on disk in whose chain they are looked up; each with
-     * the group that they are for.
+     * Look-ups on disk, by the group on disk at which the search begins: the state key nids to find, and the group in memory
+     * or on disk to which their entries belong.
      */
-    const asked = new Map<number, { group: number; keys: Set<number> }[]>();
+    const lookups = new Map<number, { group: number; keys: Set<number> }[]>();
     const keep = (group: number, key: number, event: number) => {
       this.#entries.set(`${group}:${key}`, event);
       if (event !== removed) found.get(group)?.set(key, event);
@@ -245,16 +245,16 @@ export class StateGroups {
         keys.delete(key);
       });
       if (saved !== undefined && keys.size > 0)
-        asked.set(saved, [...(asked.get(saved) ?? []), { group, keys }]);
+        lookups.set(saved, [...(lookups.get(saved) ?? []), { group, keys }]);
     }
-    const groups = [...asked.keys()];
-    const keys = [...new Set([...asked.values()].flatMap((all) => all.flatMap((one) => [...one.keys])))];
+    const groups = [...lookups.keys()];
+    const keys = [...new Set([...lookups.values()].flatMap((all) => all.flatMap((one) => [...one.keys])))];
     for (let start = 0; start < groups.length; start += 200) {
       for (let first = 0; first < keys.length; first += maxKeys) {
         const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + maxKeys)];
         const values = await this.#fetchEntries(some, ofKeys);
         for (const saved of some) {
-          for (const { group, keys: wanted } of asked.get(saved) ?? []) {
+          for (const { group, keys: wanted } of lookups.get(saved) ?? []) {
             await this.#slices.each(ofKeys, (key) => {
               if (wanted.has(key)) keep(group, key, values.get(`${saved}:${key}`) ?? removed);
             });

@@ -97,6 +97,7 @@ export class StateKeys {
     });
   }
 
+  /** Caches a key with its nid. @returns the key, as `stateMapKey` */
   remember(nid: number, type: string, stateKey: string): string {
     const key = stateMapKey(type, stateKey);
     this.#nids.set(key, nid);

@@ -15,7 +15,7 @@ interface UnsavedKey {
   usedIn: number;
 }
 
-/** Number of unsaved keys below which those of ended attempts are not looked for while other attempts run. */
+/** Minimum number of unsaved keys at which keys of ended attempts are searched for while other attempts run. */
 const minKeysToForget = 1_000;
 
 export interface WritableStateKeysDeps {
@@ -37,7 +37,7 @@ export class WritableStateKeys extends StateKeys {
   /** Nids that are not on disk yet: an event that is staged with them must be staged with their rows. */
   readonly #unsaved = new Map<string, UnsavedKey>();
   readonly #attempts = new Attempts();
-  /** The number of unsaved keys at which those of ended attempts are looked for. */
+  /** Number of unsaved keys at which keys of ended attempts are searched for next, while other attempts run. */
   #forgetAt = minKeysToForget;
 
   constructor(reader: Reader<RoomTables>, { keys, caches, slices, size }: WritableStateKeysDeps) {
@@ -107,7 +107,7 @@ export class WritableStateKeys extends StateKeys {
     return this.#unsaved.has(key);
   }
 
-  /** Keeps unsaved keys for a write that is staged with them. */
+  /** Marks unsaved keys as used in the current period, so that they stay in memory for a write that needs them. */
   use(keys: Iterable<string>): void {
     if (this.#unsaved.size === 0) return;
     for (const key of keys) this.#peekUnsaved(key);

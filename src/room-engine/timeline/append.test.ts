@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), [roomId]);
     });
 
-    it('keeps the order of each sender under concurrent sends, shares flushes, and reads nothing', async () => {
+    it('keeps the order of each sender under concurrent sends, shares flushes, and reads nothing from the database', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice, bob, carol);
       for (const userId of [alice, bob, carol]) await fixture.say(userId, roomId, 'warm');
@@ -330,7 +330,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('TransactionIds', () => {
-    it('deduplicates by device, path and room, also concurrently and after a restart', async () => {
+    it('deduplicates events by device, path, room and transaction id, also concurrently and after a restart', async () => {
       const first = await RoomsUnderTest.open(open);
       const [one, other] = [await first.room(alice), await first.room(alice)];
       const device = { userId: alice, deviceId: 'ONE' };

@@ -29,7 +29,7 @@ export interface AppendOptions {
 
 /** Sends of events that cannot be appended synchronously to the forward extremities. */
 export interface SlowSends {
-  /** Sends where the room has more forward extremities, with different states, than one event may name. */
+  /** Sends into a room that has more forward extremities than one event may name, with different states. */
   readonly sendOverManyExtremities: Send;
   /** Sends after the room's policy server has signed the event. */
   readonly sendWithPolicySignature: Send;
@@ -127,8 +127,8 @@ export class EventAppender {
     const head = heads.createHead(roomNids.next(), created.unsigned.event.roomId, version);
     const durable = writer.extend(head, (reserve) => {
       const roomCreatedTs = created.unsigned.event.originServerTs;
-      const nothing = new SendContext(events, creation);
-      const made = this.#extend(head, creation, created, nothing, reserve, transaction);
+      const creationContext = new SendContext(events, creation);
+      const made = this.#extend(head, creation, created, creationContext, reserve, transaction);
       const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
       const before = new Map<number, StoredEvent>();
       for (const draft of others) {
@@ -196,13 +196,13 @@ export class EventAppender {
   }
 
   async #sendSlowly(
-    how: keyof SlowSends,
+    send: keyof SlowSends,
     roomId: string,
     draft: EventToSend,
     transaction: AppendOptions['transaction'],
   ): Promise<Staged> {
     const options = transaction === undefined ? {} : { transaction };
-    const stored = await this.#deps[how](roomId, draft, options);
+    const stored = await this.#deps[send](roomId, draft, options);
     return { stored, durable: Promise.resolve() };
   }
 
@@ -288,7 +288,7 @@ export class EventAppender {
   }
 }
 
-/** @throws UnauthorizedEvent when the authorization rules reject the event at the end of this history */
+/** @throws UnauthorizedEvent when the authorization rules reject the event by the current state */
 function requireAuthorized({ unsigned }: ComposedEvent, head: WritableHead, context: SendContext): void {
   const verdict = authorize(unsigned.event, (type, key) => context.state(head, type, key)?.event);
   if (!verdict.allowed) throw new UnauthorizedEvent(verdict.reason);
@@ -316,8 +316,8 @@ function unchangedEntry(
 }
 
 /**
- * Returns the event that a draft redacts first, and whether the draft is a redaction that clients do not see
- * (`StoredEvent.withheld`).
+ * Returns the event that a draft redacts, unless an earlier redaction took effect on it; and whether the draft is a
+ * redaction that clients do not see (`StoredEvent.withheld`).
  */
 function redactionBy(
   draft: EventToSend,

@@ -75,7 +75,8 @@ export function timelineQuery(
 
 /**
  * Reads a page of a room's history in topological order: by depth, then by position on the stream.
- * @param from the place after the event there; absent: the end (backward) or the beginning (forward).
+ * @param from where the page begins: after the event with this depth and position; absent: at the end (backward) or at
+ * the beginning (forward) of the history
  */
 export function readHistory(
   reader: Reader<RoomTables>,

@@ -41,7 +41,7 @@ export type { HistoryPlace } from './stream-places.ts';
 /** Maximum number of events in one query; it is low because their JSON has to be parsed. */
 const maxRead = 200;
 
-/** Maximum number of events of one request that are read together with those of others, for instance of other rooms. */
+/** A read of at most this many events shares its query with other reads, for instance of events of other rooms. */
 const maxReadTogether = 100;
 
 /** Maximum number of cached events that are returned without turns of the event loop in between. */
@@ -151,7 +151,7 @@ export class EventStore {
    */
   follow({ stored, end, redacts }: RoomFact): void {
     if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
-    this.#restored(stored);
+    this.#cacheSaved(stored);
     if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
   }
 
@@ -302,8 +302,8 @@ export class EventStore {
   }
 
   /**
-   * Like `timeline`, without caching what it reads: for readers that look at many old events once, which would drop
-   * from the cache what others use.
+   * Like `timeline`, without caching the events: for readers of many old events, which would displace from the cache
+   * the events that other readers use.
    */
   async timelineUncached(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
     const rows = await readTimeline(this.#reader, roomNid, range);
@@ -312,7 +312,8 @@ export class EventStore {
 
   /**
    * Reads a page of a room's history in topological order: by depth, then by position on the stream.
-   * @param from the place after the event there; absent: the end (backward) or the beginning (forward).
+   * @param from where the page begins: after the event with this depth and position; absent: at the end (backward) or at
+   * the beginning (forward) of the history
    */
   async history(
     roomNid: number,
@@ -385,14 +386,15 @@ export class EventStore {
   }
 
   #restore(row: EventRow): StoredEvent {
-    return this.peek(row.nid) ?? this.#restored(storedEventOf(row));
+    return this.peek(row.nid) ?? this.#cacheSaved(storedEventOf(row));
   }
 
   #restoreOutOfBand(row: OutOfBandRow): StoredEvent {
-    return this.peek(row.nid) ?? this.#restored(outOfBandEventOf(row));
+    return this.peek(row.nid) ?? this.#cacheSaved(outOfBandEventOf(row));
   }
 
-  #restored(stored: StoredEvent): StoredEvent {
+  /** Caches an event that is on disk. */
+  #cacheSaved(stored: StoredEvent): StoredEvent {
     if (this.#freezes) freezeEvent(stored.event);
     this.#remember(stored);
     return stored;

@@ -57,8 +57,8 @@ const maxConcurrentBatches = 2;
 const writesAtOnce = 200;
 
 /**
- * Number of staged events that are sent to the signer before the turn of the event loop ends: after a burst
- * of requests that end is far away, and signer and disk would be idle until then.
+ * Number of staged events that are sent to the signer before the turn of the event loop ends. After a burst
+ * of requests the turn is long, and signer and disk would be idle until its end.
  */
 const minEventsToSign = 16;
 

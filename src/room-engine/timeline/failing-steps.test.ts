@@ -49,7 +49,7 @@ class Fault {
 
   /**
    * @param number which call after the first reservation fails, from 1
-   * @param when instead of doing its work, or after it
+   * @param when whether the call fails before it does its work, or after that
    * @param only counts calls of this step alone; absent: of all steps
    */
   constructor(fixture: RoomsUnderTest, number: number, when: 'before' | 'after', only?: string) {
@@ -155,7 +155,7 @@ const operations: Readonly<Record<string, Prepare>> = {
     const eventId = await fixture.say(alice, roomId, 'hello');
     return { roomId, run: () => fixture.redact(alice, roomId, eventId) };
   },
-  'making a room': async (fixture) => ({ roomId: undefined, run: () => fixture.room(alice) }),
+  'creating a room': async (fixture) => ({ roomId: undefined, run: () => fixture.room(alice) }),
   'placing a message of another server': placing((room) => [room.say(ann)]),
   'placing state of another server': placing((room) => [room.member(ben, 'leave')]),
   'placing state on two sides of a fork': placing((room) => {
@@ -171,7 +171,7 @@ const operations: Readonly<Record<string, Prepare>> = {
     const join = room.join(alice);
     return { roomId: room.roomId, run: () => fixture.engine.placement.enter(room.room, join) };
   },
-  'taking older events': async (fixture) => {
+  'backfilling events': async (fixture) => {
     const room = new ReferenceRoom();
     const past = [room.say(ann), room.member('@x:s.example', 'join')];
     await entered(fixture, room);
@@ -192,7 +192,7 @@ const operations: Readonly<Record<string, Prepare>> = {
       run: () => fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]),
     };
   },
-  'taking an invite from outside': async (fixture) => {
+  'storing an out-of-band invite': async (fixture) => {
     const room = new ReferenceRoom();
     const invite = room.get(room.member(alice, 'invite', { sender: ann }));
     return {
@@ -241,8 +241,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
           const fixture = await RoomsUnderTest.open(open);
           const failed: string[] = [];
-          // Each run fails in another step. The interleaving of batches and later events differs from run to
-          // run, so one run has the batch alone.
+          // Each run fails in another step. The order of batches and later events differs from run to run, so the
+          // first run counts the calls of `batch` only, and surely fails in one.
           for (let number = 0; ; number++) {
             const operation = await prepare(fixture);
             await fixture.engine.settled();

@@ -150,7 +150,7 @@ export abstract class InMemoryHead implements RoomHead {
     for (let index = this.#recent.length; index-- > 0; ) {
       if (nids.has(this.#recent[index]!.nid)) this.#recent.splice(index, 1);
     }
-    this.#dropRecent(0);
+    this.#measureRecent();
   }
 
   /** Marks the copies of an event in `recent` as redacted, or, with `undefined`, as not redacted. */
@@ -160,6 +160,10 @@ export abstract class InMemoryHead implements RoomHead {
 
   #dropRecent(count: number): void {
     this.#recent.splice(0, count);
+    this.#measureRecent();
+  }
+
+  #measureRecent(): void {
     this.#recentBytes = this.#recent.reduce((sum, stored) => sum + sizeOfEvent(stored), 0);
   }
 }

@@ -85,7 +85,7 @@ export async function readRoomsBetween(
   after: number,
   upTo: number,
 ): Promise<string[]> {
-  const [fresh, late] = await Promise.all([
+  const [placedOnArrival, placedLater] = await Promise.all([
     reader
       .selectFrom('events')
       .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
@@ -104,5 +104,5 @@ export async function readRoomsBetween(
       .where('event_places.position', '<=', upTo)
       .execute(),
   ]);
-  return [...new Set([...fresh, ...late].map((row) => row.room_id))];
+  return [...new Set([...placedOnArrival, ...placedLater].map((row) => row.room_id))];
 }

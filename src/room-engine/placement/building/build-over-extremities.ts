@@ -27,8 +27,8 @@ export async function buildOverManyExtremities(
     const subject = { ...draft, stateKey: draft.stateKey, version };
     const authState = await authStateInGroup(deps, subject, state.id);
     const auth = selectAuthEventKeys(subject, version).map((key) => authState.get(key));
-    const named = await deps.events.getMany(prev.map(({ nid }) => nid));
-    const all = [...named.values(), ...authState.values()];
+    const prevEvents = await deps.events.getMany(prev.map(({ nid }) => nid));
+    const all = [...prevEvents.values(), ...authState.values()];
     const authEventIds = auth.map((stored) => stored?.event.eventId).filter((id) => id !== undefined);
     const unsigned = composeWithLinks(
       deps,
@@ -42,7 +42,7 @@ export async function buildOverManyExtremities(
     const { key } = deps.signer;
     return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signingInput)) };
   } finally {
-    // The groups are made again when the event is placed.
+    // The new groups are not stored: when the event is placed, they are made again.
     before.drop(state.newGroups);
   }
 }

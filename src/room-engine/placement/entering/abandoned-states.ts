@@ -7,10 +7,10 @@ import { readPlacedSince } from '../store.ts';
 const readAtOnce = 200;
 
 /**
- * Returns copies of the events since a join whose partial state was never completed, by nid, without the states after
- * them: this server joins the room again, and only the states from the new join on will be completed. Events that follow
- * the copies are placed with states of other servers, as after any gap. The states before them stay, for history
- * visibility.
+ * Returns copies, by nid, of all events since an earlier join whose partial state was never completed. The copies have
+ * no state after the event (`stateGroup`): this server joins the room again, and only the states from the new join on
+ * will be completed. Events that follow the copies are placed with states of other servers, as after any gap. The copies
+ * keep the state before the event, because history visibility needs it.
  */
 export async function withoutAbandonedStates(
   { database, events, slices }: PlacementDeps,

@@ -8,7 +8,7 @@ import type { VerifiedEvent } from '../verified-event.ts';
 
 const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
 
-/** An event as a server reads it that assumes another room version. */
+/** Returns the event as parsed by a server that assumes another room version. */
 const readAs = (versionId: string, { event, json }: VerifiedEvent): VerifiedEvent => ({
   event: receivePdu(event.pdu, getRoomVersion(versionId)!).event,
   json,
@@ -135,13 +135,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         content: { users },
       });
       const real = room.join(alice);
-      const asTen = (some: readonly VerifiedEvent[]) => some.map((one) => readAs('10', one));
-      const [create, ...others] = asTen(real.state);
+      const asVersion10 = (some: readonly VerifiedEvent[]) => some.map((one) => readAs('10', one));
+      const [create, ...others] = asVersion10(real.state);
       const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
       const failing = {
         event: readAs('10', real.event),
         state: others,
-        authChain: [create!, ...asTen(real.authChain)],
+        authChain: [create!, ...asVersion10(real.authChain)],
       };
       await assert.rejects(placement.enter(claim, failing), { errcode: 'M_FORBIDDEN' });
       assert.equal((await events.getById(levelsId))?.rejected, true);

@@ -23,7 +23,7 @@ function fastClock(): ManualClock & { readonly reads: number } {
 }
 
 /** A room that alice has joined with omit_members, with many events since. */
-async function joinedFast(open: OpenDatabase, messageCount: number) {
+async function joinWithPartialState(open: OpenDatabase, messageCount: number) {
   const clock = fastClock();
   let unreliable: UnreliableDatabase | undefined;
   const fixture = await RoomsUnderTest.open(open, [], {
@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('writes the complete states of all events since a partial join at once, prepared in steps that yield to other work', async () => {
       const counts: { reads: number; atOnce: number }[] = [];
       for (const messageCount of [20, 420]) {
-        const { fixture, clock, complete, sent } = await joinedFast(open, messageCount);
+        const { fixture, clock, complete, sent } = await joinWithPartialState(open, messageCount);
         const before = clock.reads;
         const atOnce = await maxReservedAtOnce(fixture, complete);
         counts.push({ reads: clock.reads - before, atOnce });
@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps the partial states of events until the write of their complete states succeeds', async () => {
-      const { fixture, complete, sent, room, unreliable } = await joinedFast(open, 30);
+      const { fixture, complete, sent, room, unreliable } = await joinWithPartialState(open, 30);
       const { events, heads } = fixture.engine;
       const before = await groupsOf(events, sent);
       unreliable.fails = (batch) => batch.some(({ sql }) => sql.includes('partial_state'));
@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('reads revised events in their revised form while the revision is being written', async () => {
-      const { fixture, complete, sent, unreliable, room } = await joinedFast(open, 10);
+      const { fixture, complete, sent, unreliable, room } = await joinWithPartialState(open, 10);
       const release = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
       unreliable.delay = (batch) => {
@@ -156,7 +156,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps an event redacted when the redaction takes effect during the revision of its state', async () => {
-      const { fixture, complete, sent, room } = await joinedFast(open, 40);
+      const { fixture, complete, sent, room } = await joinWithPartialState(open, 40);
       const redactions: Promise<{ readonly nid: number }>[] = [];
       let isDone = false;
       const completing = complete().finally(() => {

@@ -33,11 +33,15 @@ export interface EnterRoomDeps extends PlacementDeps {
 interface JoinContext {
   /** The state before the join, without the members that a partial state omits. */
   readonly state: ReadonlyMap<string, StoredEvent>;
+  /** The join as it is stored already, for instance as an outlier. */
   readonly known: StoredEvent | undefined;
   /** The member event that the join replaces, for instance an invite. */
   readonly replaces: StoredEvent | undefined;
+  /** The nids of the auth events of the join. */
   readonly auth: readonly number[];
+  /** Ids of the previous events of the join that are missing on the timeline (`isMissing`). */
   readonly missing: readonly string[];
+  /** The state before the join, with the state groups that store it. */
   readonly before: ReceivedState;
   /**
    * The out-of-band members of the room; empty while the state is partial, because it may lack their
@@ -149,18 +153,18 @@ export class EnterRoom {
     const known = await events.getById(event.eventId);
     if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
     if (known && hasPlace(known)) throw forbidden('The room was entered with this event before');
-    const named = await events.getManyById(authIdsOf(event));
-    const lacking = authIdsOf(event).filter((eventId) => !named.has(eventId));
-    if (lacking.length > 0) throw new MissingEvents(lacking);
+    const authById = await events.getManyById(authIdsOf(event));
+    const missingAuth = authIdsOf(event).filter((eventId) => !authById.has(eventId));
+    if (missingAuth.length > 0) throw new MissingEvents(missingAuth);
     const found = await events.getManyById(stateIds);
     const state = await this.#deps.before.acceptedState(head, found.values());
     if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
-    const authState = isPartial ? withMembersFromAuthEvents(state, named.values()) : state;
-    const rejection = rejectionByAuthEvents(event, named) ?? rejectionByState(event, authState);
+    const authState = isPartial ? withMembersFromAuthEvents(state, authById.values()) : state;
+    const rejection = rejectionByAuthEvents(event, authById) ?? rejectionByState(event, authState);
     if (rejection !== undefined) throw forbidden(rejection);
     const prev = await events.getManyById(event.prevEventIds);
     await stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''));
-    const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+    const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
     return {
       state,
       known,

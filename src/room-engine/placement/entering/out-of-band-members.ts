@@ -21,7 +21,7 @@ export function endOutOfBandMemberships(
   applied: AppliedChange,
   cause: StoredEvent,
 ): { membershipChanges: readonly MembershipChange[]; stripped: Map<string, undefined> } {
-  const over = outOfBandMembers
+  const ended = outOfBandMembers
     .filter(({ membership }) => membership === 'invite' || membership === 'knock')
     .filter(({ userId }) => !head.entry('m.room.member', userId))
     .map(({ userId, membership }) => ({
@@ -31,7 +31,7 @@ export function endOutOfBandMemberships(
       eventNid: cause.nid,
     }));
   return {
-    membershipChanges: [...applied.membershipChanges, ...over],
+    membershipChanges: [...applied.membershipChanges, ...ended],
     stripped: new Map(outOfBandMembers.map(({ userId }) => [userId, undefined])),
   };
 }

@@ -6,7 +6,7 @@ import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
-const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
+const strippedState = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
 
 const topic = { type: 'm.room.topic', sender: ann, stateKey: '' };
 
@@ -19,7 +19,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     return [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
   };
 
-  const wanted = (room: ReferenceRoom) => [...room.stateAfter(room.forwardExtremities)].sort();
+  const expectedState = (room: ReferenceRoom) => [...room.stateAfter(room.forwardExtremities)].sort();
 
   describe('Placement.addOutOfBand of an invite', () => {
     it('stores the invite with its stripped state, also across a restart, until it is rejected', async () => {
@@ -28,8 +28,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const facts: RoomFact[] = [];
       fixture.engine.stream.subscribe((fact) => facts.push(fact));
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
-      await fixture.engine.placement.addOutOfBand(room.room, invite, { state: shown });
-      await fixture.engine.placement.addOutOfBand(room.room, invite, { state: shown });
+      await fixture.engine.placement.addOutOfBand(room.room, invite, { state: strippedState });
+      await fixture.engine.placement.addOutOfBand(room.room, invite, { state: strippedState });
       assert.deepEqual(
         facts.map(({ onTimeline, membershipChanges }) => [onTimeline, membershipChanges.map(({ to }) => to)]),
         [[false, ['invite']]],
@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const known = await membershipIn(again, alice, room);
       assert.equal(known?.membership, 'invite');
       assert.ok(known);
-      assert.deepEqual(await again.engine.strippedState(alice, known), shown);
+      assert.deepEqual(await again.engine.strippedState(alice, known), strippedState);
       assert.deepEqual(await again.engine.events.between(0, again.streams.current, 100), []);
       const leave = room.get(room.member(alice, 'leave'));
       await again.engine.placement.addOutOfBand(room.room, leave, { state: [] });
@@ -47,14 +47,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(left);
       assert.equal(await again.engine.strippedState(alice, left), undefined);
       // The inviting server did not receive the response, and repeats its request.
-      await again.engine.placement.addOutOfBand(room.room, invite, { state: shown });
+      await again.engine.placement.addOutOfBand(room.room, invite, { state: strippedState });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
       const anew = room.get(room.member(alice, 'invite', { sender: ann }));
-      await again.engine.placement.addOutOfBand(room.room, anew, { state: shown });
+      await again.engine.placement.addOutOfBand(room.room, anew, { state: strippedState });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
     });
 
-    it('rejects invites of remote users, and of users whose room this server is in', async () => {
+    it('rejects invites of remote users, and invites to rooms that this server is in', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = fixture.engine;
@@ -78,14 +78,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.engine.placement.addOutOfBand(
         room.room,
         room.get(room.member(bob, 'invite', { sender: ann })),
-        { state: shown },
+        { state: strippedState },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
       const early = await fixture.engine.placement.addOutOfBand(room.room, room.get(invite), {
-        state: shown,
+        state: strippedState,
       });
       await fixture.engine.placement.enter(room.room, room.join(alice));
-      assert.deepEqual(await stateOf(fixture, room), wanted(room));
+      assert.deepEqual(await stateOf(fixture, room), expectedState(room));
       const stored = await fixture.engine.events.getById(invite);
       assert.ok(stored && stored.nid > early.nid);
       // The out-of-band copy stays in its table, so that a repetition is recognised.
@@ -93,13 +93,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const auth = await fixture.engine.events.getManyById(stored.event.authEventIds);
       assert.equal(auth.size, stored.event.authEventIds.length);
       for (const { nid } of auth.values()) assert.ok(nid < stored.nid);
-      const others = await membershipIn(fixture, bob, room);
-      assert.ok(others);
-      assert.equal((await fixture.engine.events.get(others.eventNid))?.event.stateKey, bob);
-      assert.equal(await fixture.engine.strippedState(bob, others), undefined);
+      const bobsRoom = await membershipIn(fixture, bob, room);
+      assert.ok(bobsRoom);
+      assert.equal((await fixture.engine.events.get(bobsRoom.eventNid))?.event.stateKey, bob);
+      assert.equal(await fixture.engine.strippedState(bob, bobsRoom), undefined);
       const again = await fixture.restart(open);
-      assert.deepEqual(await stateOf(again, room), wanted(room));
-      assert.deepEqual(await membershipIn(again, bob, room), others);
+      assert.deepEqual(await stateOf(again, room), expectedState(room));
+      assert.deepEqual(await membershipIn(again, bob, room), bobsRoom);
     });
   });
 
@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const room = new ReferenceRoom();
       const ends = [...room.forwardExtremities];
       const invite = room.get(room.member(bob, 'invite', { sender: ann }));
-      await placement.addOutOfBand(room.room, invite, { state: shown });
+      await placement.addOutOfBand(room.room, invite, { state: strippedState });
       const facts: RoomFact[] = [];
       fixture.engine.stream.subscribe((fact) => facts.push(fact));
       // The resident server does not know the invite.
@@ -149,14 +149,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const facts: RoomFact[] = [];
       fixture.engine.stream.subscribe((fact) => facts.push(fact));
       const stored = await placement.enter(room.room, room.join(alice));
-      assert.deepEqual(await stateOf(fixture, room), wanted(room));
+      assert.deepEqual(await stateOf(fixture, room), expectedState(room));
       assert.equal(stored.followsGap, true);
       assert.deepEqual(facts[0]?.membershipChanges.map(({ userId, from, to }) => [userId, from, to]).sort(), [
         [alice, 'leave', 'join'],
         [ben, 'join', 'leave'],
       ]);
       const again = await fixture.restart(open);
-      assert.deepEqual(await stateOf(again, room), wanted(room));
+      assert.deepEqual(await stateOf(again, room), expectedState(room));
       await again.say(alice, room.roomId, 'back');
     });
 
@@ -167,7 +167,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await placement.enter(room.room, room.join(alice));
       const missed = room.say(ann);
       await placement.enter(room.room, room.join(bob));
-      assert.deepEqual(await stateOf(fixture, room), wanted(room));
+      assert.deepEqual(await stateOf(fixture, room), expectedState(room));
       assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(missed), true);
     });
 
@@ -195,7 +195,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await membershipIn(fixture, alice, room), undefined);
       assert.equal(await membershipIn(fixture, bob, bans), undefined);
       await placement.enter(room.room, entry);
-      assert.deepEqual(await stateOf(fixture, room), wanted(room));
+      assert.deepEqual(await stateOf(fixture, room), expectedState(room));
     });
   });
 

@@ -10,8 +10,9 @@ const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
 
 forSelectedDatabases(import.meta.url, (open) => {
   /**
-   * A room that alice has joined with omit_members: her server received only the members that are needed.
-   * @param prepare changes the room before; unless `isKnown`, the servers that admit her have not received these events
+   * Joins alice to a room with omit_members: her server receives only the members that are needed.
+   * @param prepare changes the room before alice joins; unless `isKnown`, the resident server has not received these
+   * changes
    */
   const joined = async (
     prepare: (room: ReferenceRoom, fixture: RoomsUnderTest) => unknown = () => undefined,
@@ -84,7 +85,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(last);
     });
 
-    it('accepts events of omitted members, and corrects their states when it is complete', async () => {
+    it('accepts events of omitted members, and corrects the states of these events when the state of the room is complete', async () => {
       const { fixture, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
       const facts: RoomFact[] = [];
       const placed = [await send(room.say(cat)), await send(room.say(ben))];
@@ -119,7 +120,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await check(await fixture.restart(open)), [await during]);
     });
 
-    it('ends invites that are not in its state only when the state is complete', async () => {
+    it('ends invites that are not in the state of the room only when this state is complete', async () => {
       const { fixture, room, complete } = await joined(
         (one, { engine }) =>
           engine.placement.addOutOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {

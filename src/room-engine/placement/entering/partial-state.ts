@@ -21,9 +21,9 @@ export interface CompletedRoom {
 
 /** The data about a partial state that stay stored after the state became complete. */
 export interface FormerPartialState {
-  /** Position on the stream of the join. */
+  /** Position of the join on the stream. */
   readonly joinedAt: number;
-  /** The servers that counted as servers of the room until then. */
+  /** The servers that counted as servers of the room until its state became complete. */
   readonly servers: readonly string[];
 }
 
@@ -34,14 +34,15 @@ export type PartialStateColumn =
   | PartialState
   | ({ readonly completedAt: number } & Partial<FormerPartialState>);
 
-/** A room whose state became complete. */
+/** The partial state of a room, or the position at which its state became complete. */
 interface StateCompleteness {
   readonly partial: PartialState | undefined;
-  /** 0 where the state was never partial. */
+  /** Position on the stream; 0 where the state is partial or was never partial. */
   readonly completedAt: number;
   readonly formerPartial?: FormerPartialState | undefined;
 }
 
+/** Parses the column `rooms.partial_state`, which is null where the state was never partial. */
 export function parsePartialState(json: string | null): StateCompleteness {
   const column = json === null ? { completedAt: 0 } : (JSON.parse(json) as PartialStateColumn);
   if (!('completedAt' in column)) return { partial: column, completedAt: 0 };

@@ -23,8 +23,8 @@ interface RevisionStart {
 const readAtOnce = 100;
 
 /**
- * Works out again the states at the events of a room since the join, from the whole state before the join.
- * Writes nothing.
+ * Revises the events of a room since the join: works out the states before and after each event again, from the whole
+ * state before the join. Writes nothing.
  */
 export class StateRevision {
   readonly #deps: PlacementDeps;
@@ -88,8 +88,8 @@ export class StateRevision {
   /** Revises the events that have reached the disk since the last call. */
   async catchUp(): Promise<void> {
     const { events, database, streams, slices } = this.#deps;
-    // Events up to this position are on disk. Newer ones are in memory, or so many that the caller repeats
-    // this.
+    // Events up to this position are on disk. Newer events are in memory; when there are too many of them for
+    // memory, the caller calls `catchUp` again.
     const upTo = streams.current;
     const nids = await readPlacedSince(database.scanner(), this.#head.roomNid, this.#upTo);
     for (let start = 0; start < nids.length; start += readAtOnce) {

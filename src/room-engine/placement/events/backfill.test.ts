@@ -6,7 +6,7 @@ import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** A room with a past, which alice has entered. */
+  /** A room that alice has entered, with events from before that. */
   const withPast = async () => {
     const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
@@ -15,7 +15,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await fixture.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
     fixture.engine.stream.subscribe((fact) => facts.push(fact));
-    /** The events with the state before the oldest. */
+    /** Returns the events to backfill; the oldest has the state before it. */
     const older = async (eventIds: readonly string[]) => {
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventIds[0]!));
       await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await events.getById(outlier))?.redactedBy, (await events.getById(ofState))?.nid);
     });
 
-    it('shows backfilled events to betweenWithBackfill, and not to between', async () => {
+    it('adds events that EventStore.betweenWithBackfill returns and EventStore.between does not', async () => {
       const { fixture, past, room, older } = await withPast();
       const from = fixture.streams.current;
       await fixture.engine.placement.backfill(room.roomId, await older(past));

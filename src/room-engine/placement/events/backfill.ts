@@ -189,19 +189,19 @@ function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderE
  */
 function oldestFirst(events: readonly OlderEvent[]): OlderEvent[] {
   const byId = new Map(events.map((older) => [older.event.event.eventId, older]));
-  const waits = new Map<OlderEvent, number>();
+  const prevLeft = new Map<OlderEvent, number>();
   const followers = new Map<OlderEvent, OlderEvent[]>();
   for (const older of events) {
     const before = older.event.event.prevEventIds.map((eventId) => byId.get(eventId));
-    const here = [...new Set(before.filter((one) => one !== undefined))];
-    waits.set(older, here.length);
-    for (const one of here) followers.set(one, [...(followers.get(one) ?? []), older]);
+    const ownPrev = [...new Set(before.filter((one) => one !== undefined))];
+    prevLeft.set(older, ownPrev.length);
+    for (const one of ownPrev) followers.set(one, [...(followers.get(one) ?? []), older]);
   }
-  const ordered = events.filter((older) => waits.get(older) === 0);
+  const ordered = events.filter((older) => prevLeft.get(older) === 0);
   for (const older of ordered) {
     for (const next of followers.get(older) ?? []) {
-      const left = (waits.get(next) ?? 0) - 1;
-      waits.set(next, left);
+      const left = (prevLeft.get(next) ?? 0) - 1;
+      prevLeft.set(next, left);
       if (left === 0) ordered.push(next);
     }
   }

@@ -116,7 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           } else room.add(draft);
         }
         const newEvents = [...room.events.keys()].filter((eventId) => !before.has(eventId));
-        const late = newEvents.filter((eventId) =>
+        const afterGap = newEvents.filter((eventId) =>
           room
             .get(eventId)
             .event.prevEventIds.some((id) => before.has(id) && id !== entry.event.event.eventId),
@@ -126,7 +126,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           const { placement } = fixture.engine;
           await placement.enter(room.room, entry);
           for (const eventId of deliveryOrder(room, newEvents, orders[index] ?? [0])) {
-            const options = late.includes(eventId)
+            const options = afterGap.includes(eventId)
               ? { stateBefore: await storeStateBefore(fixture, room, eventId) }
               : {};
             await placement.place(room.roomId, room.get(eventId), options);

@@ -79,23 +79,23 @@ export class EventExaminer {
    */
   async examine(head: WritableHead, event: RoomEvent, options: ExamineOptions): Promise<EventExamination> {
     const { database, events } = this.#deps;
-    const [named, prevById, backward] = await Promise.all([
+    const [authById, prevById, backward] = await Promise.all([
       events.getManyById(authIdsOf(event)),
       events.getManyById(event.prevEventIds),
       readBackwardExtremities(database.reader(), head.roomNid, [event.eventId]),
     ]);
     const prev = [...prevById.values()].filter(({ roomNid }) => roomNid === head.roomNid);
-    this.#requireReferences(event, named, prevById, options);
+    this.#requireReferences(event, authById, prevById, options);
     const before = await this.#stateBefore(head, event, prev, options);
     const authState = await authStateInGroup(this.#deps, event, before.id);
-    const complete = head.isPartial ? withMembersFromAuthEvents(authState, named.values()) : authState;
+    const complete = head.isPartial ? withMembersFromAuthEvents(authState, authById.values()) : authState;
     const rejected =
-      rejectionByAuthEvents(event, named) ??
+      rejectionByAuthEvents(event, authById) ??
       (options.known?.rejected ? 'it was rejected before' : rejectionByState(event, complete));
-    const isEnd = before.id === head.stateGroup;
+    const followsCurrentState = before.id === head.stateGroup;
     const softFailed =
       rejected === undefined && options.softFails
-        ? ((isEnd
+        ? ((followsCurrentState
             ? undefined
             : rejectionByState(event, await this.#authStateNow(head, event, before, options))) ??
           (await this.#policyRejection(head, event)) ??
@@ -105,7 +105,7 @@ export class EventExaminer {
     const own =
       event.stateKey === undefined ? undefined : complete.get(stateMapKey(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
-    const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+    const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
     return {
       stateBefore: before,
       rejected,
@@ -122,11 +122,11 @@ export class EventExaminer {
 
   #requireReferences(
     event: RoomEvent,
-    named: ReadonlyMap<string, StoredEvent>,
+    authById: ReadonlyMap<string, StoredEvent>,
     prev: ReadonlyMap<string, StoredEvent>,
     { stateBefore, statesAfterPrev = [] }: ExamineOptions,
   ): void {
-    const missing = authIdsOf(event).filter((eventId) => !named.has(eventId));
+    const missing = authIdsOf(event).filter((eventId) => !authById.has(eventId));
     if (stateBefore === undefined) {
       const supplied = new Set(statesAfterPrev.map(({ eventId }) => eventId));
       const needed = event.prevEventIds.filter((eventId) => !supplied.has(eventId));
@@ -143,7 +143,7 @@ export class EventExaminer {
   ): Promise<GroupState> {
     const groups = prev.map(({ stateGroup }) => stateGroup).filter((group) => group !== undefined);
     if (isSupplied(options)) return this.#before.supplied(head, options, groups);
-    // Without previous events the state before it is empty, which allows no event but a create event.
+    // The state before an event without previous events is empty, and allows nothing but a create event.
     return groups.length === 0
       ? this.#before.ofEventIds(head, [])
       : this.#before.afterGroups(event.version, groups, head);
@@ -151,8 +151,9 @@ export class EventExaminer {
 
   /**
    * Returns the auth state for the soft-failure check. Where a remote server supplied the state before the
-   * event, this server missed events, and with them possibly changes of the current state: so that state is
-   * resolved together with the extremities' states. It does not replace them, because a gap is easy to forge.
+   * event, this server missed events, which may have changed the current state. The supplied state is therefore
+   * resolved together with the states of the extremities. It does not replace these states, because a gap is
+   * easy to forge.
    */
   async #authStateNow(
     head: WritableHead,

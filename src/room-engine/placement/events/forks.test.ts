@@ -11,7 +11,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const room = new ReferenceRoom();
     await fixture.engine.placement.enter(room.room, room.join(alice));
     const send = (eventId: string) => fixture.engine.placement.place(room.roomId, room.get(eventId));
-    /** Adds what local users sent to the reference room, and compares the room with it. */
+    /** Adds the events of local users to the reference room, and compares the states of both rooms. */
     const check = async (tested = fixture) => {
       const head = await tested.engine.heads.get(room.roomId);
       assert.ok(head);
@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('a room with many forward extremities', () => {
-    it('accepts sent events and merges the forks of the room again', async () => {
+    it('accepts events of local users, each of which merges some of the forks', async () => {
       const { fixture, room, send, check } = await entered();
       const before = room.forwardExtremities;
       for (let user = 0; user < 25; user++) {
@@ -88,14 +88,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const before = room.forwardExtremities;
       const topic = (text: string) =>
         room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: text }, prev: before });
-      const parted = [topic('one'), topic('two')];
-      for (const eventId of parted) await send(eventId);
-      await send(room.say(ben, parted));
+      const forkedTopics = [topic('one'), topic('two')];
+      for (const eventId of forkedTopics) await send(eventId);
+      await send(room.say(ben, forkedTopics));
       const count = async () =>
         (await fixture.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute())
           .length;
       const made = await count();
-      for (let index = 0; index < 5; index++) await send(room.say(ben, parted));
+      for (let index = 0; index < 5; index++) await send(room.say(ben, forkedTopics));
       assert.equal(await count(), made);
       await check();
     });

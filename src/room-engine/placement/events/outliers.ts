@@ -41,7 +41,7 @@ export class Outliers {
       else newEvents.push(one);
     });
     const ordered = await slices.run(inAuthOrder(newEvents));
-    const named = await this.#named(ordered, result);
+    const authById = await this.#authEvents(ordered, result);
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);
       const redactions = await effectivePendingRedactions(
@@ -50,7 +50,7 @@ export class Outliers {
       );
       const staged: Promise<void>[] = [];
       await slices.each(some, (one) => {
-        const { stored, durable } = this.#stage(head, one, named, redactions);
+        const { stored, durable } = this.#stage(head, one, authById, redactions);
         // A failure is reported by the `Promise.all` below.
         durable.catch(() => undefined);
         staged.push(durable);
@@ -74,7 +74,7 @@ export class Outliers {
   }
 
   /** Returns the stored auth events of the new events. @throws MissingEvents */
-  async #named(
+  async #authEvents(
     ordered: readonly VerifiedEvent[],
     present: ReadonlyMap<string, StoredEvent>,
   ): Promise<Map<string, StoredEvent>> {
@@ -98,19 +98,19 @@ export class Outliers {
   #stage(
     head: WritableHead,
     { event, json }: VerifiedEvent,
-    named: Map<string, StoredEvent>,
+    authById: Map<string, StoredEvent>,
     redactions: ReadonlyMap<string, readonly StoredEvent[]>,
   ): { stored: StoredEvent; durable: Promise<void> } {
     const { writer, heads, clock } = this.#deps;
-    const rejected = rejectionByAuthEvents(event, authOf(event, named)) !== undefined;
+    const rejected = rejectionByAuthEvents(event, authOf(event, authById)) !== undefined;
     const effective = rejected ? [] : (redactions.get(event.eventId) ?? []);
     const [redaction] = effective;
     return writer.extend(head, (reserve) => {
       const reservation = reserve();
       const place = outlierOf(head, event, reservation.position);
       const stored: StoredEvent = { ...place, rejected, redactedBy: redaction?.nid };
-      named.set(event.eventId, stored);
-      const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+      authById.set(event.eventId, stored);
+      const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
       const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
       if (isNewRoom) heads.register(head);
       const durable = writer.stage({
@@ -156,10 +156,10 @@ export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): St
   };
 }
 
-function authOf(event: RoomEvent, named: ReadonlyMap<string, StoredEvent>): Map<string, StoredEvent> {
+function authOf(event: RoomEvent, authById: ReadonlyMap<string, StoredEvent>): Map<string, StoredEvent> {
   const auth = new Map<string, StoredEvent>();
   for (const eventId of authIdsOf(event)) {
-    const stored = named.get(eventId);
+    const stored = authById.get(eventId);
     if (stored) auth.set(eventId, stored);
   }
   return auth;
@@ -169,7 +169,7 @@ function authOf(event: RoomEvent, named: ReadonlyMap<string, StoredEvent>): Map<
 const orderedAtOnce = 50;
 
 /**
- * Sorts events so that each comes after its auth events; yields after every few dozen.
+ * Sorts events so that each comes after its auth events; yields after each `orderedAtOnce` events.
  * @throws MatrixError M_BAD_JSON when auth events form a circle, which is possible only in room versions 1
  * and 2, where servers choose event ids
  */

@@ -12,7 +12,7 @@ const maxPendingPerTarget = 50;
 
 /**
  * Returns the redactions that arrived before their targets and take effect, by the id of the target, in the
- * order of arrival: the first of each redacts it.
+ * order of arrival. The first redaction of each target redacts it.
  * Source: room version 3, "Handling redactions".
  */
 export async function effectivePendingRedactions(

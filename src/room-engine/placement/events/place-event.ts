@@ -48,6 +48,10 @@ export class EventPlacer {
     this.#planner = new PlacementPlanner(deps);
   }
 
+  /**
+   * Places an event as `Placement.place` does, and resolves as soon as the event is staged.
+   * @throws MissingEvents, MatrixError as `Placement.place`
+   */
   async place(
     roomId: string,
     { event, json }: VerifiedEvent,
@@ -211,6 +215,7 @@ export function hasPlace({ stream, softFailed, rejected, stateGroup }: StoredEve
   return stream !== undefined || softFailed || (rejected && stateGroup !== undefined);
 }
 
+/** @throws MatrixError M_FORBIDDEN when the event names another room, or was parsed by another room version */
 export function requireSameRoom(
   room: { roomId: string; version: RoomEvent['version'] },
   event: RoomEvent,

@@ -50,6 +50,7 @@ export interface PlacementPlan {
   readonly chain: GroupChain | undefined;
   /** The group after the event, when it was made before the event is staged. */
   readonly stateAfter: GroupState | undefined;
+  /** The change of the current state by state resolution; `undefined` where nothing was resolved or nothing changes. */
   readonly currentChange: CurrentStateChange | undefined;
 }
 
@@ -122,8 +123,8 @@ export class PlacementPlanner {
   }
 
   /**
-   * Makes the group after the event now: state resolution needs its nid and group before its position is
-   * reserved.
+   * Allocates the nid of an event and makes the state group after it, before the position of the event is
+   * reserved: state resolution needs both.
    */
   async #numberEarly(
     head: WritableHead,

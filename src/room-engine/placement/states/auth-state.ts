@@ -68,9 +68,9 @@ export async function currentAuthState(
  * Adds the members among an event's auth events that a partial state lacks.
  * Source: server-server API, `PUT /send_join`, "omit_members": such events are authorized by the known state.
  */
-export function withMembersFromAuthEvents(authState: AuthState, named: Iterable<StoredEvent>): AuthState {
+export function withMembersFromAuthEvents(authState: AuthState, auth: Iterable<StoredEvent>): AuthState {
   const completed = new Map(authState);
-  for (const stored of named) {
+  for (const stored of auth) {
     const { type, stateKey } = stored.event;
     if (type !== 'm.room.member' || stateKey === undefined || stored.rejected) continue;
     const key = stateMapKey(type, stateKey);
@@ -100,8 +100,8 @@ export const stateLookup =
  */
 export function authIdsOf(event: RoomEvent): string[] {
   const { version, authEventIds, roomId, type } = event;
-  const named = version.createInAuthEvents || type === 'm.room.create' ? [] : [createEventIdOf(roomId)];
-  return [...new Set([...authEventIds, ...named])];
+  const createIds = version.createInAuthEvents || type === 'm.room.create' ? [] : [createEventIdOf(roomId)];
+  return [...new Set([...authEventIds, ...createIds])];
 }
 
 /** Returns whether the database can store the type and state key of an event. */

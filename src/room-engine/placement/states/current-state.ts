@@ -17,7 +17,7 @@ export interface CurrentStateChange {
   readonly entries: ReadonlyMap<string, number>;
   /** The events of the new entries, by nid. */
   readonly events: ReadonlyMap<number, StoredEvent>;
-  /** State key nids by `stateMapKey`; an absent one is in memory. */
+  /** State key nids by `stateMapKey`. A key that is absent has its nid in the cache of state keys. */
   readonly keyNids: ReadonlyMap<string, number>;
 }
 

@@ -9,6 +9,9 @@ import type { AppliedChange, CurrentStateChange } from './current-state.ts';
 /** A change of a membership; `eventNid` is `undefined` where the entry is removed. */
 type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: number | undefined };
 
+/** A state entry whose position on the stream is set when the change is applied. */
+type PendingEntry = Omit<StateEntry, 'stream'> & { stream: number };
+
 /**
  * A large change of the current state, worked out beside the head in steps. Applying it takes little time,
  * however large the room is.
@@ -17,7 +20,7 @@ export class PreparedCurrentState {
   readonly #mark: WritableHead['stateMark'];
   readonly #state = new HeadState();
   /** New entries, whose position on the stream is not known yet. */
-  readonly #fresh: { -readonly [K in keyof StateEntry]: StateEntry[K] }[] = [];
+  readonly #newEntries: PendingEntry[] = [];
   readonly #stateChanges: StateChange[] = [];
   readonly #moves: MemberMove[] = [];
   readonly #chain: GroupChain;
@@ -48,7 +51,7 @@ export class PreparedCurrentState {
    */
   apply(head: WritableHead, cause: StoredEvent, position: number): AppliedChange {
     if (!this.isValidFor(head)) throw new Error('the current state of the room has changed');
-    for (const entry of this.#fresh) entry.stream = position;
+    for (const entry of this.#newEntries) entry.stream = position;
     head.replaceState(this.#state, position);
     head.chain = this.#chain;
     const membershipChanges = this.#moves.map((move) => ({ ...move, eventNid: move.eventNid ?? cause.nid }));
@@ -75,7 +78,7 @@ export class PreparedCurrentState {
         this.#moves.push({ userId: stateKey, from: head.membership(stateKey), to, eventNid: stored?.nid });
       }
       if (!entry) return;
-      this.#fresh.push(entry);
+      this.#newEntries.push(entry);
       this.#state.set(key, entry);
     });
   }

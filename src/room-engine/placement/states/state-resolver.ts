@@ -63,9 +63,11 @@ export class StateResolver {
     return this.#known.get(keyOf(groups));
   }
 
+  /** Caches the group that these groups resolve to. Nothing is cached for a single group, which resolves to itself. */
   remember(groups: Iterable<number>, group: number): void {
     const key = keyOf(groups);
-    if (key.includes(',')) this.#known.set(key, group);
+    const isSingle = !key.includes(',');
+    if (!isSingle) this.#known.set(key, group);
   }
 
   /** Clears the cache: cached groups may never have reached the disk. */
@@ -99,12 +101,16 @@ export class StateResolver {
     );
     if (conflicted.length > 0) {
       const common = async () => {
-        const nids = reference?.nids();
-        const ofFirst = nids ?? (await this.#deps.groups.load(first)).values();
-        const from = nids && reference ? reference.group : first;
-        const apart = new Set(keys.map((key) => entryIn(from, key)));
-        const same = keys.filter((key) => !conflicts.has(key)).map((key) => entryIn(first, key));
-        return [...[...ofFirst].filter((nid) => !apart.has(nid)), ...same.filter((nid) => nid !== 0)];
+        // The entries of one whole state that do not differ anywhere, and those that differ from the reference only.
+        const referenceNids = reference?.nids();
+        const nids = referenceNids ?? (await this.#deps.groups.load(first)).values();
+        const source = referenceNids && reference ? reference.group : first;
+        const differing = new Set(keys.map((key) => entryIn(source, key)));
+        const unconflicted = keys.filter((key) => !conflicts.has(key)).map((key) => entryIn(first, key));
+        return [
+          ...[...nids].filter((nid) => !differing.has(nid)),
+          ...unconflicted.filter((nid) => nid !== 0),
+        ];
       };
       const conflicts = new Set(conflicted);
       const states = distinctStates(groups, conflicted, entryIn);
@@ -135,12 +141,18 @@ export class StateResolver {
     const subgraph = version.stateResolution === 'v2.1' ? await conflictedSubgraph(authEdges, nids) : [];
     const memory = new LoadedEvents(this.#deps.events, unplacedEvent);
     const full = await memory.load(new Set([...nids, ...difference, ...subgraph]));
-    const asked = await this.#unconflictedAuthState(version, full, first, new Set(names.values()), memory);
-    await memory.loadAround(full, [...asked.values()]);
+    const authState = await this.#unconflictedAuthState(
+      version,
+      full,
+      first,
+      new Set(names.values()),
+      memory,
+    );
+    await memory.loadAround(full, [...authState.values()]);
     const idOf = (nid: number) => memory.byNid(nid)?.event.eventId ?? '';
     const sets = states.map((state) => {
       const set = new Map<string, string>();
-      for (const [key, stored] of asked) set.set(key, stored.event.eventId);
+      for (const [key, stored] of authState) set.set(key, stored.event.eventId);
       for (const [key, nid] of state) set.set(names.get(key) ?? '', idOf(nid));
       return set;
     });
@@ -175,20 +187,22 @@ export class StateResolver {
     const nids = await this.#deps.stateKeys.findMany(keys);
     const state = (await this.#deps.groups.entries([group], [...nids.values()])).get(group);
     await memory.load(new Set(state?.values() ?? []));
-    const asked = new Map<string, StoredEvent>();
+    const authState = new Map<string, StoredEvent>();
     for (const [key, keyNid] of nids) {
       const stored = memory.byNid(state?.get(keyNid) ?? 0);
-      if (stored) asked.set(key, stored);
+      if (stored) authState.set(key, stored);
     }
-    return asked;
+    return authState;
   }
 }
 
+/** The conflicted entries of some groups. */
 interface Conflict {
-  /** One of the groups. */
+  /** One of the groups, from which unconflicted entries are read. */
   readonly first: number;
   /** The conflicted parts of the states: state key nid to event nid. */
   readonly states: readonly ReadonlyMap<number, number>[];
+  /** The state key nids of the conflicted entries. */
   readonly conflicted: readonly number[];
   /** The nids of the unconflicted entries. */
   readonly common: () => Promise<Iterable<number>>;
@@ -221,7 +235,10 @@ class LoadedEvents {
     return [...nids].map((nid) => this.#byNid.get(nid)).filter((stored) => stored !== undefined);
   }
 
-  /** Loads the auth events of these, and the chain of power levels events for the mainline ordering. */
+  /**
+   * Loads the auth events of `events`, and for the mainline ordering the chains of power levels events that lead back
+   * from `events` and `others`.
+   */
   async loadAround(events: readonly StoredEvent[], others: readonly StoredEvent[]): Promise<void> {
     const creates = events.slice(0, 1).map(({ event }) => createEventIdOf(event.roomId));
     let pending = [...events, ...others.filter(isPowerLevels)];

@@ -6,19 +6,19 @@ import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-roo
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 
 /** A clock that reports each time slice as over whenever it is read. */
-function hastyClock(): ManualClock & { readonly looks: number } {
-  let looks = 0;
+function hastyClock(): ManualClock & { readonly reads: number } {
+  let reads = 0;
   return {
     ...manualClock(),
-    monotonic: () => ++looks * 1_000,
-    get looks() {
-      return looks;
+    monotonic: () => ++reads * 1_000,
+    get reads() {
+      return reads;
     },
   };
 }
 
 /** A room with many members, of several servers. */
-function large(members: number): ReferenceRoom {
+function largeRoom(members: number): ReferenceRoom {
   const room = new ReferenceRoom();
   for (let index = 0; index < members; index++) room.member(`@user${index}:s${index % 5}.example`, 'join');
   return room;
@@ -33,13 +33,13 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   /** Returns how often the clock was read during `work`: other work could run each time. */
-  const looksOf = async (clock: { readonly looks: number }, work: () => Promise<unknown>) => {
-    const before = clock.looks;
+  const clockReadsDuring = async (clock: { readonly reads: number }, work: () => Promise<unknown>) => {
+    const before = clock.reads;
     await work();
-    return clock.looks - before;
+    return clock.reads - before;
   };
 
-  const joinedFast = async (fixture: RoomsUnderTest, room: ReferenceRoom) => {
+  const joinWithPartialState = async (fixture: RoomsUnderTest, room: ReferenceRoom) => {
     const { event, state, authChain } = room.join(alice);
     const essential = state.filter((one) => !isMember(one));
     const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
@@ -80,32 +80,34 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('yields to other work while a large room is entered, more often the larger its state is', async () => {
       const counts: Record<'enter' | 'complete' | 'load', number>[] = [];
       for (const members of [20, 420]) {
-        const [room, another] = [large(members), large(members)];
+        const [room, another] = [largeRoom(members), largeRoom(members)];
         const { clock, fixture } = await opened();
-        const enter = await looksOf(clock, () => fixture.engine.placement.enter(room.room, room.join(alice)));
+        const enter = await clockReadsDuring(clock, () =>
+          fixture.engine.placement.enter(room.room, room.join(alice)),
+        );
         await check(fixture, room);
-        const ids = await joinedFast(fixture, another);
-        const complete = await looksOf(clock, () =>
+        const ids = await joinWithPartialState(fixture, another);
+        const complete = await clockReadsDuring(clock, () =>
           fixture.engine.placement.completeState(another.roomId, { stateBefore: ids }),
         );
         await check(fixture, another);
         const again = await fixture.restart(open, { clock });
-        const load = await looksOf(clock, () => again.engine.heads.get(room.roomId));
+        const load = await clockReadsDuring(clock, () => again.engine.heads.get(room.roomId));
         await check(again, room);
         counts.push({ enter, complete, load });
       }
       const [few, many] = counts;
       assert.ok(few && many);
-      // For 400 more members, each step of the work takes fifty or a hundred at a time.
+      // Each step of the work pauses after every fifty or hundred of the 400 further members.
       assert.ok(many.enter - few.enter >= 80, `${few.enter} and ${many.enter}`);
       assert.ok(many.complete - few.complete >= 80, `${few.complete} and ${many.complete}`);
       assert.ok(many.load - few.load >= 8, `${few.load} and ${many.load}`);
     });
 
     it('enters a large room with the supplied state while local users send events and change state', async () => {
-      const room = large(150);
+      const room = largeRoom(150);
       const { fixture } = await opened();
-      const ids = await joinedFast(fixture, room);
+      const ids = await joinWithPartialState(fixture, room);
       const sent: Promise<string>[] = [];
       const completing = fixture.engine.placement.completeState(room.roomId, { stateBefore: ids });
       let isDone = false;
@@ -140,7 +142,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('reuses the state group of a supplied state that equals a stored one, whatever changes meanwhile', async () => {
-      const room = large(150);
+      const room = largeRoom(150);
       const { fixture } = await opened();
       await fixture.engine.placement.enter(room.room, room.join(alice));
       const unreceived = room.member('@late:s1.example', 'join');

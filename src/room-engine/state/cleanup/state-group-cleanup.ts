@@ -101,11 +101,11 @@ export class StateGroupCleanup {
       await this.#rebase(rebase);
     }
     if (plan.rebases.length > 0) await this.#dropCachedChains(payload);
-    const left = plan.unused.filter((id) => !found?.has(id));
-    for (const { through } of plan.rebases) left.push(...through);
-    if (left.length === 0) return;
+    const removableNext = plan.unused.filter((id) => !found?.has(id));
+    for (const { through } of plan.rebases) removableNext.push(...through);
+    if (removableNext.length === 0) return;
     await this.schedule(payload);
-    this.#found.set(roomNid, new Set(left));
+    this.#found.set(roomNid, new Set(removableNext));
   }
 
   /**
@@ -128,8 +128,8 @@ export class StateGroupCleanup {
 
   /**
    * Deletes groups, in transactions that each delete a bounded number of entries.
-   * @param after id of the newest group when they were found unused: only newer groups may link to one of them, which is then
-   * not deleted
+   * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in `groups`,
+   * and a group with such a link is not deleted
    */
   async #remove(groups: readonly number[], after: number, signal: AbortSignal): Promise<void> {
     const database = this.#stateDatabase;

@@ -187,7 +187,7 @@ export async function setPredecessor(
 
 /**
  * Deletes groups, except those to which a group above `after` links.
- * @param after id of the newest group when they were found unused: only newer groups may link to one of them
+ * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in `groups`
  * @returns how many were deleted
  */
 export async function deleteUnused(
