@@ -165,7 +165,7 @@ export class EventProcessor {
       missing = await this.#withoutState(prev);
     }
     const state = missing.length === 0 ? {} : await states.stateBefore(query, eventId, missing, options);
-    // States come with most of the auth events.
+    // The state was fetched before, because its response contains most of the auth events.
     await auth.fetchMissing(query, one.event);
     return this.#append(query, one, state);
   }

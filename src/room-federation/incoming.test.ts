@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       room.keys.delete('gone.example');
       const bob = room.join('@bob:test');
       await assert.rejects(fixture.rooms.incoming.process(room.roomId, 'a.example', room.get(bob)), {
-        name: 'Unobtainable',
+        name: 'FetchFailed',
       });
       await fixture.rooms.incoming.settled();
       assert.deepEqual(await statuses(bob), ['unknown']);

@@ -74,8 +74,8 @@ export interface RemoteEvents {
   ): Promise<TimestampedEvent>;
 }
 
-/** A key that signatures of events refer to. */
-export interface EventKeyWant {
+/** A key that signatures of events refer to, and the validity that they need. */
+export interface WantedEventKey {
   readonly serverName: string;
   readonly keyId: string;
   /** The time until which the key should be valid, in milliseconds since the epoch. */
@@ -84,7 +84,7 @@ export interface EventKeyWant {
 
 /** The signing keys of servers, fetched if they are unknown. */
 export interface EventKeys {
-  findAll(wants: readonly EventKeyWant[]): Promise<ServerKeyLookup>;
+  findAll(wants: readonly WantedEventKey[]): Promise<ServerKeyLookup>;
 }
 
 /** Which servers are in backoff because they were unreachable. */

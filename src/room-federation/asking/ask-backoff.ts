@@ -50,8 +50,8 @@ export class AskBackoff {
    * milliseconds since the epoch; undefined when they need not wait.
    */
   eventsWaitUntil(roomId: string, server: string): number | undefined {
-    const turn = this.#slow.get(keyOf(roomId, server)) ?? 0;
-    return this.#later(Math.max(turn, this.askableAfter(roomId, server) ?? 0));
+    const slowUntil = this.#slow.get(keyOf(roomId, server)) ?? 0;
+    return this.#later(Math.max(slowUntil, this.askableAfter(roomId, server) ?? 0));
   }
 
   recordFailure(roomId: string, server: string): void {

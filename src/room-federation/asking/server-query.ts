@@ -4,7 +4,7 @@ import type { AskBackoff } from './ask-backoff.ts';
 
 /** No server that may be asked provides what an event needs. */
 export class FetchFailed extends Error {
-  override readonly name = 'Unobtainable';
+  override readonly name = 'FetchFailed';
   readonly outcome: QueryOutcome | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly outcome?: QueryOutcome } = {}) {

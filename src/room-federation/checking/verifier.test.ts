@@ -5,7 +5,7 @@ import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { JsonObject, JsonValue, ServerKey } from '../../protocol/index.ts';
-import type { EventKeyWant } from '../remote-servers.ts';
+import type { WantedEventKey } from '../remote-servers.ts';
 import { MissingKeys } from './missing-keys.ts';
 import { isRefusal, Verifier } from './verifier.ts';
 
@@ -14,7 +14,7 @@ const day = 86_400_000;
 
 /** A verifier that knows the keys of the room's servers, and the keys that it requested. */
 function verifierFor(room: RemoteRoom, known: Partial<ServerKey> = {}) {
-  const asked: (readonly EventKeyWant[])[] = [];
+  const asked: (readonly WantedEventKey[])[] = [];
   const verifier = new Verifier({
     clock: systemClock,
     missing: new MissingKeys(systemClock, plainCaches(systemClock)),
@@ -119,9 +119,9 @@ describe('Verifier.verify', () => {
     const tips = Array.from({ length: 25 }, () => room.say(creator, 'x', { prev: [room.newest] }));
     const many = room.pdu(room.say(creator, 'many', { prev: tips }));
     const { verifier } = verifierFor(room);
-    const [now] = await verifier.verify(room.version, [many]);
-    const [then] = await verifier.verify(room.version, [many], 'unlimited');
-    assert.deepEqual([isRefusal(now!), isRefusal(then!)], [true, false]);
+    const [limited] = await verifier.verify(room.version, [many]);
+    const [unlimited] = await verifier.verify(room.version, [many], 'unlimited');
+    assert.deepEqual([isRefusal(limited!), isRefusal(unlimited!)], [true, false]);
   });
 
   it('yields to the event loop while it verifies many events', async () => {

@@ -19,7 +19,7 @@ import {
   type VerifySignature,
 } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../../room-engine/index.ts';
-import type { EventKeys, EventKeyWant } from '../remote-servers.ts';
+import type { EventKeys, WantedEventKey } from '../remote-servers.ts';
 import type { MissingKeys } from './missing-keys.ts';
 
 /** Why an event fails the checks. */
@@ -97,7 +97,7 @@ export class Verifier {
   async check(received: readonly ReceivedEvent[]): Promise<(VerifiedEvent | Refusal)[]> {
     if (received.length === 0) return [];
     const now = this.#clock.now();
-    const keyOf = await this.#keys.findAll(await wantsOf(received, now, this.#slices));
+    const keyOf = await this.#keys.findAll(await wantedKeysOf(received, now, this.#slices));
     const verify = received.length > fewEvents ? await this.#verified(received, keyOf, now) : undefined;
     const checked: (VerifiedEvent | Refusal)[] = [];
     for (const one of received) {
@@ -152,12 +152,12 @@ export class Verifier {
 export const isRefusal = (value: object): value is Refusal => 'error' in value;
 
 /** The keys to look up: each key once, valid until the latest event that needs it. */
-async function wantsOf(
+async function wantedKeysOf(
   received: readonly ReceivedEvent[],
   now: number,
   slices: TimeSlices,
-): Promise<EventKeyWant[]> {
-  const wants = new Map<string, EventKeyWant>();
+): Promise<WantedEventKey[]> {
+  const wants = new Map<string, WantedEventKey>();
   await slices.each(received, ({ event }) => {
     const validUntil = neededValidity(event, now);
     for (const serverName of requiredSigners(event) ?? []) {

@@ -70,7 +70,7 @@ export class AuthEventFetcher {
     return eventIds.filter((id) => !known.has(id));
   }
 
-  /** Stores events as outliers, except those whose auth events are neither stored nor among them. */
+  /** Stores events as outliers. Leaves out events with an auth event that is neither stored nor one of `events`. */
   async store({ roomId, version }: ServerQuery, events: ReadonlyMap<string, VerifiedEvent>): Promise<void> {
     const { known, placement } = this.#deps;
     const named = [...events.values()].flatMap(({ event }) => event.authEventIds);

@@ -22,8 +22,8 @@ export const defaultMaxMissing = 0.1;
 /** How a state is fetched. */
 export interface StateOptions {
   /**
-   * The share of a state, from 0 to 1, that may be missing. Callers that retry start with less than the default, since keys may become available; the last
-   * attempts accept more.
+   * The share of a state, from 0 to 1, that may be missing. Callers that retry start with less than the default, since
+   * keys may become available; their last attempts accept more.
    */
   readonly maxMissing?: number;
   /** Whether servers in backoff for this room are asked, too. */
@@ -63,9 +63,9 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event whose previous events are missing: the states at the missing previous events,
-   * because a server that has sent the event has these, too. Only as a last resort, fetches the state at the event
-   * itself.
+   * Fetches the state before an event whose previous events are missing: fetches the states at the missing previous
+   * events, because a server that has sent the event knows these states, too. Only as a last resort, fetches the state
+   * at the event itself.
    * @param missing ids of its previous events whose states are not known
    * @throws FetchFailed
    */

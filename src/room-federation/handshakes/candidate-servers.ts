@@ -22,7 +22,7 @@ export interface CandidateDeps {
  */
 const [maxCandidates, maxNamed] = [30, 8];
 
-/** Maximum number of inviting servers that are considered; the servers of the latest invites are. */
+/** Maximum number of inviting servers that are considered: the servers with the latest invites. */
 const maxEarlier = 20;
 
 /** Maximum number of servers that may receive a leave when none of the inviting servers accepts it. */
@@ -70,9 +70,9 @@ export class CandidateServers {
    * latest one may be unrelated to the room while a server with an earlier invite is still in it.
    */
   async leaveRecipients(userId: string, room: UserRoom): Promise<LeaveRecipients> {
-    const asked = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
+    const inviters = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
     const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
-    const each = asked.map(({ server }) => server).filter(isOther);
+    const each = inviters.map(({ server }) => server).filter(isOther);
     const all = await this.#leaveCandidates(userId, room.roomId);
     return { each, others: all.filter((server) => !each.includes(server)).slice(0, maxOthers) };
   }

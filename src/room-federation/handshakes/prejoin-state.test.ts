@@ -80,8 +80,8 @@ describe('readPrejoinState', () => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
     assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);
     const long = { ...stripped, content: { name: 'x'.repeat(50_000) } };
-    const three = [1, 2, 3, 4].map((index) => ({ ...long, state_key: String(index) }));
-    const kept = (await readPrejoinState(incoming, roomOf('11'), three)).state;
+    const longEntries = [1, 2, 3, 4].map((index) => ({ ...long, state_key: String(index) }));
+    const kept = (await readPrejoinState(incoming, roomOf('11'), longEntries)).state;
     assert.ok(JSON.stringify(kept).length <= 128 * 1024);
     const twice = await readPrejoinState(incoming, roomOf('11'), [stripped, { ...stripped, content: {} }]);
     assert.deepEqual(twice.state, [{ ...stripped, content: {} }]);

@@ -71,15 +71,16 @@ export async function readPrejoinState(
   let problem = received.length > maxEntries ? 'there are too many entries' : undefined;
   let bytes = 0;
   for (const [index, one] of verified.entries()) {
-    const isRight = !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
-    if (!isRight) problem ??= 'an entry is no event of the room';
+    const isEventOfRoom =
+      !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
+    if (!isEventOfRoom) problem ??= 'an entry is no event of the room';
     else if (
       one.event.type === 'm.room.create' &&
       (one.event.content['room_version'] ?? '1') !== version.id
     ) {
       problem ??= 'the create event has another version';
     }
-    const stripped = isRight
+    const stripped = isEventOfRoom
       ? strippedState(one.event)
       : version.roomId === 'create event'
         ? undefined
@@ -87,7 +88,7 @@ export async function readPrejoinState(
     if (!stripped || !isUserId(stripped.sender)) continue;
     bytes += Buffer.byteLength(JSON.stringify(stripped));
     if (bytes > maxBytes) {
-      problem ??= 'it is too long';
+      problem ??= 'the state is too long';
       break;
     }
     kept.set(stateMapKey(stripped.type, stripped.state_key), stripped);

@@ -11,7 +11,10 @@ type Outcome = Error | string;
 const remote = (status: number, errcode: string, more = {}) =>
   new RemoteError('x.test', status, { errcode, error: errcode, ...more });
 
-/** Calls `tryServers` with scripted servers. @returns the value or error, and the servers that were asked */
+/**
+ * Calls `tryServers` with scripted servers.
+ * @returns the value or error, and the servers that were asked, with `!` where a backoff was ignored
+ */
 async function ask(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
   const asked: string[] = [];
   const result = tryServers(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
@@ -43,10 +46,10 @@ describe('tryServers', () => {
   });
 
   it('asks servers in backoff only after all others have failed', async () => {
-    const leftAlone = new ServerUnavailable('a.test', { retryAt: 5 });
-    const helped = await ask({ 'a.test': leftAlone, 'b.test': 'done' });
+    const inBackoff = new ServerUnavailable('a.test', { retryAt: 5 });
+    const helped = await ask({ 'a.test': inBackoff, 'b.test': 'done' });
     assert.deepEqual(helped, { value: 'done', asked: ['a.test', 'b.test'] });
-    const alone = await ask({ 'a.test': leftAlone, 'b.test': new ServerUnavailable('b.test') });
+    const alone = await ask({ 'a.test': inBackoff, 'b.test': new ServerUnavailable('b.test') });
     assert.deepEqual(alone, { value: 'after all', asked: ['a.test', 'b.test', 'a.test!'] });
   });
 

@@ -75,9 +75,9 @@ export interface MissedHistoryDeps {
 }
 
 /**
- * Backfills in the background the history that this server missed while it was in a room, if the gap was
- * wider than is fetched with the next event. Runs slowly, even if no client reads the history: see decision
- * 0110.
+ * Backfills in the background the history that this server missed while it was in a room, where a gap was
+ * wider than the part that is fetched with the next received event. Runs slowly, even if no client reads the
+ * history: see decision 0110.
  */
 export class MissedHistory {
   readonly #deps: MissedHistoryDeps;
@@ -220,14 +220,14 @@ export class MissedHistory {
     return isInRoom ? readMissed(reader, roomNid, { limit: maxIds }) : [];
   }
 
-  /** The events that were sent while this server was in the room; the others are left for readers. */
+  /** The due events that were sent while this server was in the room; the others are backfilled only on a read. */
   async #wanted(
     head: RoomHead,
     due: readonly MissedEvent[],
   ): Promise<{ readonly wanted: readonly MissedEvent[]; readonly referringServers: readonly string[] }> {
     const { database, placement, eventsByNid, wasJoined } = this.#deps;
     const known = await placement.find(due.map(({ eventId }) => eventId));
-    const named = await eventsByNid(
+    const referringEvents = await eventsByNid(
       due.map(({ referencedBy }) => referencedBy).filter((nid) => nid !== undefined),
     );
     const byState = new Map<number | undefined, Promise<boolean>>();
@@ -235,7 +235,8 @@ export class MissedHistory {
     const referringServers = new Set<string>();
     for (const one of due) {
       const stored = known.get(one.eventId);
-      const referringEvent = one.referencedBy === undefined ? undefined : named.get(one.referencedBy);
+      const referringEvent =
+        one.referencedBy === undefined ? undefined : referringEvents.get(one.referencedBy);
       if (!referringEvent || (stored && hasState(stored))) continue;
       const wasInRoom = byState.get(referringEvent.stateBefore) ?? wasJoined(head, referringEvent);
       byState.set(referringEvent.stateBefore, wasInRoom);

@@ -59,6 +59,7 @@ export async function readMissed(
   }));
 }
 
+/** Stores the number of attempts, and the time of the next one, of missing events. */
 export function postponeMissed(
   database: Database,
   roomNid: number,

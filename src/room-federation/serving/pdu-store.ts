@@ -26,7 +26,7 @@ export class PduStore {
     }
   }
 
-  /** The ids of the same events, in the same order. */
+  /** Returns the ids of the events that `read` would yield for these nids, in the same order. */
   async eventIds(nids: readonly number[]): Promise<string[]> {
     const ids: string[] = [];
     for (let start = 0; start < nids.length; start += chunk) {
@@ -58,8 +58,8 @@ export class PduStore {
     const found = new Map<number, string>();
     for (const row of rows) {
       if (!isAccepted(row)) continue;
-      const isCut = row.redacted_by !== null || hidden?.has(row.nid) === true;
-      found.set(row.nid, isCut ? redactEvent(storedEventOf(row).event).json : row.json);
+      const isRedacted = row.redacted_by !== null || hidden?.has(row.nid) === true;
+      found.set(row.nid, isRedacted ? redactEvent(storedEventOf(row).event).json : row.json);
     }
     return found;
   }

@@ -25,8 +25,8 @@ const maxLookUps = 50;
 const [maxEntriesRead, maxStatesRead] = [500, 3];
 
 /**
- * Decides which events of a room's history a server may see, if it is in the room or was when some event was
- * sent.
+ * Decides which events of a room's history a server may see. The server is in the room, or was in it when some
+ * of the events were sent.
  * Source: client-server API, "Room History Visibility", applied to the users of that server.
  */
 export class ServerView {
@@ -130,8 +130,9 @@ export class ServerView {
   }
 
   /**
-   * The nids of member events whose users have no entry in the current state, because state resolution
-   * removed their joins. Reads small rooms only, to bound the cost.
+   * The nids of the state keys of the server's member events in the states before some events. They include users
+   * without an entry in the current state, whose joins state resolution removed. Reads small rooms only, to bound
+   * the cost.
    */
   async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
     const keys = new Set<number>();

@@ -90,7 +90,7 @@ export class StagedEventProcessor {
     });
   }
 
-  /** Records the events that a failed one waits for, so that it is due as soon as they are placed. */
+  /** Records the missing events that a staged event waits for, so that it is due as soon as they are placed. */
   async noteMissing(staged: StagedEvent): Promise<void> {
     const { heads, staging, processor } = this.#deps;
     const head = await heads.get(staged.roomId);

@@ -40,10 +40,10 @@ export async function joinedRoom(
     { roomId: room.roomId, version: room.version },
     { event: room.get(join), state: verified(state), authChain: verified(room.authChain([join, ...state])) },
   );
-  return over({ room, peers, fixture, join, open });
+  return joinedRoomOf({ room, peers, fixture, join, open });
 }
 
-function over(parts: {
+function joinedRoomOf(parts: {
   room: RemoteRoom;
   peers: FakeRemoteServers;
   fixture: RoomsUnderTest;
@@ -66,7 +66,7 @@ function over(parts: {
     },
     statuses: (...eventIds) => Promise.all(eventIds.map(async (id) => statusOf(await stored(id)))),
     async restart() {
-      return over({ ...parts, fixture: await fixture.restart(open, { otherServers: peers }) });
+      return joinedRoomOf({ ...parts, fixture: await fixture.restart(open, { otherServers: peers }) });
     },
   };
 }

@@ -113,7 +113,7 @@ describe('checkSendJoinResponse', () => {
     assert.equal(bad.state.length, others.length);
   });
 
-  it('leaves out events that depend on unverifiable ones, unless those are stored already', async () => {
+  it('leaves out events that depend on unverifiable events, unless the unverifiable events are stored already', async () => {
     const { answer, check, room } = handshake();
     const dora = '@dora:b.test';
     const { eventId } = room.setState('m.room.member', { membership: 'join' }, dora, dora).event;

@@ -226,16 +226,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         const test = await forbidden();
         const fail = () => Promise.reject(new Error('no answer'));
         test.peers.scripts.set('b.example', { stateIds: fail, state: fail });
-        let atTwenty: string | undefined;
+        let membershipAfter20Pauses: string | undefined;
         await test.complete(() => {
           if (test.pauses.length === 20) {
             void test.membership().then((membership) => {
-              atTwenty = membership;
+              membershipAfter20Pauses = membership;
               test.peers.scripts.clear();
             });
           }
         });
-        assert.equal(atTwenty, 'join');
+        assert.equal(membershipAfter20Pauses, 'join');
         assert.equal(await test.membership(), 'join');
       });
 

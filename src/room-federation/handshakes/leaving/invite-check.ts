@@ -73,8 +73,9 @@ export class InviteChecks {
   }
 
   /**
-   * Queues a check on disk, which stores the leave or ban `end` once a server that sent the invite answers
-   * that it cannot be rejected any more. Does nothing while a check of the same invite is pending.
+   * Queues a check on disk, which stores the leave or ban (the second parameter) once a server that sent the
+   * invite answers that the invite cannot be rejected any more. Does nothing while a check of the same invite is
+   * pending.
    */
   begin({ roomId, userId, invite, servers }: InviteToCheck, { event, json }: VerifiedEvent): Promise<void> {
     const end = { eventId: event.eventId, version: event.version.id, json };
