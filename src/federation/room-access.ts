@@ -30,8 +30,8 @@ export class RoomAccess {
 
   /**
    * Returns a room for requests that only servers in the room may make. After this server has left the room,
-   * it still answers servers that were in it then: they may lack the last events, and no other server may
-   * have them.
+   * it still answers the servers that were in the room at that time: they may lack the last events, and possibly
+   * no other server has these events.
    * @throws MatrixError as `check`, and M_FORBIDDEN when no user of the other server has joined the room
    */
   async checkInRoom(origin: string, roomId: string): Promise<RoomHead> {
@@ -52,7 +52,7 @@ export class RoomAccess {
     return this.#checkMember(origin, roomId, (head) => history.wasJoined(head, origin, eventIds));
   }
 
-  /** @param mayAsk whether a server that is not in the room may make the request */
+  /** @param isAllowedOutside whether a server that is not in the room may make the request */
   async #checkMember(
     origin: string,
     roomId: string,

@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     for (const isStopped of [false, true]) {
-      it(`repeats the last update for servers found in a room that was joined without its members, ${isStopped ? 'also after a restart' : 'when it is complete'}`, async () => {
+      it(`repeats the last update for servers found in a room that was joined without its members, ${isStopped ? 'also after a restart' : 'when the state of the room is complete'}`, async () => {
         await start();
         const room = new ReferenceRoom();
         for (const userId of ['@found:found.example', '@gone:gone.example', '@known:known.example'])

@@ -158,10 +158,9 @@ export class DeviceListAnnouncer {
   }
 
   /**
-   * Repeats the last update for servers that share their first room with a user. A server that does not have
-   * the previous update fetches the list, and so does one that has nothing. A server that has the previous
-   * one applies this update as the next one. That may have been a change of cross-signing keys, so these are
-   * sent too.
+   * Repeats the last update for servers that share their first room with a user. A server without the previous
+   * update then fetches the whole list; a server that has the previous update applies the repeated one. The last
+   * update may stand for a change of cross-signing keys, so the cross-signing keys are sent too.
    */
   async #announceToNewServers(roomId: string, userId: string): Promise<void> {
     await this.#announceTo(await this.#servers.inRoom(roomId), roomId, userId);

@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('reports the devices that messages name as their sender', async () => {
+    it("reports the device that a message names as its sender's device", async () => {
       await start();
       const request = { requesting_device_id: 'NEW', action: 'request' };
       await handle('elsewhere', edu(toAlice(request), { type: 'm.room_key_request' }));

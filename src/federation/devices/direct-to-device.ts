@@ -82,7 +82,7 @@ function idOf(messageId: string, part: number): string {
 
 /**
  * Handles `m.direct_to_device` of other servers: queues messages for local users' devices, each message once.
- * @param sawDevice called with a remote user's device that a message names as its sender
+ * @param sawDevice called with a remote sender and the device id that a message names as the sender's device
  */
 export function directToDeviceHandler(
   toDevice: ToDevice,

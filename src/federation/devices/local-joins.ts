@@ -14,7 +14,10 @@ export interface LocalJoinsDeps {
   readonly serverName: string;
 }
 
-/** A join of a local user to a room; or the end of the partial state of a room, which stands for the joins of all its local users. */
+/**
+ * A join of a local user to a room; or the end of the partial state of a room, which stands for the joins of all
+ * local users of the room.
+ */
 interface LocalJoin {
   readonly roomId: string;
   /** `undefined` for the end of the partial state. */
@@ -22,8 +25,8 @@ interface LocalJoin {
 }
 
 /**
- * Calls `onJoin` for each join of a local user to a room, and for the end of the partial state of each room, also for those that
- * happened just before this server stopped.
+ * Calls `onJoin` for each join of a local user to a room, and for the end of the partial state of each room; also for
+ * joins and ends just before this server stopped.
  */
 export class LocalJoins {
   readonly #deps: LocalJoinsDeps;

@@ -32,8 +32,8 @@ export class ServersSharingRooms {
   }
 
   /**
-   * Returns the other servers in a room whose partial state has become complete that the response to the join did not
-   * name, also servers that left the room before the state was complete.
+   * For a room whose partial state has become complete: returns the other servers that the response to the join did not
+   * name, including servers that left the room before the state was complete.
    */
   async unnamedAtJoin(roomId: string): Promise<Set<string>> {
     const head = await this.#engine.heads.get(roomId);

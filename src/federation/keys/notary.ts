@@ -49,8 +49,8 @@ export class Notary {
   }
 
   /**
-   * Asks the servers for their keys whose stored keys do not meet the criteria.
-   * @param signal ends it; requests that have begun are not stopped
+   * Requests the keys of each server whose stored keys do not meet the criteria.
+   * @param signal prevents further requests; requests that have begun are not stopped
    */
   async refresh(questions: readonly KeyCriteria[], signal: AbortSignal): Promise<void> {
     const { ownKeys, keys, clock } = this.#deps;

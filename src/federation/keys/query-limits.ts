@@ -33,7 +33,7 @@ export class QueryLimits {
   }
 
   /**
-   * Counts an answer until it has been sent, or cannot be.
+   * Counts an answer until it has been sent, or sending it has failed.
    * @throws MatrixError M_LIMIT_EXCEEDED when too many answers are being sent
    */
   beginAnswer(ip: string, wasSent: Promise<boolean>): void {

@@ -45,7 +45,7 @@ export async function sendJoinResponse(
   return streamedLists(lists, { members, ...(around && { around }) });
 }
 
-/** Selects all state except for members; of these only the heroes of a room without a name. */
+/** Selects all state except for member events; in a room without a name, also the member events of the heroes. */
 async function stateWithoutMembers(
   state: ReadonlyMap<string, number>,
   engine: HandshakeDeps['engine'],

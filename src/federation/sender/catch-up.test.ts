@@ -82,7 +82,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(a.messages.includes('2'), false);
     });
 
-    it('also sends events of third servers that refer to missed local ones', async () => {
+    it('also sends events of third servers that refer to missed local events', async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a] = recipients;
       await test.idle();
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await until(() => test.sender.status.destinations['catching up'] === 0);
     });
 
-    it("sends the ends of invites of the server's users, even if it is not in the room", async () => {
+    it("sends the leaves and bans that end invites of a server's users to this server, even if it is not in the room", async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const roomId = await test.room();
@@ -232,7 +232,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('advances its cursor without destinations, so that a restart reads new events only', async () => {
+    it('advances the cursor of the sender also without destinations, so that a restart reads new events only', async () => {
       const { test, say } = await start([]);
       const first = await test.rooms.positionOf(await say('1'));
       const cursor = async () => {

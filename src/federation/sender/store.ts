@@ -79,8 +79,8 @@ export async function deleteOldestOutgoing(
 }
 
 /**
- * Returns the servers with pending events or EDUs from the last run. Servers with the newest events come first: their
- * transactions were in flight when this server stopped.
+ * Returns the servers with pending events or EDUs from the last run. The servers with the newest events come first:
+ * transactions to them were in flight when this server stopped.
  */
 export async function readUnfinished(
   reader: Reader<SenderTables>,

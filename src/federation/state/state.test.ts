@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await stateAt(room, two!)).pdus, [...room.stateBefore(two!).values()].sort());
     });
 
-    it('leaves out rejected events, and answers 404 for the state at one', async () => {
+    it('leaves out rejected events, and answers 404 for the state at a rejected event', async () => {
       const { room, send } = await joinedRoom();
       const takeover = room.add({
         type: 'm.room.power_levels',

@@ -111,8 +111,8 @@ export class CatchUp {
   }
 
   /**
-   * Returns the events by this server in a part of the stream that have ended invites and knocks of the
-   * server's users and are current state.
+   * Returns the events by this server in a part of the stream that have ended invites and knocks of users of the
+   * destination, and that are current state.
    */
   async #endedInvites(
     destination: string,

@@ -25,7 +25,7 @@ export class ServerQueue {
   readonly #contents: QueueContents;
   /** The transaction in flight, or to be sent again before all others. */
   #transaction: Transaction | undefined;
-  /** Size counted for it in the memory for retained transactions. */
+  /** The size that `RetainedTransactions` counts for `#transaction`; 0 where it is not retained. */
   #retainedSize = 0;
   #running: Promise<void> | undefined;
   #mustRunAgain = false;
@@ -218,8 +218,8 @@ export class ServerQueue {
   }
 
   /**
-   * Handles a refused transaction: smaller ones find the event or EDU that the server refuses, which is then
-   * dropped. A server that refuses everything gets a backoff.
+   * Handles a refused transaction: smaller transactions find the event or EDU that the server refuses, which is
+   * then dropped. A server that refuses everything gets a backoff.
    */
   async #refused(transaction: Transaction, error: RemoteError, startedAt: number): Promise<void> {
     const { log } = this.#deps;
@@ -272,5 +272,5 @@ function isRejected(error: unknown): error is RemoteError {
   return error instanceof RemoteError && (error.status === 400 || error.status === 413);
 }
 
-/** Whether it has no events and no durable EDUs. */
+/** Whether a transaction has no events and no durable EDUs. */
 const isEmpty = ({ pdus, durable }: Transaction): boolean => pdus.length + durable.length === 0;
