@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(await inviteRoomName(anna), 'True');
         assert.equal(await inviteRoomName(alan), 'Trap');
         await joinsAndReceives(anna);
-        // Server b.test has never invited him.
+        // Server b.test has never invited Alan.
         await until(async () => (await inviteRoomName(alan)) === undefined);
         await joinsAndReceives(alan);
       });

@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     for (const [changes, rows] of histories) {
       for (const [visibility, row] of Object.entries(rows)) {
-        it(`returns ${row} for ${visibility} history after ${changes.join(', ') || 'no change'} of fay and the join of finn`, async () => {
+        it(`returns messages complete (y) or redacted (n), here ${row}, for ${visibility} history after ${changes.join(', ') || 'no change'} of fay and the join of finn`, async () => {
           const { roomId, messageIds } = await playHistory(visibility, changes);
           const last = messageIds.at(-1)!;
           const pages = await served.get(`/backfill/${enc(roomId)}?v=${enc(last)}&limit=100`);

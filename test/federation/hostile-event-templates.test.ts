@@ -11,8 +11,8 @@ import { HostileServer } from './hostile-server.ts';
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
 
-/** Templates that are false for knocks and leaves; for joins the first additional one would be correct. */
-const falseTemplatesBesideJoins: typeof falseTemplates = [
+/** Templates that are false for knocks and leaves. The one with the membership join would be correct for a join. */
+const falseKnockAndLeaveTemplates: typeof falseTemplates = [
   ...falseTemplates,
   ['with the membership join', (event) => ({ ...event, content: { membership: 'join' } })],
   ['without content', ({ content: _content, ...event }) => event],
@@ -23,7 +23,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const hostile = new HostileServer(kind, { ...withoutRetries, clock: unhurriedClock });
 
     /**
-     * Answers make requests with templates that `change` has modified, and with content beyond the request.
+     * Answers make requests with templates that `change` has modified and that have content that was not requested.
      */
     const prepare = (membership: string, change = (event: JsonObject) => event) =>
       hostile.evil.on(`GET ${v1}/make_${membership}/`, () => {
@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         hostile.evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
       });
 
-      for (const [what, change] of falseTemplatesBesideJoins) {
+      for (const [what, change] of falseKnockAndLeaveTemplates) {
         it(`fails without signing anything for a template ${what}`, async () => {
           prepare('knock', change);
           const { status, body } = await knock();
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(await isShown(), true);
       });
 
-      for (const [what, change] of falseTemplatesBesideJoins) {
+      for (const [what, change] of falseKnockAndLeaveTemplates) {
         it(`ends the invite locally without signing anything for a template ${what}`, async () => {
           prepare('leave', change);
           await hostile.anna.leave(hostile.room.roomId);

@@ -157,21 +157,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('keeps a demotion when the demoted user forks the room from before it', async () => {
+    it('keeps a demotion when the demoted user forks the room from before the demotion', async () => {
       await setLevels({ [mallory]: 50 });
       const allowed = await anna.setState(roomId, 'm.room.topic', { topic: 'allowed' });
       await eventually('the topic', () => hostile.latest.eventId === allowed);
-      const [past, then] = [hostile.latest, new Map(hostile.state)];
+      const [past, pastState] = [hostile.latest, new Map(hostile.state)];
       await setLevels({});
-      const [present, now] = [hostile.latest, new Map(hostile.state)];
+      const [present, presentState] = [hostile.latest, new Map(hostile.state)];
       hostile.latest = past;
-      for (const [key, event] of then) hostile.state.set(key, event);
+      for (const [key, event] of pastState) hostile.state.set(key, event);
       const late = topic('late');
       const lateBan = member(anna.id, 'ban');
       hostile.latest = present;
-      for (const [key, event] of now) hostile.state.set(key, event);
+      for (const [key, event] of presentState) hostile.state.set(key, event);
       await hasNoEffect(late, lateBan);
-      // Nor does an event that merges the two forks.
+      // An event that merges the two forks changes the state as little.
       const both = [late.event.eventId, hostile.latest.eventId];
       const before = await state();
       const merging = hostile.message('tied', { prevEventIds: both, depth: hostile.latest.depth + 5 });
@@ -187,17 +187,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await hostile.send(early.event.pdu);
       hostile.advanceTo(early);
       await hostile.send(hostile.message('after the ban').event.pdu);
-      const [back] = [
-        await ScriptedMember.join(
-          evil,
-          'a.test',
-          await anna.createRoom({ preset: 'public_chat', room_version: '11' }),
-          mallory,
-        ),
-      ];
       const room = roomId;
-      roomId = back.roomId;
-      hostile = back;
+      roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+      hostile = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
       await hostile.say('elsewhere');
       await waitForMessage('elsewhere');
       roomId = room;

@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
 
     it("sends the stripped state and adds the remote server's signature", async () => {
-      answerInvites((event) => ({ event: { ...signedByFar(event), unsigned: { falseTemplates: true } } }));
+      answerInvites((event) => ({ event: { ...signedByFar(event), unsigned: { evil: true } } }));
       const { status, raw } = await invite();
       assert.equal(status, 200, raw);
       assert.equal(await guestMembership(), 'invite');
@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(byType.has('m.room.create'));
     });
 
-    const falseTemplates: [what: string, answer: (event: JsonObject) => ScriptedAnswer][] = [
+    const wrongAnswers: [what: string, answer: (event: JsonObject) => ScriptedAnswer][] = [
       ['without its signature', (event) => ({ event })],
       [
         'with other content',
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ['that is an empty object', () => ({})],
       ['with status 500', () => [500, {}]],
     ];
-    for (const [what, answer] of falseTemplates) {
+    for (const [what, answer] of wrongAnswers) {
       it(`fails the invite with 502 for a response ${what}`, async () => {
         answerInvites(answer);
         const { status, body, raw } = await invite();
@@ -156,7 +156,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const wrong: [what: string, body: JsonObject][] = [
           ['another key', partial({}, newSigningKey('other'))],
           ['another token', partial({ token: 'other' })],
-          ['signed for another', partial({ mxid: '@other:far.test' })],
+          ['signed for another user', partial({ mxid: '@other:far.test' })],
           ['another room', { ...partial(), room_id: '!other:a.test' }],
           ['a user of this server', { ...partial({ mxid: anna.id }), state_key: anna.id }],
           ['a sender of the remote server', { ...partial(), sender: guest }],

@@ -250,7 +250,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(asked('make_leave') >= 2);
     });
 
-    it('confirms a retraction by a user who was in the room when this server was', async () => {
+    it('ends an invite by a user who was in the room together with this server, once the inviting server confirms it', async () => {
       const guest = roomOfThirdServer();
       guest.state.clear();
       for (const [key, event] of room.state) guest.state.set(key, event);

@@ -34,7 +34,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       room = joined;
       room.setState('m.room.name', { name: 'Crowd' });
       for (const userId of names) room.setState('m.room.member', { membership: 'join' }, userId, userId);
-      const stateRequested = Promise.withResolvers<void>();
+      const stateReleased = Promise.withResolvers<void>();
       const before = [...room.state.values()].map(({ event }) => event);
       const stateIdRequests: string[] = [];
       resident.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
       resident.on(`GET ${v1}/state_ids/`, async ({ query }) => {
         stateIdRequests.push(query.get('event_id')!);
-        await stateRequested.promise;
+        await stateReleased.promise;
         const ids = before.map(({ eventId }) => eventId);
         return { pdu_ids: ids, auth_chain_ids: ids };
       });
@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }));
       const { status, raw } = await anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'far.test' });
       assert.equal(status, 200, raw);
-      return { sendMembers: stateRequested.resolve, stateIdRequests };
+      return { sendMembers: stateReleased.resolve, stateIdRequests };
     }
     const members = async (user = anna) => {
       const { joined } = await user.do('GET', `/rooms/${enc(room.roomId)}/joined_members`);

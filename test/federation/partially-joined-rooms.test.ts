@@ -401,7 +401,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           to.includes('state_ids'),
         ).length;
         release();
-        // A further join asks its resident server; the deleted room asks no more.
+        // The completion of another room sends requests; that of the deleted room sends no more.
         const next = await residentRoom();
         await next.join();
         assert.ok((await next.members()).includes(next.charlie));

@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await remoteMember.send(signed(signedMessage.event.pdu));
       await waitForMessage('signed');
       assert.deepEqual(await messageBodies(), ['signed']);
-      // It is not asked again right after a failure.
+      // The policy server is not asked again right after a failure.
       assert.equal(signRequests().length, 1);
     });
 

@@ -52,8 +52,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await until(async () => (await visibility(next)) === 'public');
       assert.equal(await visibility(roomId), 'private');
       const create = await ben.do('GET', `/rooms/${enc(next)}/state/m.room.create`);
-      const { event_id: named } = create['predecessor'] as { event_id: string };
-      const event = await ben.do('GET', `/rooms/${enc(roomId)}/event/${enc(named)}`);
+      const { event_id: tombstoneId } = create['predecessor'] as { event_id: string };
+      const event = await ben.do('GET', `/rooms/${enc(roomId)}/event/${enc(tombstoneId)}`);
       assert.equal(event['type'], 'm.room.tombstone');
     });
 

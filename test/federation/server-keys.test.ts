@@ -1,5 +1,3 @@
-import { newSigningKey } from '../support/inputs/signing-key.ts';
-import { plainCaches } from '../support/servers/caches.ts';
 /** Signing keys and notary answers of real homeservers over TLS on the loopback address. */
 
 import assert from 'node:assert/strict';
@@ -20,9 +18,11 @@ import {
   writeSigningKeys,
 } from '../../src/protocol/index.ts';
 import { sectionDefaults } from '../support/inputs/section-defaults.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { FakeResolver } from '../support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
+import { plainCaches } from '../support/servers/caches.ts';
 import { startTestServer, testConfiguration } from '../support/servers/server.ts';
 
 interface Member {

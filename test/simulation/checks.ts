@@ -28,13 +28,13 @@ export async function pendingWork(
   const partial = (await canBeCompleted(server, roomId, servers)) ? 1 : 0;
   // An EDU that waits for a retry may be on its way to the disk: neither in memory nor in the outbox.
   const busy = destinations.sending + destinations['catching up'] + destinations['waiting to retry'];
-  const left = { ...rows[0], pendingPdus, busy, partial };
-  return Object.values(left).some((number) => number > 0) ? JSON.stringify(left) : '';
+  const counts = { ...rows[0], pendingPdus, busy, partial };
+  return Object.values(counts).some((count) => count > 0) ? JSON.stringify(counts) : '';
 }
 
 /**
- * Whether a server has joined the room without its members, and another server gives it the state. When state resolution
- * has removed its join (see `seesInRoom`), no server does.
+ * Whether a server has only partial state of the room, and another server will give it the rest. No other
+ * server does that when state resolution has removed the server's join (see `seesInRoom`).
  */
 async function canBeCompleted(
   { run, name }: SimulatedServer,
@@ -96,9 +96,9 @@ function checkMembers(world: World, view: View): void {
 
 /**
  * Whether a server's room state contains a joined user of another server. State resolution may remove the
- * join of a user whose server never received the conflicting events, because it was not in the room yet; no
- * server sends them to it afterwards. Events that were sent to it while it was in the room are checked in any
- * case.
+ * join of a user whose server never received the conflicting events, because it was not in the room yet. No
+ * server sends it those events afterwards, so its state is not compared. Whether it has the events that were
+ * sent to it while it was in the room is checked in any case.
  */
 function seesInRoom(view: View, { server }: View): boolean {
   const joined = [...view.membersInState].filter(([, membership]) => membership === 'join');

@@ -51,7 +51,7 @@ export class EduTraffic {
 
   constructor(world: World, roomId: () => string) {
     this.#world = world;
-    // Another label gives every seed another run.
+    // Changing this label would change the run of every seed.
     this.#dice = world.dice.fork('asides');
     this.#roomId = roomId;
     this.#toDevice = new ToDeviceTraffic(world, this.#dice);
@@ -212,7 +212,7 @@ export class EduTraffic {
   }
 
   /**
-   * Checks that servers have only the public receipts of remote users, and only for events that these have
+   * Checks that servers have only public receipts of remote users, and only for events that those users have
    * read.
    */
   async #checkReceipts({ name, run }: SimulatedServer): Promise<void> {

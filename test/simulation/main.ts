@@ -31,7 +31,7 @@ process.on('unhandledRejection', (error) => {
   process.exitCode = 1;
 });
 
-async function one(seed: number): Promise<boolean> {
+async function runSeed(seed: number): Promise<boolean> {
   const { failures, digest } = await simulate(seed, template, values.trace || values.seed !== undefined);
   for (const failure of failures) process.stdout.write(`seed ${seed}: ${failure}\n`);
   if (values.digest) process.stdout.write(`seed ${seed}: ${digest}\n`);
@@ -40,7 +40,7 @@ async function one(seed: number): Promise<boolean> {
 
 const template = await makeDatabaseTemplate(folder);
 if (values.seed !== undefined) {
-  process.exitCode = (await one(Number(values.seed))) ? 0 : 1;
+  process.exitCode = (await runSeed(Number(values.seed))) ? 0 : 1;
 } else {
   const [from, count, parts, part] = [values.from, values.seeds, values.parts, values.part].map(Number) as [
     number,
@@ -53,7 +53,7 @@ if (values.seed !== undefined) {
   for (let seed = from; seed < from + count; seed++) {
     if (seed % parts !== part) continue;
     run += 1;
-    if (!(await one(seed))) failed.push(seed);
+    if (!(await runSeed(seed))) failed.push(seed);
   }
   process.stdout.write(`${run} seeds, ${failed.length} failed: ${failed.join(' ')}\n`);
   if (failed.length > 0) {

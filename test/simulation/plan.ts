@@ -19,6 +19,7 @@ export interface Plan {
   readonly crashes: number;
   /** Maximum difference of a clock from simulated time, in milliseconds. */
   readonly skew: number;
+  /** Maximum time until an operation on the disk runs, in simulated milliseconds. */
   readonly maxDiskDelay: number;
   /** Relative frequency of each kind of action. */
   readonly actionWeights: Readonly<Record<ActionName, number>>;
@@ -83,6 +84,7 @@ const hostileWeights = {
   joinRules: 8,
 };
 
+/** Derives the plan of a run from its seed. @param dice seeded with the same seed */
 export function planOf(seed: number, dice: Dice): Plan {
   const isHeavy = dice.chance(0.02);
   const forkWidth = seed % wideForkEvery === wideForkEvery - 1 ? dice.int(1_000, 2_000) : 0;

@@ -118,7 +118,10 @@ export class ServerProcess implements Disk, Client, Host {
     return this.#dice.skewed(this.#traits.maxDiskDelay);
   }
 
-  /** Counts a step (a write or a request); ends the process at the step that `crashAfter` has chosen. @returns whether the process still runs */
+  /**
+   * Counts a step (a write or a request) and ends the process at the step that `crashAfter` has chosen.
+   * @returns whether the process still runs
+   */
   step(): boolean {
     if (!this.#isAlive) return false;
     if (this.#stepsLeft-- > 0) return true;

@@ -101,9 +101,11 @@ class Simulation {
     await this.#eduTraffic.check(sees);
     for (const view of views) {
       const after = again.find(({ server }) => server === view.server);
-      const same = (one = view, two = after) =>
-        JSON.stringify([...one.state].sort()) === JSON.stringify([...(two?.state ?? [])].sort());
-      if (!same()) world.fail(`The room state of ${view.server.name} differs after a restart`);
+      const [stateBefore, stateAfter] = [view, after].map((one) =>
+        JSON.stringify([...(one?.state ?? [])].sort()),
+      );
+      if (stateBefore !== stateAfter)
+        world.fail(`The room state of ${view.server.name} differs after a restart`);
     }
   }
 
