@@ -39,9 +39,9 @@ export interface E2eeDeps {
   readonly reauthenticator: Reauthenticator;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Without it, requests for keys of remote users answer with a failure per server. */
+  /** Sends requests to other servers; when absent, requests for keys of remote users answer with a failure per server. */
   readonly remote?: RemoteKeys | undefined;
-  /** Without it, device lists of remote users are not stored. */
+  /** When absent, device lists of remote users are not stored. */
   readonly jobs?: Jobs | undefined;
 }
 

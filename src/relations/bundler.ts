@@ -31,7 +31,7 @@ export interface BundlerDeps {
  */
 const [maxEdits, maxReferences] = [20, 500];
 
-/** Relations of an event, with child events that are not yet prepared for the client. */
+/** The aggregations of an event; its child events are not rendered for the client yet. */
 interface ChildFacts {
   readonly parent: StoredEvent;
   readonly replacement: VisibleEvent | undefined;
@@ -154,7 +154,7 @@ export class Bundler {
   }
 }
 
-/** Whether more replies of a thread may be stored than were read. */
+/** Whether a thread may have replies that were not read, because the maximum number was read. */
 const hasMoreReplies = (children: readonly Child[]) =>
   children.length >= maxReadReplies &&
   children.filter(({ relType }) => relType === 'm.thread').length >= maxReadReplies;

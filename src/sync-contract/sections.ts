@@ -119,7 +119,7 @@ export interface DeviceSection {
    * Returns the members of a response, in the same form.
    * @param after `undefined` for a first sync
    * @param hasFacts whether the feed says that the source has new data
-   * @returns with `hasNewData`, whether they are a reason to respond at all
+   * @returns `hasNewData`: whether a waiting sync must be answered because of the members
    */
   members(
     device: DeviceRef,

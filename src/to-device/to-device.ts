@@ -41,7 +41,7 @@ export interface ToDeviceDeps {
   readonly devices: Devices;
   readonly queues: MessageQueues;
   readonly serverName: string;
-  /** Without it, messages to remote users are dropped. */
+  /** Delivers messages to remote users; when absent, these messages are dropped. */
   readonly remote?: RemoteDelivery;
 }
 

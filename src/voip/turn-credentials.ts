@@ -20,7 +20,7 @@ export interface TurnCredentials {
 
 /**
  * Returns credentials for a user: computed from the secret that is shared with the TURN servers, or else the
- * fixed ones; `undefined` when neither is configured. Source: "A REST API For Access To TURN Services"
+ * configured user name and password; `undefined` when neither is configured. Source: "A REST API For Access To TURN Services"
  * (Internet draft).
  * @param now milliseconds since the epoch
  */

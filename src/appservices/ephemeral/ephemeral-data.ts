@@ -21,11 +21,11 @@ export interface EphemeralDataDeps {
   readonly onData: (services: Iterable<Appservice>) => void;
 }
 
-/** Maximum number of items for a service that is down or slow; older ones are dropped. */
+/** Maximum number of items for a service that is down or slow; older items are dropped. */
 const maxItems = 1_000;
 
 /**
- * Maximum number of facts that wait to be handled, while the services of a room are read from a slow database; further ones
+ * Maximum number of facts that wait to be handled, while the services of a room are read from a slow database; further facts
  * are dropped.
  */
 const maxWaiting = 1_000;

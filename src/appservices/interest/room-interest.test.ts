@@ -27,7 +27,7 @@ describe('RoomInterest', () => {
   const headOf = (...joined: string[]) =>
     ({ peek: () => ({ members: new Map(joined.map((userId) => [userId, 'join'])) }) }) as never;
 
-  it('finds the services of a room by its members before the pending facts', async () => {
+  it('finds the services of a room by its members from before the facts that are not handled yet', async () => {
     const heads = headOf('@bridge_joining:test');
     const before = (userId: string, isJoined: boolean) =>
       open({ heads, membersBefore: () => new Map([[userId, isJoined]]) }).servicesOf('!room');
@@ -61,7 +61,7 @@ describe('RoomInterest', () => {
     }
   });
 
-  it('matches an event in a room with 100 services once with each set of user namespaces, however many members there are', async () => {
+  it('matches an event in a room with 100 services once with the user namespaces of each service, however many members the room has', async () => {
     let matches = 0;
     const matching = (found: boolean) => {
       matches++;

@@ -89,7 +89,7 @@ export function readManifest(directory: string): BackupManifest {
   const format = (manifest as { format?: unknown } | null)?.format;
   if (typeof format === 'number' && format > 2) {
     throw new CommandFailure(
-      `the backup ${directory} was made by a newer version of Hearth: restore it with that one`,
+      `the backup ${directory} was made by a newer version of Hearth: restore it with that version`,
     );
   }
   if (!validManifest.Check(manifest)) throw new CommandFailure(`${join(directory, manifestName)} is damaged`);

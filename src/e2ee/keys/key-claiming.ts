@@ -20,7 +20,7 @@ export interface KeyClaimingDeps {
   readonly claims: LocalKeyClaims;
   readonly serverName: string;
   readonly clock: Clock;
-  /** Without it, requests to other servers fail with M_UNREACHABLE. */
+  /** Sends requests to other servers; when absent, these requests fail with M_UNREACHABLE. */
   readonly remote: RemoteKeys | undefined;
 }
 

@@ -35,9 +35,9 @@ export interface KeyQueryDeps {
   readonly devices: Devices;
   readonly serverName: string;
   readonly clock: Clock;
-  /** Without it, requests to other servers fail with M_UNREACHABLE. */
+  /** Sends requests to other servers; when absent, these requests fail with M_UNREACHABLE. */
   readonly remote: RemoteKeys | undefined;
-  /** Without it, each query for remote users requests their server. */
+  /** Stored lists of remote users; when absent, each query for remote users requests their server. */
   readonly lists?: RemoteDeviceLists | undefined;
 }
 

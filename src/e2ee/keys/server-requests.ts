@@ -12,7 +12,7 @@ const maxConcurrentServers = 25;
 
 export interface ServerRequestsDeps {
   readonly clock: Clock;
-  /** Without it, requests to other servers fail with M_UNREACHABLE. */
+  /** Sends requests to other servers; when absent, these requests fail with M_UNREACHABLE. */
   readonly remote: RemoteKeys | undefined;
 }
 

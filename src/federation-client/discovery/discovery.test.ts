@@ -200,7 +200,7 @@ describe('Discovery', () => {
     ]);
   });
 
-  it('caches delegations, shares one look-up among concurrent callers, and keeps them through transient failures', async () => {
+  it('caches delegations, shares one look-up among concurrent callers, and keeps delegations during transient failures', async () => {
     delegateTo('far.example:1');
     await Promise.all([1, 2, 3].map(() => endpoint('example.org')));
     clock.advance(24 * hour - 1);

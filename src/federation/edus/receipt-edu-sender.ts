@@ -19,7 +19,7 @@ export interface ReceiptEduSenderDeps {
 /** Lifetime of an EDU in milliseconds. */
 const lifetime = 3_600_000;
 
-/** Maximum number of receipts pending for a room's next round; further ones are dropped. */
+/** Maximum number of receipts pending for a room's next round; further receipts are dropped. */
 const maxPending = 1_000;
 
 /**
@@ -29,7 +29,7 @@ const maxPending = 1_000;
  */
 export class ReceiptEduSender {
   readonly #deps: ReceiptEduSenderDeps;
-  /** Rooms whose receipts were sent recently: the receipts for the next round, by user and thread. */
+  /** Receipts for the next round of each room with a recent round, by room id, then by user and thread. */
   readonly #rooms = new Map<string, Map<string, Receipt>>();
   readonly #timers = new Set<Timer>();
 

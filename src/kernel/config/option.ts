@@ -2,7 +2,7 @@ import type { Static, TSchema, TUnsafe } from 'typebox';
 import type { GrammarName } from './values/grammars.ts';
 
 /**
- * The JSON Schema of an option, as used in this module: standard keywords, and own ones (`x-…`) that other
+ * The JSON Schema of an option, as used in this module: standard keywords, and keywords of this program (`x-…`) that other
  * validators ignore.
  */
 export interface OptionSchema {

@@ -17,7 +17,7 @@ export interface ErrorReportsDeps {
 
 /** Times in milliseconds. */
 export const reportLimits = {
-  /** Maximum number of events that wait to be sent; further ones are dropped. */
+  /** Maximum number of events that wait to be sent; further events are dropped. */
   maxWaiting: 50,
   /** Maximum number of attempts to send one event. */
   maxAttempts: 3,

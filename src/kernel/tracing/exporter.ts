@@ -46,7 +46,7 @@ export class SpanExporter {
   }
 
   /**
-   * Waits for a running request, sends the queued spans in at most one more, and accepts no further ones. Ends after
+   * Waits for a running request, sends the queued spans in at most one more request, and accepts no further spans. Ends after
    * `closeTimeout` at the latest.
    */
   async close(): Promise<void> {

@@ -11,7 +11,7 @@ const maxLimits = 1_000;
 
 const limiters = ['per_room', 'per_user', 'per_issuer'] as const;
 
-/** Never limits. */
+/** A limit that allows all actions. */
 const unlimited: ActionLimit = { take() {}, check() {} };
 
 /** Rate limits of invites that modules choose for single users. */

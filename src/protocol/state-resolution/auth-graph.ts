@@ -36,8 +36,8 @@ export class AuthGraph {
   }
 
   /**
-   * Calls `visit` for each auth event of the event `from`. Where `visit` returns true, because it sees that
-   * event for the first time, continues with the auth events of that one.
+   * Calls `visit` for each auth event of the event `from`, and in the same way for the auth events of each event for which
+   * `visit` returns true: `visit` returns true when it sees an event for the first time.
    */
   walk(from: number, visit: (number: number) => boolean): void {
     const pending = [from];

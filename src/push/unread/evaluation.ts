@@ -36,7 +36,7 @@ export class Evaluation implements NewMarks {
   readonly #reader: NotifiedMember;
   readonly #hasOlderMarks: boolean;
 
-  /** @param hasOlderMarks whether older events were counted, which redactions among the newer ones may concern */
+  /** @param hasOlderMarks whether older events were counted, which may be redacted by newer events */
   constructor(engine: RoomReader, pushEvents: PushEvents, reader: NotifiedMember, hasOlderMarks: boolean) {
     this.#engine = engine;
     this.#pushEvents = pushEvents;

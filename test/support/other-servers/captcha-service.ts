@@ -43,7 +43,7 @@ export class CaptchaService {
     return this.#close();
   }
 
-  /** Whether the response is right; each is right once. */
+  /** Whether the response solves the CAPTCHA. Each response is accepted once. */
   isRight(method: string | undefined, fields: Readonly<Record<string, string>>): boolean {
     this.verifications.push(fields);
     const response = fields['response'] ?? '';

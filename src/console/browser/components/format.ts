@@ -6,7 +6,7 @@ const minute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: '
 
 export const formatCount = (value: number): string => count.format(value);
 
-/** Returns a time as a date; times after the latest that dates can have are that one. @param time milliseconds since the epoch */
+/** Returns a time as a date; the latest possible date for times after it. @param time milliseconds since the epoch */
 export const dateOf = (time: number): Date => new Date(Math.min(time, 8.64e15));
 
 /** @param time milliseconds since the epoch */

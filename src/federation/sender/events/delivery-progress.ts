@@ -84,7 +84,7 @@ export class DeliveryProgress {
     }
   }
 
-  /** Merges changes that could not be written with newer ones. */
+  /** Merges changes that could not be written with newer changes. */
   #restore(older: ReadonlyMap<string, DestinationProgress>): void {
     const newer = this.#unsaved;
     this.#unsaved = new Map(older);

@@ -30,7 +30,7 @@ export interface CleanupFacts {
   readonly used: ReadonlySet<number>;
   /** Groups that new groups may be built on at any time. Their chains stay as they are. */
   readonly growing: Iterable<number>;
-  /** The highest group that may be removed: events that refer to newer ones may not be written yet. */
+  /** The highest group that may be removed: events that refer to newer groups may not be written yet. */
   readonly upTo: number;
 }
 

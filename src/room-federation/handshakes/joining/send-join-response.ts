@@ -55,8 +55,8 @@ export async function countersignedJoin(
 /**
  * Checks a `send_join` response: signatures and hashes of all events, that all are state of this room with at
  * most one event per key and a create event of the expected version, and that this state allows the join.
- * Leaves out events that fail verification, and events that depend on them. The state counts as partial if
- * that is due to keys that could not be fetched, since they may be available later.
+ * Leaves out events that fail verification, and events that depend on them. When an event fails because its keys could
+ * not be fetched, the state counts as partial, because the keys may be available later.
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure
  */
@@ -80,7 +80,7 @@ export async function checkSendJoinResponse(
     stateByKey.set(key, entry);
   }
   checkCreate(stateByKey.get(stateMapKey('m.room.create', '')), expected);
-  // Only its own users make this server a server of the room, whatever the response claims.
+  // This server is in the room only because of its own joined users, whatever the response claims.
   const isOther = (name: string) => name !== serverOfUser(event.event.sender);
   const servers = answer.serversInRoom.filter(isOther);
   if (answer.membersOmitted && servers.length === 0) {
