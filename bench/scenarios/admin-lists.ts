@@ -60,6 +60,10 @@ const lists: Readonly<Record<string, string>> = {
   'media of users whose names contain a text': 'v1/statistics/users/media?limit=100&search_term=99',
   'media of users of a period with 10,000 uploads':
     'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=50000&until_ts=60000',
+  'media of users of a period with half of the uploads':
+    'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=25000&until_ts=75000',
+  'media of users of a period with almost all uploads':
+    'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=2',
   'media of users of a period with all uploads':
     'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=1',
 };

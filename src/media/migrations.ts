@@ -1,6 +1,6 @@
 import type { Migration } from '../kernel/database/index.ts';
 import { mediaModerationMigration } from './moderation/migration.ts';
-import { mediaUsageMigration } from './usage/migration.ts';
+import { mediaUsageMigration, uploadsByUserMigration } from './usage/migration.ts';
 
 export const mediaMigrations: readonly Migration[] = [
   {
@@ -93,4 +93,5 @@ export const mediaMigrations: readonly Migration[] = [
     },
   },
   mediaUsageMigration,
+  uploadsByUserMigration,
 ];

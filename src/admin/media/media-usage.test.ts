@@ -5,6 +5,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import { mediaMigrations } from '../../media/migrations.ts';
 import { insertUploaded } from '../../media/store.ts';
 import type { MediaTables } from '../../media/tables.ts';
+import { subtractFromUsage } from '../../media/usage/usage.ts';
 import { profileMigrations } from '../../profiles/migrations.ts';
 import type { ProfileTables } from '../../profiles/tables.ts';
 import { MediaUsage, type UsageFilter, usageOrders } from './media-usage.ts';
@@ -139,6 +140,82 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
       }
       assert.equal((await read({ searchTerm: 'Anne' }, { maxIds: 10, maxUploads: 10 })).total, 0);
+    });
+
+    it('reads exact files and bytes of random periods after random uploads and deletions, with every reading', async () => {
+      const database = await open([...mediaMigrations, ...profileMigrations]);
+      // A linear congruential generator, so that each run has the same uploads and periods.
+      let seed = 7;
+      const random = (below: number) => {
+        seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+        return Math.floor((seed / 2 ** 31) * below);
+      };
+      const uploads = Array.from({ length: 80 }, (_, index) => ({
+        mediaId: `m${index}`,
+        userId: `@u${random(7)}:test`,
+        at: 10 + random(30),
+        size: random(20),
+      }));
+      const deleted = new Set(uploads.filter(() => random(3) === 0).map(({ mediaId }) => mediaId));
+      await database.transaction<MediaTables, void>(async (writer) => {
+        for (const { mediaId, userId, at, size } of uploads) {
+          const file = { fileId: mediaId, sha256: mediaId, size, beginning: new Uint8Array() };
+          const flags = { isAuthenticated: true, quarantinedBy: undefined, fileName: undefined };
+          await insertUploaded(
+            writer,
+            { mediaId, userId, at },
+            { ...file, ...flags, contentType: 'text/plain' },
+          );
+        }
+        const rows = await writer
+          .deleteFrom('local_media')
+          .where('media_id', 'in', [...deleted])
+          .returning(['file_id', 'user_id', 'size', 'preview_until'])
+          .execute();
+        await subtractFromUsage(writer, rows);
+      });
+      const kept = uploads.filter(({ mediaId }) => !deleted.has(mediaId));
+      /** Adds up the uploads of a period. */
+      const expected = (filter: UsageFilter, by: 'user_id' | 'media_length' | 'media_count') => {
+        const { from = 0, until = Number.POSITIVE_INFINITY } = filter;
+        const rows = [
+          ...Map.groupBy(
+            kept.filter(({ at }) => at >= from && at <= until),
+            ({ userId }) => userId,
+          ),
+        ].map(([user_id, files]) => ({
+          user_id,
+          media_count: files.length,
+          media_length: files.reduce((sum, { size }) => sum + size, 0),
+        }));
+        return rows.sort((one, other) => {
+          const order = by === 'user_id' ? 0 : one[by] - other[by];
+          return order || (one.user_id < other.user_id ? -1 : 1);
+        });
+      };
+      for (let round = 0; round < 40; round++) {
+        const [start, end] = [8 + random(30), 14 + random(30)];
+        const filter = {
+          ...(random(4) > 0 && { from: start }),
+          ...(random(4) > 0 && { until: Math.max(start, end) }),
+        };
+        const by = (['user_id', 'media_length', 'media_count'] as const)[random(3)]!;
+        const descending = random(2) === 1;
+        // With 0 and 4, long periods are read by user where few uploads are outside of them.
+        const usage = new MediaUsage({ database }, { maxIds: 5, maxUploads: [0, 4, 1_000][random(3)]! });
+        const all = expected(filter, by);
+        if (descending) all.reverse();
+        const offset = random(3);
+        const { rows } = await usage.page(filter, { by, descending }, { start: { offset }, limit: 100 });
+        const found = rows.map(({ user_id, media_count, media_length }) => ({
+          user_id,
+          media_count: Number(media_count),
+          media_length: Number(media_length),
+        }));
+        const message = JSON.stringify([filter, by, descending, offset]);
+        assert.deepEqual(found, all.slice(offset), message);
+        assert.equal(await usage.count(filter), all.length, message);
+      }
     });
   });
 });

@@ -38,8 +38,22 @@ export interface UsageMatches {
 interface Bounds {
   /** Maximum number of users whose ids a search collects. A text that more names contain is common. */
   readonly maxIds: number;
-  /** Maximum number of uploads of a period that are added up before their users are sorted by id or name. */
+  /** Maximum number of uploads of a short period: they are read in the order of time, and before their users are sorted. */
   readonly maxUploads: number;
+}
+
+/** Uploads outside of a long period, as a multiple of `maxUploads`, up to which the uploads of all times are read by user. */
+const maxOutside = 10;
+
+/**
+ * What is read for the users of a filter: the stored sums, the uploads of the period in the order of time, or the uploads
+ * of all times in the order of their users, without those outside of the period.
+ */
+type Reading = 'stored' | 'by time' | 'by user';
+
+/** A filter with the reading that is the fastest for it. */
+interface PlannedFilter extends UsageFilter {
+  readonly reading: Reading;
 }
 
 const defaultBounds: Bounds = { maxIds: 2_000, maxUploads: 20_000 };
@@ -55,7 +69,7 @@ const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 
 /**
  * Reads the files and bytes that each user has uploaded. Sums of all times are stored. Sums of a period are added up for
- * each page, which costs time in proportion to the uploads of the period.
+ * each page, which costs time in proportion to the uploads of the period, unless it includes all uploads.
  */
 export class MediaUsage {
   readonly #database: Database;
@@ -68,15 +82,16 @@ export class MediaUsage {
 
   /** @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
   async page(
-    filter: UsageFilter,
+    given: UsageFilter,
     { by, descending }: { readonly by: UsageOrder; readonly descending: boolean },
     page: { readonly start: PageStart; readonly limit: number; readonly matches?: UsageMatches | undefined },
   ): Promise<RowsOfPage<MediaUsageOfUser>> {
+    const filter = await this.#plan(given);
     const { userIds } = (await this.#collected(filter, page.matches)) ?? {};
     const isByName = by === 'displayname';
     const isSearch = userIds === undefined && filter.searchTerm !== undefined;
-    const addsUpFirst = by === 'media_length' || by === 'media_count' || (await this.#isShort(filter));
-    let users = addsUpFirst ? this.#sums(filter) : this.#uploaders(filter);
+    const addsUpFirst = by === 'media_length' || by === 'media_count' || filter.reading !== 'by user';
+    let users = addsUpFirst ? this.#sums(filter, by) : this.#uploaders(filter);
     if (isByName || isSearch) users = withProfiles(users);
     if (isSearch) users = users.where(isNamed(filter.searchTerm ?? ''));
     if (userIds) users = users.where(isAmong(userIds));
@@ -87,14 +102,14 @@ export class MediaUsage {
   }
 
   /** Counts the users who have uploaded media. */
-  count(filter: UsageFilter): Promise<number> {
-    return countRows(this.#sums(filter));
+  async count(filter: UsageFilter): Promise<number> {
+    return countRows(this.#sums(await this.#plan(filter)));
   }
 
   /** Searches the users who have uploaded media by name: collects their ids, or only counts them if they are many. */
   async search(filter: UsageFilter, term: string): Promise<UsageMatches> {
     const { maxIds } = this.#bounds;
-    const named = withProfiles(this.#sums(filter)).where(isNamed(term));
+    const named = withProfiles(this.#sums(await this.#plan(filter))).where(isNamed(term));
     const found = await named
       .select('s.user_id')
       .limit(maxIds + 1)
@@ -110,64 +125,89 @@ export class MediaUsage {
     return isComplete ? known : this.search(filter, filter.searchTerm);
   }
 
-  /** Whether the sums of the filter are stored, or those of few uploads. */
-  async #isShort(filter: UsageFilter): Promise<boolean> {
-    if (!hasPeriod(filter)) return true;
-    const some = this.#uploads(filter)
-      .select('m.user_id')
-      .limit(this.#bounds.maxUploads + 1);
-    const found = await countRows(this.#database.scanner<Tables>().selectFrom(some.as('some')));
-    return found <= this.#bounds.maxUploads;
+  /** Leaves out limits of the period that exclude no upload, and chooses what is read. */
+  async #plan({ from, until, ...filter }: UsageFilter): Promise<PlannedFilter> {
+    const before = from === undefined ? undefined : sql<boolean>`m.created_at < ${from}`;
+    const after = until === undefined ? undefined : sql<boolean>`m.created_at > ${until}`;
+    const [earlier, later] = await this.#haveMore(0, [before, after]);
+    if (!earlier && !later) return { ...filter, reading: 'stored' };
+    const period = { from: earlier ? from : undefined, until: later ? until : undefined };
+    const { maxUploads } = this.#bounds;
+    const [isLong] = await this.#haveMore(maxUploads, [inPeriod(period)]);
+    const isPart = !isLong || (await this.#haveMore(maxOutside * maxUploads, [before, after])).includes(true);
+    return { ...filter, ...period, reading: isPart ? 'by time' : 'by user' };
   }
 
-  /** The sums `s` of the users with uploads. */
-  #sums(filter: UsageFilter): Users {
+  /** Whether more than `count` uploads meet each condition; none meets an absent one. */
+  async #haveMore(
+    count: number,
+    conditions: readonly (RawBuilder<boolean> | undefined)[],
+  ): Promise<boolean[]> {
+    const found = conditions.map((condition) => {
+      if (condition === undefined) return sql`0`;
+      const next = this.#uploads().select('m.created_at').where(condition).orderBy('m.created_at');
+      return sql`(select count(*) from ${next.limit(1).offset(count)} next)`;
+    });
+    const columns = found.map((value, index) => sql`${value} as ${sql.ref(`c${index}`)}`);
+    const { rows } = await sql<Record<string, number | string>>`select ${sql.join(columns)}`.execute(
+      this.#database.scanner<Tables>(),
+    );
+    return conditions.map((_, index) => Number(rows[0]?.[`c${index}`]) > 0);
+  }
+
+  /** The sums `s` of the users with uploads. @param by the sum that is needed; by default none is */
+  #sums(filter: PlannedFilter, by?: UsageOrder): Users {
     const tables = this.#database.scanner<Tables>();
-    if (!hasPeriod(filter)) return tables.selectFrom('media_usage as s');
-    const sums = this.#uploads(filter)
-      .select(['m.user_id', ...sumsOfUploads])
+    if (filter.reading === 'stored') return tables.selectFrom('media_usage as s');
+    const sum = by === 'media_length' ? [bytesOfUploads] : by === 'media_count' ? [filesOfUploads] : [];
+    let uploads = this.#uploads().select(['m.user_id', 'm.size']);
+    if (filter.reading === 'by time') uploads = uploads.where(inPeriod(filter));
+    // The limit makes PostgreSQL read the index of the users in its order.
+    else uploads = uploads.where(isInPeriod(filter)).orderBy('m.user_id').limit(Number.MAX_SAFE_INTEGER);
+    const sums = tables
+      .selectFrom(uploads.as('m'))
+      .select(['m.user_id', ...sum])
       .groupBy('m.user_id');
     return tables.selectFrom(sums.as('s')) as unknown as Users;
   }
 
   /** The users `s` with uploads of the period, in the order of an index. */
-  #uploaders(filter: UsageFilter): Users {
-    // The sum keeps databases from reading all uploads of the period for each user.
-    const uploads = this.#uploads(filter, sql`m.created_at + 0`)
+  #uploaders(filter: PlannedFilter): Users {
+    const uploads = this.#uploads()
       .select('m.media_id')
-      .where('m.user_id', '=', sql<string>`s.user_id`);
+      .where('m.user_id', '=', sql<string>`s.user_id`)
+      .where(isInPeriod(filter));
     return this.#database
       .scanner<Tables>()
       .selectFrom('media_usage as s')
       .where(sql<boolean>`exists ${uploads}`);
   }
 
-  /** The uploads `m` of the period. */
-  #uploads({ from, until }: UsageFilter, time = sql`m.created_at`) {
-    let uploads = this.#database
+  /** The uploads `m` of all times. */
+  #uploads() {
+    return this.#database
       .scanner<Tables>()
       .selectFrom('local_media as m')
       .where('m.file_id', 'is not', null)
       .where('m.preview_until', 'is', null);
-    if (from !== undefined) uploads = uploads.where(sql<boolean>`${time} >= ${from}`);
-    if (until !== undefined) uploads = uploads.where(sql<boolean>`${time} <= ${until}`);
-    return uploads;
   }
 
   async #read(
-    filter: UsageFilter,
+    filter: PlannedFilter,
     userIds: readonly string[],
   ): Promise<ReadonlyMap<string, MediaUsageOfUser>> {
     const tables = this.#database.scanner<Tables>();
-    const sums = hasPeriod(filter)
-      ? this.#uploads(filter, sql`m.created_at + 0`)
-          .select(['m.user_id', ...sumsOfUploads])
-          .where('m.user_id', 'in', userIds)
-          .groupBy('m.user_id')
-      : tables
-          .selectFrom('media_usage as m')
-          .select(['m.user_id', 'm.files', 'm.bytes'])
-          .where('m.user_id', 'in', userIds);
+    const sums =
+      filter.reading !== 'stored'
+        ? this.#uploads()
+            .select(['m.user_id', filesOfUploads, exactBytesOfUploads])
+            .where('m.user_id', 'in', userIds)
+            .where(isInPeriod(filter))
+            .groupBy('m.user_id')
+        : tables
+            .selectFrom('media_usage as m')
+            .select(['m.user_id', 'm.files', 'm.bytes'])
+            .where('m.user_id', 'in', userIds);
     const rows = await tables
       .selectFrom(sums.as('s'))
       .leftJoin('profile_fields as n', (join) =>
@@ -179,13 +219,31 @@ export class MediaUsage {
   }
 }
 
-/** The figures of the uploads `m` of one user. */
-const sumsOfUploads = [
-  sql<number>`count(*)`.as('files'),
-  sql<number>`cast(coalesce(sum(m.size), 0) as bigint)`.as('bytes'),
-] as const;
+const filesOfUploads = sql<number>`count(*)`.as('files');
 
-const hasPeriod = ({ from, until }: UsageFilter) => from !== undefined || until !== undefined;
+/** Bytes, exact below 2^53; PostgreSQL adds up doubles in half the time of integers. */
+const bytesOfUploads = sql<number>`coalesce(sum(cast(m.size as double precision)), 0)`.as('bytes');
+
+const exactBytesOfUploads = sql<number>`cast(coalesce(sum(m.size), 0) as bigint)`.as('bytes');
+
+/** The conditions of a period, which databases find in an index of the times. */
+function inPeriod({ from, until }: UsageFilter): RawBuilder<boolean> {
+  return allOf([
+    ...(from === undefined ? [] : [sql<boolean>`m.created_at >= ${from}`]),
+    ...(until === undefined ? [] : [sql<boolean>`m.created_at <= ${until}`]),
+  ]);
+}
+
+/** The conditions of a period, for which databases use no index of the times. */
+function isInPeriod({ from, until }: UsageFilter): RawBuilder<boolean> {
+  return allOf([
+    ...(from === undefined ? [] : [sql<boolean>`(m.created_at >= ${from}) is true`]),
+    ...(until === undefined ? [] : [sql<boolean>`(m.created_at <= ${until}) is true`]),
+  ]);
+}
+
+const allOf = (conditions: readonly RawBuilder<boolean>[]) =>
+  sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 
 /** A list of users with their sums `s`, without selected columns. */
 type Users = SelectQueryBuilder<Tables & { s: Tables['media_usage'] }, 's', object>;

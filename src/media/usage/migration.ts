@@ -24,6 +24,16 @@ export const mediaUsageMigration: Migration = {
   },
 };
 
+/** Adds up the uploads of long periods by user, in an index alone and without a sort. */
+export const uploadsByUserMigration: Migration = {
+  name: 'media/0009-uploads-by-user',
+  async up({ run }) {
+    await run(
+      'CREATE INDEX local_media_by_user_and_creation ON local_media (user_id, created_at, size) WHERE file_id IS NOT NULL AND preview_until IS NULL',
+    );
+  },
+};
+
 /** The sums of each user are those of the user's uploads. */
 export const mediaUsageCheck: DatabaseCheck = {
   ...rowsCheck({
