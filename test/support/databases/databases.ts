@@ -67,13 +67,13 @@ export function forSelectedDatabases(file: string, declare: (open: OpenDatabase)
 
 /**
  * Returns the kinds of database on which the tests of a file run: in a thorough run both, otherwise one. A hash of the
- * file name selects SQLite for two files of three, because the same tests take twice as long on PostgreSQL.
+ * file name selects SQLite for five files of six, because the same tests take three times as long on PostgreSQL.
  * @param file `import.meta.url` of the tests
  */
 export function selectedDatabases(file: string): readonly DatabaseOptions['kind'][] {
   if (isThorough) return ['sqlite', 'postgres'];
   const number = Number.parseInt(hash('sha256', basename(file)).slice(0, 8), 16);
-  return [number % 3 === 0 ? 'postgres' : 'sqlite'];
+  return [number % 6 === 0 ? 'postgres' : 'sqlite'];
 }
 
 const declareOn = {
