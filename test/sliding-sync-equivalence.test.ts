@@ -61,7 +61,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => server.stop());
 
     it('results in the same rooms as an initial classic sync', { timeout: 900_000 }, async () => {
-      const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
+      const numRuns = database === 'sqlite' ? (isThorough ? 40 : 6) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (played) => runSteps(server, users, played)),
         { numRuns, endOnFailure: true },

@@ -8,11 +8,11 @@ import { forSelectedDatabases, makeTestDatabase, type TestDatabase } from '../su
 import { ClientDevice } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
-const keys = 900;
+const keys = 400;
 /** Parallel claimers, and how many keys each of them claims. */
-const [claimers, claimsEach] = [250, 4];
+const [claimers, claimsEach] = [120, 4];
 const claims = claimers * claimsEach;
-const [senders, messagesEach] = [8, 60];
+const [senders, messagesEach] = [8, 40];
 /** Milliseconds before a request without a response is repeated. */
 const retryDelay = 50;
 

@@ -7,6 +7,9 @@ import type { HearthProcess } from '../clients/hearth-process.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 
+/** Milliseconds that a user waits after each event, so that the servers are not busy with more events than the test needs. */
+const pause = 10;
+
 /** Maximum time in milliseconds until all servers have all events. */
 const convergenceTimeout = 180_000;
 
@@ -31,7 +34,12 @@ class Sender {
 
   /** Sends messages and state events into the rooms until `isOver`. */
   async sendUntil(roomIds: readonly string[], isOver: () => boolean): Promise<void> {
-    while (!isOver()) for (const roomId of roomIds) await this.sendNext(roomId);
+    while (!isOver()) {
+      for (const roomId of roomIds) {
+        await this.sendNext(roomId);
+        await sleep(pause);
+      }
+    }
   }
 
   async sendNext(roomId: string): Promise<void> {

@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import { isThorough } from '../support/inputs/thoroughness.ts';
 
 /** Number of seeds that are run; each takes about a third of a second of one core. */
-const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '300' : '30');
+const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '300' : '10');
 
 interface Ended {
   readonly code: number;

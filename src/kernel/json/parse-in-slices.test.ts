@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { canonicalObject, canonicalValue } from '../../../test/protocol/arbitrary.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { type JsonValue, MatrixError, parseJson } from '../../protocol/index.ts';
 import { systemClock } from '../clock.ts';
 import { TimeSlices } from '../time-slices.ts';
@@ -92,7 +93,7 @@ describe('parseInSlices', () => {
         await assertSame(`{"a":[${some.join('')}]}`);
         await assertSame(`{"a":${some.join('')}}`);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
     await assertSame(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x5b, 0x5d, 0x7d]));
     await assertSame(`{"a":[${'['.repeat(99)}${']'.repeat(99)}]}`);

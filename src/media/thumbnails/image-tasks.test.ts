@@ -17,6 +17,7 @@ import {
   testAnimation,
   testImage,
 } from '../../../test/support/inputs/images.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { ImageTasks, NoThumbnail } from './image-tasks.ts';
 
@@ -76,7 +77,7 @@ describe('ImageTasks with untrusted images', () => {
         for (const { at, byte } of changes) damaged[at % damaged.length] = byte;
         await tried(end === null ? damaged : damaged.subarray(0, end % damaged.length));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
     for (const bytes of whole) assert.equal(await tried(bytes), 'made');
   });
@@ -95,7 +96,7 @@ describe('ImageTasks with untrusted images', () => {
       fc.asyncProperty(beginnings, fc.uint8Array({ maxLength: 300 }), async (beginning, bytes) => {
         await tried(Buffer.concat([Buffer.from(beginning, 'latin1'), bytes]));
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
     assert.equal(await tried(await testImage(9, 9)), 'made');
   });

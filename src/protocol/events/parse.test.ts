@@ -5,6 +5,7 @@ import { anyRoomVersion, canonicalValue } from '../../../test/protocol/arbitrary
 import { draftFor } from '../../../test/protocol/drafts.ts';
 import { cpuTime } from '../../../test/support/clocks/cpu-time.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { MatrixError } from '../errors.ts';
 import { parseJson } from '../json/index.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -183,7 +184,7 @@ suite('receivePdu: hostile events', () => {
           assert.ok(error instanceof MatrixError, String(error));
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -232,7 +233,7 @@ suite('receivePdu: hostile events', () => {
             }
           },
         ),
-        { numRuns: 2000 },
+        { numRuns: runs(2000) },
       ),
     );
     assert.ok(took < 20_000, `${took} ms`);

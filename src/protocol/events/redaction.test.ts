@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, draftOf } from '../../../test/protocol/arbitrary.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
@@ -23,7 +24,7 @@ suite('redactPdu, in every room version', () => {
         const once = redactPdu(event.pdu, version);
         assert.deepEqual(redactPdu(once, version), once);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -33,7 +34,7 @@ suite('redactPdu, in every room version', () => {
         const redacted = redactPdu(event.pdu, version);
         assert.equal(referenceHash(redacted, version), referenceHash(event.pdu, version));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -54,7 +55,7 @@ suite('redactPdu, in every room version', () => {
           );
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

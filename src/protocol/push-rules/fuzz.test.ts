@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ALICE, evaluatePushRules, subject } from '../../../test/support/inputs/push-subject.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { MatrixError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { compileRuleset } from './compile.ts';
@@ -68,7 +69,7 @@ describe('push rules: arbitrary JSON', () => {
           assert.equal(typeof outcome.notify, 'boolean');
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -101,7 +102,7 @@ describe('push rules: arbitrary JSON', () => {
           assert.ok(error instanceof MatrixError, String(error));
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

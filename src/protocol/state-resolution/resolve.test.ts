@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { testEvent, version } from '../authorization/test/test-events.ts';
 import { stateMapKey } from '../event.ts';
@@ -32,7 +33,7 @@ describe('resolveState of random forked rooms', () => {
           assert.deepEqual(sorted(resolveState(roomVersion, others, reordered)), sorted(resolved));
         });
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -46,7 +47,7 @@ describe('resolveState of random forked rooms', () => {
           assert.deepEqual(sorted(twice), sorted(resolved));
         });
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -59,7 +60,7 @@ describe('resolveState of random forked rooms', () => {
           assert.deepEqual(sorted(resolveState(roomVersion, copies, source)), sorted(states[0]!));
         });
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -74,7 +75,7 @@ describe('resolveState of random forked rooms', () => {
           }
         });
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -10,6 +10,7 @@ const fruits: Migration = {
   name: 'test/0001-fruits',
   async up({ run }) {
     await run('create table fruits (name text not null)');
+    await run('create index fruits_by_name on fruits (name)');
     await run("insert into fruits values ('apple')");
   },
 };
@@ -58,11 +59,13 @@ forPostgres(() => {
     });
   }
 
-  it('a database is lent again after a change of its schema that was rolled back', async () => {
+  it('a database is lent again after changes of its schema that were rolled back or had no effect', async () => {
     const first = await lend();
     await first.run('begin');
     await first.run('drop table fruits');
     await first.run('rollback');
+    await first.run('create table if not exists fruits (name text)');
+    await first.run('create index if not exists fruits_by_name on fruits (name)');
     await first.giveBack();
     const second = await lend();
     await second.giveBack();

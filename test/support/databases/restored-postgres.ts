@@ -13,8 +13,15 @@ import { connectionTo } from './postgres-server.ts';
 const watchSql = `
   create schema changes;
   create table changes.made (command text);
-  create function changes.note() returns event_trigger language plpgsql as
-    $$ begin insert into changes.made values (tg_tag); end $$;
+  create function changes.note() returns event_trigger language plpgsql as $$
+    begin
+      if tg_event = 'ddl_command_end' then
+        -- No rows for CREATE TABLE IF NOT EXISTS of a table that exists.
+        insert into changes.made select tg_tag from pg_event_trigger_ddl_commands();
+      else
+        insert into changes.made values (tg_tag);
+      end if;
+    end $$;
   create event trigger note_created on ddl_command_end execute function changes.note();
   create event trigger note_dropped on sql_drop execute function changes.note();
   truncate changes.made`;

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { codePoint } from '../../../../test/support/inputs/code-point.ts';
+import { runs } from '../../../../test/support/inputs/thoroughness.ts';
 import { bearer, kernelServerForTests } from '../../../../test/support/servers/kernel-server.ts';
 
 const { base, call, fails } = kernelServerForTests();
@@ -35,7 +36,7 @@ describe('routing', () => {
         const path = `/_matrix/client/v3/who/${encodeURIComponent(name)}`;
         assert.equal((await call('GET', path, bearer('alice-secret'))).body['user'], name);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
     for (const name of ['%25', '%2F', 'a;b', 'a?b#c', '+ +', '//', '%']) {
       const path = `/_matrix/client/v3/who/${encodeURIComponent(name)}`;
@@ -56,7 +57,7 @@ describe('routing', () => {
         );
         assert.deepEqual([plain?.status, plain?.body], [encoded?.status, encoded?.body]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
     assert.equal((await call('GET', '/_matrix/client/v3/l%69st?dir=f')).status, 200);
   });
