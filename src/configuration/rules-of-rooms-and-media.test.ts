@@ -44,6 +44,14 @@ const cases: RuleCase[] = [
     valid: 'url_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
   },
   {
+    rule: 'warns about a refused URL of previews without a pattern, for instance because its only part is misspelt',
+    invalid: 'url_preview_url_blacklist: [{netloc: x.org}, {netlok: x.org}]',
+    kind: 'warning',
+    path: 'url_preview_url_blacklist[1]',
+    message: /has no pattern for a part of URLs, so it refuses no URL/,
+    valid: 'url_preview_url_blacklist: [{netloc: x.org}]',
+  },
+  {
     rule: 'refuses the maximum delay 0 for delayed events',
     invalid: 'max_event_delay_duration: 0',
     kind: 'error',

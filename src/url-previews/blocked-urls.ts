@@ -11,14 +11,19 @@ export class BlockedUrls {
   readonly #entries: readonly CompiledEntry[];
 
   constructor(entries: readonly Entry[]) {
-    this.#entries = entries.map((entry) =>
-      Object.entries(entry)
-        .filter((part): part is [keyof Entry, string] => typeof part[1] === 'string')
-        .map(([name, pattern]) => [name, compiled(pattern)] as const),
-    );
+    this.#entries = entries
+      .map((entry) =>
+        Object.entries(entry)
+          .filter((part): part is [keyof Entry, string] => typeof part[1] === 'string')
+          .map(([name, pattern]) => [name, compiled(pattern)] as const),
+      )
+      .filter((entry) => entry.length > 0);
   }
 
-  /** Whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for user names. */
+  /**
+   * Whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for user names;
+   * the same holds for passwords and ports.
+   */
   has(url: URL): boolean {
     const parts = partsOf(url);
     return this.#entries.some((entry) =>
@@ -30,19 +35,18 @@ export class BlockedUrls {
   }
 }
 
-function partsOf({
-  username,
-  password,
-  host,
-  protocol,
-  pathname,
-}: URL): Record<keyof Entry, string | undefined> {
+function partsOf(url: URL): Record<keyof Entry, string | undefined> {
+  const { username, password, host, hostname, port } = url;
   const user = username === '' ? '' : `${username}${password && `:${password}`}@`;
   return {
-    username: username === '' ? undefined : username,
+    username: username || undefined,
+    password: password || undefined,
     netloc: user + host,
-    scheme: protocol.slice(0, -1),
-    path: pathname,
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    port: port || undefined,
+    scheme: url.protocol.slice(0, -1),
+    path: url.pathname,
+    query: url.search.slice(1),
   };
 }
 

@@ -23,6 +23,10 @@ const blockedUrl = object({
   netloc: component('host with its port'),
   scheme: component('scheme'),
   path: component('path'),
+  password: component('password'),
+  hostname: component('host without its port'),
+  port: component('port'),
+  query: component('query'),
 });
 
 const options = {
@@ -84,6 +88,15 @@ export const urlPreviewsSection = section({
   title: 'URL previews',
   options,
   rules: [
+    ({ url_preview_url_blacklist: entries }, view) => {
+      for (const [index, entry] of entries.entries()) {
+        if (Object.values(entry).every((pattern) => pattern === null))
+          view.warn(
+            `url_preview_url_blacklist[${index}]`,
+            'has no pattern for a part of URLs, so it refuses no URL',
+          );
+      }
+    },
     ({ url_preview_enabled, url_preview_ip_range_blacklist }, view) => {
       if (url_preview_enabled && url_preview_ip_range_blacklist === null) {
         view.error(

@@ -74,6 +74,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(web.count('/blocked.png'), 0);
     });
 
+    it('refuses URLs by host, port, password and query as well, and none by an entry without patterns [option: url_preview_url_blacklist[].hostname] [option: url_preview_url_blacklist[].port] [option: url_preview_url_blacklist[].password] [option: url_preview_url_blacklist[].query]', async () => {
+      for (const url of [
+        web.url('/', 'a.exact.test'),
+        'http://pages.test:1234/',
+        web.url('/', ':xyz@login.test'),
+        web.url('/?q=a', 'search.test'),
+      ])
+        assert.equal(await previews.codeOf(url), '403 M_FORBIDDEN', url);
+      web.set('/open', head('<title>O</title>'));
+      for (const host of ['exact.test', ':y@login.test', 'login.test', 'search.test'])
+        assert.deepEqual(await previews.codeOf(web.url('/open', host)), { 'og:title': 'O' }, host);
+    });
+
     it('refuses endless pages and pages above the limit, which counts bytes after decompression [option: max_spider_size]', async () => {
       const send = (body: Buffer, headers: Record<string, string>) =>
         web.set(`/large/${web.requests.length}`, (_, response) =>
