@@ -104,24 +104,24 @@ export interface DeviceQueue {
   ): Promise<{ readonly messages: readonly string[]; readonly position: number }>;
 }
 
-/** Top-level members of a response that concern one device. */
+/** Top-level fields of a response that concern one device. */
 export interface DeviceSection {
-  /** The sliding sync extension that has the same members. */
+  /** The sliding sync extension that has the same fields. */
   readonly extension: string;
   /** Whether the source has certainly nothing new for a client at this position; answered from memory. */
   isQuiet(position: number): boolean;
   /**
-   * Returns the members that every response contains, new or not, as JSON text with a comma in front of each.
+   * Returns the fields that every response contains, new or not, as JSON text with a comma in front of each.
    * Returns at once when they are in memory.
    */
   constant(device: DeviceRef): string | Promise<string>;
   /**
-   * Returns the members of a response, in the same form.
+   * Returns the fields of a response, in the same form.
    * @param after `undefined` for a first sync
    * @param hasFacts whether the feed says that the source has new data
    * @returns `hasNewData`: whether a waiting sync must be answered because of the members
    */
-  members(
+  fields(
     device: DeviceRef,
     range: { readonly after: number | undefined; readonly upTo: number },
     hasFacts: boolean,
@@ -131,11 +131,11 @@ export interface DeviceSection {
 /** Unread counts in the entry of a joined room. */
 export interface RoomCounts {
   /**
-   * Returns the members as JSON text with a comma in front of each. Returns at once when all data is in
+   * Returns the fields of the room in the classic sync as JSON text, with a comma in front of each. Returns at once when all data is in
    * memory.
    * @param byThread whether the client wants the counts of threads separately (`unread_thread_notifications`)
    */
-  members(userId: string, roomId: string, upTo: number, byThread: boolean): string | Promise<string>;
+  fieldsText(userId: string, roomId: string, upTo: number, byThread: boolean): string | Promise<string>;
   /** Returns the fields of the room in sliding sync. */
   fields(userId: string, roomId: string, upTo: number): JsonObject | Promise<JsonObject>;
 }

@@ -9,7 +9,7 @@ export const allDevices = '*';
 /** Maximum number of UTF-8 bytes of a message content: the size limit of events. */
 export const maxContentBytes = 65_536;
 
-/** Maximum number of devices in a request: 4 MiB of encrypted room keys are fewer. `*` counts as one. */
+/** Maximum number of devices in a request: a body of 4 MiB has encrypted room keys for fewer devices. `*` counts as one. */
 const maxDevices = 5_000;
 
 /** Maximum number of characters of a message type and of a transaction id. */

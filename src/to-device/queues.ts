@@ -29,7 +29,7 @@ export interface QueuedMessage extends DeviceAddress {
 export interface PendingMessages {
   /** Each message as JSON, in the order of arrival. */
   readonly messages: readonly string[];
-  /** The queue has no further messages up to this position. Acknowledge at most this position. */
+  /** The queue has no messages between the last of `messages` and this position. Acknowledge at most this position. */
   readonly position: number;
 }
 
@@ -53,7 +53,7 @@ export class MessageQueues {
   readonly toDeviceStream = new Stream<DeviceAddress>('to_device', jsonFacts());
   readonly #database: Database;
   readonly #empty: Cache<string, true>;
-  /** Number of messages after the last check of the queue's length. */
+  /** Number of messages that were added to a queue since its length was last checked. */
   readonly #added: Cache<string, number>;
   /** Counts appends to any queue. When it changes during a query, the result "empty" may be outdated. */
   #appends = 0;
@@ -83,19 +83,20 @@ export class MessageQueues {
     const queues = writerFor<ToDeviceTables>(writer);
     await insertMessages(queues, rows);
     const byDevice = Map.groupBy(messages, keyOf);
-    const due = new Set([...byDevice.keys()].filter((key) => this.#isDue(key, byDevice)));
-    for (const key of due) {
+    const keysToCheck = new Set([...byDevice.keys()].filter((key) => this.#isDue(key, byDevice)));
+    for (const key of keysToCheck) {
       const { userId, deviceId } = byDevice.get(key)![0]!;
       await deleteAllButNewest(queues, userId, deviceId, this.#bounds.maxQueueLength);
     }
     // Counted after the commit, because the transaction may be repeated or rolled back.
     afterCommit(writer, () => {
       for (const [key, { length }] of byDevice)
-        this.#added.set(key, due.has(key) ? 0 : (this.#added.get(key) ?? 0) + length);
+        this.#added.set(key, keysToCheck.has(key) ? 0 : (this.#added.get(key) ?? 0) + length);
       this.#appended(messages);
     });
   }
 
+  /** Records that the queues of devices are not empty. */
   #appended(messages: readonly DeviceAddress[]): void {
     this.#appends++;
     for (const message of messages) this.#empty.delete(keyOf(message));

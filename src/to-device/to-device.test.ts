@@ -218,7 +218,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const database = await open.restart(server.database);
       const streams = await LocalStreams.open({ database, clock: server.clock, log: silentLogger });
       const caches = plainCaches(server.clock);
-      const later = new ToDevice({
+      const restarted = new ToDevice({
         streams,
         clock: server.clock,
         caches,
@@ -227,7 +227,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         serverName: 'test',
       });
       const before = streams.current;
-      await later.send({
+      await restarted.send({
         sender: alice.userId,
         origin: { name: alice.userId, deviceId: alice.deviceId },
         txnId: 'same',
@@ -237,7 +237,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(streams.current, before);
     });
 
-    it('finds messages that another process has queued, once their fact has arrived, where the queue was empty before', async () => {
+    it('finds a message of another process in a queue that was empty before, once the fact of the message has arrived', async () => {
       await start();
       const alice = await server.register('alice');
       const reading = new MessageQueues(server.database, plainCaches(server.clock));
@@ -303,7 +303,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await queuedNumbers(alice)).length, 6);
     });
 
-    it('checks the length of a queue although the transaction with the message that makes the check due is rolled back', async () => {
+    it('checks the length of a queue with the next message when the transaction with the check was rolled back', async () => {
       await start({ maxQueueLength: 5, checkEvery: 3 });
       const alice = await server.register('alice');
       for (let n = 0; n < 8; n++) await sendOne(alice, n);
@@ -348,7 +348,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await rows('to_device_messages'), 0);
     });
 
-    it('passes messages to remote users to the federation in the same transaction', async () => {
+    it('passes messages for remote users to the federation, and those of a repeated request once', async () => {
       await start();
       const alice = await server.register('alice');
       const txnId = 'once';

@@ -67,6 +67,7 @@ export class KeyBackups {
   }
 
   /**
+   * Returns a backup.
    * @param version the current one when absent
    * @throws MatrixError M_NOT_FOUND
    */

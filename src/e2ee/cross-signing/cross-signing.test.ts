@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(changed, [alice.userId]);
     });
 
-    it('returns the user of a new user-signing key as changed to that user only', async () => {
+    it('reports a new user-signing key as a device list change to its own user only', async () => {
       await setUp();
       const bob = await server.user('bob');
       await server.room(alice, bob);

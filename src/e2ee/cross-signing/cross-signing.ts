@@ -61,6 +61,7 @@ export class CrossSigning {
   }
 
   /**
+   * Stores the cross-signing keys of a request. Keys that replace stored ones need authentication.
    * @throws Challenge when the user has to authenticate again; MatrixError M_INVALID_PARAM,
    * M_INVALID_SIGNATURE, M_MISSING_PARAM without a master key, M_FORBIDDEN when a key has the id of a device
    */

@@ -39,7 +39,10 @@ export async function readUserSignatures(
   return found;
 }
 
-/** Replaces an earlier signature of the same target: only the one of the current keys counts. */
+/**
+ * Stores a signature. It replaces an earlier signature of the same target, because only the signature by the current
+ * keys counts.
+ */
 export async function writeUserSignature(
   writer: Writer<E2eeTables>,
   userId: string,

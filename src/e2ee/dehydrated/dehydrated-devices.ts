@@ -92,7 +92,7 @@ export class DehydratedDevices {
    * Returns the messages for the dehydrated device after a position. They stay in the queue, so that another
    * client can read them again from the start.
    * @param limit at most 100, which is also the default
-   * @throws MatrixError M_FORBIDDEN when it is not the user's dehydrated device
+   * @throws MatrixError M_FORBIDDEN when the device id is not that of the user's dehydrated device
    */
   async messages(
     userId: string,

@@ -75,13 +75,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
     });
 
-    it('returns two users to each other as changed when they begin to share a room', async () => {
+    it('reports two users as changed to each other when they begin to share a room', async () => {
       await start();
       const room = await server.room(alice);
       assert.deepEqual(await changes(alice), nothing);
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      // A joining user is named, too.
+      // A user who joins a room also gets the own user id.
       assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
       await uploadKeys(bob);
       await uploadKeys(alice);
@@ -92,7 +92,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await changes(bob), nothing);
     });
 
-    it('returns two users to each other as left when they leave their last shared room', async () => {
+    it('reports two users as left to each other when they leave their last shared room', async () => {
       await start();
       const [ofThree, ofTwo] = [await server.room(alice, bob, carol), await server.room(alice, bob)];
       since = server.position;
@@ -190,9 +190,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (let step = 0; step < 30; step++) {
         const user = users[step % 3]!;
         const room = rooms[(step >> 1) % 2]!;
-        const isIn = (await engine.heads.get(room))?.membership(user.userId) === 'join';
+        const isJoined = (await engine.heads.get(room))?.membership(user.userId) === 'join';
         if (step % 5 === 4) await uploadKeys(user);
-        else await (isIn ? leave(user, room) : join(user, room));
+        else await (isJoined ? leave(user, room) : join(user, room));
         marks.push(server.position);
       }
       const sorted = ({ changed, left }: Awaited<ReturnType<typeof smallMemory.changes>>) => ({

@@ -18,8 +18,8 @@ export interface DeviceListChanges {
 }
 
 /**
- * A user has signed another user's master key, or has a new user-signing key, which only its owner may see: then
- * the target is the user. The user's own devices get the target user as a device list change.
+ * A user has signed another user's master key, or has a new user-signing key. Only the user's own devices get the target
+ * user as a device list change. The target of a new user-signing key is the user, because only its owner may see it.
  */
 export interface SignatureChange {
   readonly userId: string;
@@ -87,6 +87,7 @@ export class DeviceLists {
     const end = Math.min(upTo, streams.current);
     const [updated, signed] = await Promise.all([this.#updated(after), this.#signed(userId, after)]);
     const ownRooms = await engine.userRooms.of(userId);
+    // Transitions up to here may be read from the database; later ones are always in memory.
     const boundary = streams.current;
     const past = this.#membershipHistory.recent(after)
       ? []
@@ -114,8 +115,7 @@ export class DeviceLists {
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
       const startedSharing = shareNow && (!sharedBefore || stoppedSharing());
       if (startedSharing || (shareNow && updated.has(other))) changed.add(other);
-      // As in the reference server, a joining user is returned too, besides the users whom the join brings
-      // together with this user.
+      // As in the reference server, a user who has joined a room also gets the own user id.
       if (startedSharing && usersSharingRooms.joinedRoomOf(other, rooms.get(other)!, after, end))
         changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);
@@ -136,6 +136,7 @@ export class DeviceLists {
     return recent.filter((change) => change.userId === userId).map(({ targetUserId }) => targetUserId);
   }
 
+  /** The transitions after a position: those from the database, which reach up to the boundary, and those in memory. */
   #transitions(
     past: readonly MembershipTransition[],
     after: number,

@@ -31,7 +31,7 @@ export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
       extension: 'e2ee',
       isQuiet: (position) => deviceLists.isQuiet(position),
       constant: () => '',
-      async members({ userId }, { after, upTo }) {
+      async fields({ userId }, { after, upTo }) {
         // An initial sync needs no list, as the client queries all keys anyway.
         const isQuiet = after === undefined || deviceLists.isQuiet(after);
         const lists = isQuiet ? undefined : await deviceLists.changes(userId, after, upTo);

@@ -8,7 +8,7 @@ export interface FallbackKey extends OneTimeKey {
   readonly used: boolean;
 }
 
-/** Replaces the fallback key of an algorithm. The same key again stays marked as used. */
+/** Replaces the fallback key of an algorithm. A used key that is uploaded again stays marked as used. */
 export async function writeFallbackKey(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,

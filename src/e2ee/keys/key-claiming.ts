@@ -41,13 +41,13 @@ export class KeyClaiming {
     const localRequests = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
-    const asking = new ServerRequests(this.#deps, timeout);
+    const serverRequests = new ServerRequests(this.#deps, timeout);
     const [local, answers] = await Promise.all([
       this.claimLocal(localRequests),
-      asking.each([...servers], async ([server, users]) => {
+      serverRequests.each([...servers], async ([server, users]) => {
         try {
-          asking.countServer();
-          return await this.#claimRemote(asking, server, new Map(users));
+          serverRequests.countServer();
+          return await this.#claimRemote(serverRequests, server, new Map(users));
         } catch (error) {
           failures[server] = failureOf(error);
           return {};
@@ -72,17 +72,21 @@ export class KeyClaiming {
       );
       for (const { userId, deviceId, key } of claimed) {
         if (!key) continue;
-        const named = { [`${key.algorithm}:${key.keyId}`]: JSON.parse(key.key) as JsonObject };
+        const keyByName = { [`${key.algorithm}:${key.keyId}`]: JSON.parse(key.key) as JsonObject };
         const ofUser = keys.get(userId);
-        if (ofUser) ofUser.push([deviceId, named]);
-        else keys.set(userId, [[deviceId, named]]);
+        if (ofUser) ofUser.push([deviceId, keyByName]);
+        else keys.set(userId, [[deviceId, keyByName]]);
       }
     }
     return Object.fromEntries([...keys].map(([userId, ofUser]) => [userId, Object.fromEntries(ofUser)]));
   }
 
-  async #claimRemote(asking: ServerRequests, server: string, requests: KeyRequests): Promise<ClaimedKeys> {
-    const answer = await asking.send((remote, request) => remote.claim(server, requests, request));
+  async #claimRemote(
+    serverRequests: ServerRequests,
+    server: string,
+    requests: KeyRequests,
+  ): Promise<ClaimedKeys> {
+    const answer = await serverRequests.send((remote, request) => remote.claim(server, requests, request));
     return isJsonObject(answer) ? validOneTimeKeys(answer, requests) : {};
   }
 }

@@ -53,6 +53,7 @@ export class KeyCounts {
   }
 }
 
+/** Adds the default algorithm with a count of zero when it is missing. */
 export const withDefaultAlgorithm = (counts: Readonly<Record<string, number>>) => ({
   [defaultAlgorithm]: 0,
   ...counts,

@@ -87,7 +87,7 @@ export class KeyQuery {
 
   /**
    * Returns the keys of local users.
-   * @param withNames adds the display names of the devices, which not every server may know
+   * @param withNames whether to add the display names of the devices, which not every server may get
    */
   async queryLocal(requested: RequestedDevices, withNames = true): Promise<QueriedKeys> {
     const response = noKeys();
@@ -100,29 +100,30 @@ export class KeyQuery {
   }
 
   /**
-   * Returns validated keys of users of other servers, by server: from the stored device lists that are current, and
-   * from the servers for other users, a few servers at a time. When a server does not answer, its result has no entry
-   * for these users: clients would take an outdated list for complete and drop devices that are missing in it.
+   * Returns validated keys of users of other servers, by server. The keys of users with a current stored device list come
+   * from the list; for all other users their servers are asked, a few servers at a time. When a server does not answer,
+   * its result has no entry for the users without a current list: clients would take an outdated list for complete and
+   * drop devices that are missing in it.
    * @param timeout milliseconds for all servers together
    */
   async queryServers(requested: RequestedDevices, timeout: number): Promise<Map<string, RemoteKeysResult>> {
     const { lists } = this.#deps;
     const known = (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
-    const asking = new ServerRequests(this.#deps, timeout);
+    const serverRequests = new ServerRequests(this.#deps, timeout);
     const servers = [...Map.groupBy(requested, ([userId]): string => serverOfUser(userId))];
-    const results = await asking.each(servers, async ([server, users]) => {
+    const results = await serverRequests.each(servers, async ([server, users]) => {
       const current = users.flatMap(([userId]) => known.get(userId) ?? []).filter(({ stale }) => !stale);
       const keys = keysOf(current, requested);
       const others = users.filter(([userId]) => known.get(userId)?.stale !== false);
       if (others.length === 0) return [server, { keys, failure: undefined }] as const;
-      return [server, await this.#queryRemote(asking, server, others, keys)] as const;
+      return [server, await this.#queryRemote(serverRequests, server, others, keys)] as const;
     });
     return new Map(results);
   }
 
   /** Requests the keys of users from their server. @returns the known keys, and the requested keys unless the request fails */
   async #queryRemote(
-    asking: ServerRequests,
+    serverRequests: ServerRequests,
     server: string,
     users: readonly (readonly [string, readonly string[]])[],
     known: QueriedKeys,
@@ -130,9 +131,9 @@ export class KeyQuery {
     const { lists } = this.#deps;
     const userIds = users.map(([userId]) => userId);
     try {
-      asking.countServer();
+      serverRequests.countServer();
       await lists?.recordRemoteQuery(userIds);
-      const answers = await requestInBatches(asking, server, users);
+      const answers = await requestInBatches(serverRequests, server, users);
       await lists?.fetchMissing(userIds);
       return { keys: merge([known, ...answers]), failure: undefined };
     } catch (error) {
@@ -198,14 +199,14 @@ export class KeyQuery {
 }
 
 function requestInBatches(
-  asking: ServerRequests,
+  serverRequests: ServerRequests,
   server: string,
   users: readonly (readonly [string, readonly string[]])[],
 ): Promise<QueriedKeys[]> {
   const batches = Array.from({ length: Math.ceil(users.length / usersPerBatch) }, (_, batch) =>
     users.slice(batch * usersPerBatch, (batch + 1) * usersPerBatch),
   );
-  return asking.send((remote, request) =>
+  return serverRequests.send((remote, request) =>
     mapConcurrently(batches, maxConcurrentBatches, async (batch) => {
       const requested = new Map(batch);
       return validKeys(await remote.query(server, requested, request), requested);

@@ -106,8 +106,8 @@ export class KeyUpload {
   }
 
   /**
-   * Stores the identity keys of a device, with the signatures that are valid or that the device itself made. Deletes its
-   * one-time keys when its identity has changed.
+   * Stores the identity keys of a device, with the signature of the self-signing key if it is valid, and with the
+   * signature of the device itself, unchecked. Deletes the one-time keys of the device when its identity has changed.
    */
   async #putDeviceKeys(
     writer: Writer<E2eeTables>,
@@ -123,11 +123,11 @@ export class KeyUpload {
     }
     const isUnchanged = stored !== undefined && coveredText(stored) === covered;
     const signatures: Record<string, string> = isUnchanged ? { ...signaturesBy(stored, userId) } : {};
-    const trusted = [crossSigning.get('self_signing')?.publicKey, deviceId];
+    const trustedSigners = [crossSigning.get('self_signing')?.publicKey, deviceId];
     for (const [keyId, signature] of Object.entries(signaturesBy(object, userId))) {
-      const name = trusted.find((known) => known !== undefined && keyId === `ed25519:${known}`);
-      const key = name === deviceId ? undefined : VerifyKey.fromBase64(name ?? '');
-      const isValid = name === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
+      const signer = trustedSigners.find((known) => known !== undefined && keyId === `ed25519:${known}`);
+      const key = signer === deviceId ? undefined : VerifyKey.fromBase64(signer ?? '');
+      const isValid = signer === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
       if (isValid) signatures[keyId] = signature;
     }
     // The specification requires `signatures` in responses.

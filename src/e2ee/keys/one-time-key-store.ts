@@ -65,7 +65,7 @@ export async function insertOneTimeKeys(
   }
 }
 
-/** Returns the ids of the oldest keys of a device. */
+/** Returns the ids of the oldest unclaimed keys of a device and algorithm. */
 export async function oldestKeyIds(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
@@ -105,7 +105,7 @@ export async function readDevicesWithKeys(
 }
 
 /**
- * Moves keys to the claimed ones.
+ * Moves unclaimed keys to the table of claimed keys.
  * @returns the keys that were not claimed before, oldest first
  */
 export async function claimKeys(

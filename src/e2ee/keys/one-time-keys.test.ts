@@ -191,12 +191,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await keyCounts(alice)).counts, { [oneTimeKeyAlgorithm]: 2 });
     });
 
-    it('bounds the unclaimed keys of a device and the memory of claimed ones', async () => {
+    it('limits the number of stored unclaimed and claimed keys of a device', async () => {
       await start();
       const alice = await server.user('alice');
       const keysFrom = (first: number) => {
-        const names = Array.from({ length: 700 }, (_, n) => [`curve25519:${first + n}`, alice.client.key]);
-        return Object.fromEntries(names.map(([name]) => [name, alice.client.key.publicKey.base64]));
+        const key = alice.client.key.publicKey.base64;
+        return Object.fromEntries(Array.from({ length: 700 }, (_, n) => [`curve25519:${first + n}`, key]));
       };
       await upload(alice, { one_time_keys: keysFrom(0) });
       assert.deepEqual(codeOf(await upload(alice, { one_time_keys: keysFrom(700) })), [413, 'M_TOO_LARGE']);

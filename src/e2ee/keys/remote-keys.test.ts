@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['elsewhere']);
     });
 
-    it('returns the valid keys of each server, and failures for the others', async () => {
+    it('returns the valid keys of each server, and failures for the servers that do not answer', async () => {
       const bob = new ClientDevice('@bob:elsewhere', 'BOB');
       const keys = bob.deviceKeys();
       const otk = bob.oneTimeKeys(2);

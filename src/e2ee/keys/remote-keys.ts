@@ -90,8 +90,8 @@ export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonl
 }
 
 /**
- * Returns the requested one-time keys in a response, one of the right algorithm for each device. Signatures
- * are left to the client to check, which knows the device keys.
+ * Returns the requested one-time keys in a response, one of the right algorithm for each device. The client checks
+ * the signatures, as it knows the device keys.
  */
 export function validOneTimeKeys(
   answer: JsonObject,
@@ -133,7 +133,10 @@ export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: stri
   return { ...withSignatures({ signatures: {}, ...keys }, userId, signaturesBy(keys, userId)), unsigned };
 }
 
-/** Returns a master or self-signing key like `validDeviceKeys`. It must contain one key, named by itself. */
+/**
+ * Returns a master or self-signing key of a remote user for clients, only with the user's own signatures. Returns
+ * `undefined` for malformed keys; a valid one has one public key, whose id contains the public key itself.
+ */
 export function validCrossSigningKey(
   key: JsonObject | undefined,
   userId: string,
@@ -174,8 +177,9 @@ function isSmall(object: JsonObject, maxLength: number): boolean {
   return text.length <= maxLength && !exceedsDepth(text, maxDepth);
 }
 
+/** Returns a property of a JSON object when it is an object itself. */
 export function objectProperty(value: unknown, name: string): JsonObject | undefined {
   if (!isJsonObject(value) || !Object.hasOwn(value, name)) return undefined;
-  const member = value[name];
-  return isJsonObject(member) ? member : undefined;
+  const property = value[name];
+  return isJsonObject(property) ? property : undefined;
 }

@@ -26,7 +26,7 @@ export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAd
       extension: 'e2ee',
       isQuiet: () => true,
       constant,
-      members: async (device, _range, hasFacts) => ({ text: await constant(device), hasNewData: hasFacts }),
+      fields: async (device, _range, hasFacts) => ({ text: await constant(device), hasNewData: hasFacts }),
     },
   };
 }

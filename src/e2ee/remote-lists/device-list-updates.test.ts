@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(Object.keys((await query()).devices).length, 4);
     });
 
-    it('applies an update that follows several others, and a repeated update once', async () => {
+    it('applies an update that follows several other updates, and a repeated update once', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       const [update, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
       await lists.receiveUpdate('elsewhere', update);

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(remoteServer.requests.length, 2);
     });
 
-    it('sends a list to clients as changed after its fetch when they had queried the server before', async () => {
+    it('sends a device list change after a fetch when clients have queried the server of the user before', async () => {
       const { alice, bob, changedSince, remoteServer, fetchesDone, deviceIds, lists, setMembership } =
         await start();
       const roomId = await server.room(alice);
@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
 
-    it('deletes lists of users who share no room once a day, if a crash prevented it before', async () => {
+    it('deletes the lists of users who share no room once a day, as a crash may have prevented their deletion', async () => {
       const { remoteServer, deviceIds } = await startSharingRoom();
       const { database } = server.server;
       await database.transaction<{ remote_device_lists: Record<string, unknown> }, unknown>((writer) =>

@@ -46,8 +46,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       bob.addDevice();
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
       await server.jobs.settled();
-      const old = await query();
-      assert.deepEqual([old.isNamed, old.failures], [false, ['elsewhere']]);
+      const whileStale = await query();
+      assert.deepEqual([whileStale.hasEntry, whileStale.failures], [false, ['elsewhere']]);
       remoteServer.isDown = false;
       const since = server.position;
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
@@ -79,15 +79,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('runs one fetch of a list at a time, and few of them for many updates', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
-      let open = 0;
-      let maxOpen = 0;
+      let running = 0;
+      let maxRunning = 0;
       let answer = () => {};
       remoteServer.devicesAnswer = async (user) => {
-        maxOpen = Math.max(maxOpen, ++open);
+        maxRunning = Math.max(maxRunning, ++running);
         await new Promise<void>((resolve) => {
           answer = resolve;
         });
-        open--;
+        running--;
         return user.deviceList();
       };
       for (let update = 0; update < 50; update++) {
@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       remoteServer.devicesAnswer = undefined;
       answer();
       await fetchesDone();
-      assert.equal(maxOpen, 1);
+      assert.equal(maxRunning, 1);
       assert.ok(remoteServer.requests.length <= 3, `${remoteServer.requests.length} requests`);
       assert.equal((await deviceIds()).length, 51);
       assert.ok(remoteServer.requests.length <= 3);
@@ -104,18 +104,18 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('fetches a list again when an update arrives during its fetch', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
-      let answered = () => {};
+      let sendAnswer = () => {};
       remoteServer.devicesAnswer = (user) => {
         const listBefore = user.deviceList();
         return new Promise((resolve) => {
-          answered = () => resolve(listBefore);
+          sendAnswer = () => resolve(listBefore);
         });
       };
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
       while (remoteServer.requests.length === 0) await new Promise(setImmediate);
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
       remoteServer.devicesAnswer = undefined;
-      answered();
+      sendAnswer();
       await fetchesDone();
       assert.equal(remoteServer.requests.length, 2);
       remoteServer.isDown = true;

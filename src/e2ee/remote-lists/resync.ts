@@ -109,9 +109,9 @@ export class Resync {
       const current = await readList(writer, userId);
       if (!current) return;
       await replaceList(writer, userId, snapshot, current.revision !== revision);
-      // A first list needs no change for clients that have not queried yet. Queries before a restart are
-      // unknown, so a first list from before it counts as queried: the first revision is the time when the
-      // list was created.
+      // Clients that have not queried the user's keys yet need no device list change for a first list. Queries before
+      // this start of the server are unknown, so a first list that was created before it counts as queried: the first
+      // revision of a list is the time of its creation.
       const isFirst = previous.streamIds.length === 0 && previous.devices.size === 0;
       const wasQueried = remotelyQueried.take(userId) || (isFirst && revision < this.#startedAt);
       const hasChanged = wasQueried || (!isFirst && isDifferent(previous, snapshot));

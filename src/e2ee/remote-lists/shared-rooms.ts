@@ -38,7 +38,7 @@ export class SharedRooms {
 
   /**
    * Loads the rooms of all local users, for background work on many users.
-   * @returns a function that returns those of the given users who share a room
+   * @returns a function that returns those of the given users who are joined to one of these rooms
    */
   async snapshot(): Promise<(userIds: readonly string[]) => Promise<Set<string>>> {
     const { userRooms } = this.#engine;

@@ -34,9 +34,9 @@ const pageSize = 200;
 const maxPrefetched = 20;
 
 /**
- * Deletes the lists of users who share no room with a local user any more, as their servers stop to send
- * updates, and fetches the lists of users who join an encrypted room. Checks all lists at the start, for
- * membership changes that were not processed because of a crash, before such a user can join again.
+ * Deletes the lists of users who share no room with a local user any more, as their servers stop sending updates, and
+ * fetches the lists of users who join an encrypted room. Checks all lists at the start, because a crash may have
+ * prevented the processing of membership changes.
  */
 export class TrackedUsers {
   readonly #deps: TrackedUsersDeps;
@@ -92,14 +92,15 @@ export class TrackedUsers {
       .map(({ userId }) => userId);
     const hasLastLocalUserLeft =
       changes.some((change) => isLocal(change) && change.to !== 'join') && !sharedRooms.hasLocalUser(head);
-    if (hasLastLocalUserLeft) await this.#dropUnshared([...(await this.#listed([...head.members.keys()]))]);
+    if (hasLastLocalUserLeft)
+      await this.#dropUnshared([...(await this.#usersWithList([...head.members.keys()]))]);
     await this.#dropUnshared(leftUsers);
     const isEncrypted = head.entry('m.room.encryption', '') !== undefined;
     if (isEncrypted && joinedUsers.length > 0 && joinedUsers.length <= maxPrefetched)
       await fetchMissing(joinedUsers);
   }
 
-  #listed(userIds: readonly string[]): Promise<Set<string>> {
+  #usersWithList(userIds: readonly string[]): Promise<Set<string>> {
     return usersWithList(this.#deps.database.reader<E2eeTables>(), userIds);
   }
 
@@ -125,13 +126,13 @@ export class TrackedUsers {
   /** Checks all users with a list or a device list change. */
   async #dropAllUnshared(): Promise<void> {
     const { database, devices, serverName, sharedRooms } = this.#deps;
-    const shared = await sharedRooms.snapshot();
+    const usersSharing = await sharedRooms.snapshot();
     const lists = (after: string) => listedUsers(database.reader<E2eeTables>(), after, pageSize);
     const changes = (after: string) => devices.usersWithListChange(after, pageSize);
     for (const read of [lists, changes]) {
       for (let page = await read(''); page.length > 0; page = await read(page.at(-1)!)) {
         const remote = page.filter((userId) => serverOfUser(userId) !== serverName);
-        const sharing = await shared(remote);
+        const sharing = await usersSharing(remote);
         // Checks these users again with their current rooms, as the snapshot may be outdated.
         await this.#dropUnshared(remote.filter((userId) => !sharing.has(userId)));
       }

@@ -178,12 +178,12 @@ forEachDatabase((open) => {
   test('a hanging transaction is rolled back with TransactionTimeout, and later ones continue', async () => {
     // The second transaction has the same limit, and must stay below it on a busy machine.
     const database = await open([notes], { idleLimit: 1_000 });
-    const nested = database.transaction(async (writer: Writer<Schema>) => {
+    const hanging = database.transaction(async (writer: Writer<Schema>) => {
       await writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
       await new Promise(() => {});
     });
     const next = write(database, 2);
-    await assert.rejects(nested, TransactionTimeout);
+    await assert.rejects(hanging, TransactionTimeout);
     await next;
     assert.deepEqual(await ids(database), [2]);
   });

@@ -4,7 +4,7 @@ import type { DatabaseEntry } from './config.ts';
 import type { DatabaseOptions } from './open.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 
-/** Defaults for the options: those of the driver that the option names come from. */
+/** Default numbers of connections, as in the driver that the option names come from. */
 const defaultConnections = { min: 3, max: 5 };
 
 /** Returns the settings for opening the configured database. Reads the certificate files. */

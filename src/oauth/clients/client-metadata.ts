@@ -30,7 +30,7 @@ const invalid = (message: string) => new OAuthError('invalid_client_metadata', m
 
 /**
  * Checks the metadata that a client registers. Leaves out the parts that this server does not use:
- * translations, unknown members and unknown grant types.
+ * translations, unknown fields and unknown grant types.
  * @throws OAuthError invalid_client_metadata, invalid_redirect_uri
  */
 export function checkClientMetadata(body: JsonObject): ClientMetadata {

@@ -128,7 +128,7 @@ for (const [id, version] of roomVersions) {
       else assert.equal(accepts({ sender }).sender, sender);
     });
 
-    test('drops unsigned, and keeps and hashes unknown members', () => {
+    test('drops unsigned, and keeps and hashes unknown fields', () => {
       const event = accepts({ unsigned: { age: 1, prev_content: 'lie' }, 'org.example.top': [1] });
       assert.equal('unsigned' in event.pdu, false);
       assert.deepEqual(event.pdu['org.example.top'], [1]);

@@ -11,8 +11,8 @@ export const unreadSyncSource = (unread: Unread): SyncSource => ({
   name: 'unread counts',
   follow: () => undefined,
   roomCounts: {
-    members(userId, roomId, upTo, byThread) {
-      return whenReady(unread.counts(userId, roomId, upTo), (counts) => membersText(counts, byThread));
+    fieldsText(userId, roomId, upTo, byThread) {
+      return whenReady(unread.counts(userId, roomId, upTo), (counts) => fieldsTextOf(counts, byThread));
     },
     fields(userId, roomId, upTo) {
       return whenReady(unread.counts(userId, roomId, upTo), fieldsOf);
@@ -25,7 +25,7 @@ const fieldsOf = ({ notification_count, highlight_count }: UnreadCounts) => ({
   highlight_count,
 });
 
-function membersText(
+function fieldsTextOf(
   { notification_count, highlight_count, threads }: UnreadCounts,
   byThread: boolean,
 ): string {

@@ -120,6 +120,6 @@ export class EventTexts {
 const isSharedWith = ({ membership, isErased }: VisibleEvent): boolean =>
   (membership === 'join' || membership === undefined) && !isErased;
 
-/** Returns members of an object as JSON text, each with a comma in front. */
+/** Returns fields of an object as JSON text, each with a comma in front. */
 const membersText = (members: JsonObject | undefined): string =>
   members === undefined ? '' : `,${JSON.stringify(members).slice(1, -1)}`;

@@ -96,7 +96,7 @@ export class DeviceFields {
     const [pending, sections] = await Promise.all([
       this.#pending(device, since, upTo),
       Promise.all(
-        this.#sources.device.map(({ bit, section }) => section.members(device, range, (bits & bit) !== 0)),
+        this.#sources.device.map(({ bit, section }) => section.fields(device, range, (bits & bit) !== 0)),
       ),
     ]);
     const messages = pending?.messages ?? [];

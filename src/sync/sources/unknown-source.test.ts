@@ -72,7 +72,7 @@ class Moods implements SyncSource {
     extension: 'org.example.device',
     isQuiet: () => true,
     constant: ({ deviceId }) => `,"org.example.device":${JSON.stringify(deviceId ?? null)}`,
-    members: async (device) => ({ text: this.device.constant(device) as string, hasNewData: false }),
+    fields: async (device) => ({ text: this.device.constant(device) as string, hasNewData: false }),
   };
 
   readonly extension = defineExtension({

@@ -64,7 +64,7 @@ export class RemoteListsFixture {
     });
     assert.equal(status, 200);
     return {
-      isNamed: userId in (body['device_keys'] as Keys),
+      hasEntry: userId in (body['device_keys'] as Keys),
       devices: (body['device_keys'] as Keys)[userId] ?? {},
       master: (body['master_keys'] as Record<string, JsonObject>)[userId],
       selfSigning: (body['self_signing_keys'] as Record<string, JsonObject>)[userId],

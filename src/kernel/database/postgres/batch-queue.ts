@@ -8,7 +8,11 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-const limits = { together: 500, waiting: 100_000 };
+/** Maximum number of batches that share a transaction. */
+const maxTogether = 500;
+
+/** Maximum number of batches that wait; more are rejected. */
+const maxWaiting = 100_000;
 
 /**
  * Batches that are ready at the same time share a transaction. When it fails, each batch is retried
@@ -26,8 +30,8 @@ export class BatchQueue {
 
   add(statements: readonly Statement[]): Promise<void> {
     if (this.#closed) return Promise.reject(new DatabaseClosed('the database is closed'));
-    if (this.#waiting.length >= limits.waiting) {
-      return Promise.reject(new DatabaseOverloaded(`${limits.waiting} batches are waiting`));
+    if (this.#waiting.length >= maxWaiting) {
+      return Promise.reject(new DatabaseOverloaded(`${maxWaiting} batches are waiting`));
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ statements, resolve, reject });
@@ -43,7 +47,7 @@ export class BatchQueue {
 
   async #work(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) await this.#commitTogether(this.#waiting.splice(0, limits.together));
+    while (this.#waiting.length > 0) await this.#commitTogether(this.#waiting.splice(0, maxTogether));
     this.#working = undefined;
   }
 
@@ -53,8 +57,8 @@ export class BatchQueue {
       for (const { resolve } of batches) resolve();
     } catch (error) {
       // After a broken connection it is unknown whether the commit took effect: a retry might apply it twice.
-      const again = batches.length > 1 && !(error instanceof Disconnected);
-      if (again) for (const batch of batches) await this.#commitTogether([batch]);
+      const canRetry = batches.length > 1 && !(error instanceof Disconnected);
+      if (canRetry) for (const batch of batches) await this.#commitTogether([batch]);
       else for (const { reject } of batches) reject(error);
     }
   }

@@ -3,7 +3,7 @@ import { types } from 'pg';
 /** PostgreSQL's object ids of its types. */
 const oids = { bool: 16, bytea: 17, int8: 20, numeric: 1700 };
 
-/** Parse values into the same form as SQLite returns. */
+/** Parsers of values by object id of the type. They return the same form as SQLite. */
 const parsers = new Map<number, (text: string) => unknown>([
   [oids.bool, (text) => (text === 't' ? 1 : 0)],
   [oids.bytea, bytes],

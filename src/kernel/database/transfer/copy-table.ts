@@ -62,7 +62,7 @@ export async function copyTable({ source, target, table, isExclusive, onRows }: 
   }
 }
 
-/** Returns the number of rows of the next range, if these are of the same size as the last ones. */
+/** Returns the number of rows of the next range, if its rows are as large as the last ones. */
 function nextLimit(rows: readonly Row[]): number {
   let bytes = 0;
   for (const row of rows) {
@@ -91,7 +91,7 @@ async function replaceRange(
   }
 }
 
-/** Statements of few different texts, so that their preparation is paid once. */
+/** Returns statements that insert rows. They have few different texts, so that the database prepares each text once. */
 function insertsOf({ name, columns }: TableShape, rows: readonly Row[]): Statement[] {
   const values = rows.map((row) => columns.map((column) => row[column.name] as SqlValue));
   const names = columns.map((column) => quoted(column.name)).join(', ');

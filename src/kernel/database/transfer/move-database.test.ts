@@ -123,6 +123,7 @@ forEachDatabase((open) => {
       await database.close();
     }
   };
+  /** Opens a database as a server does when it starts. */
   const serving = async (options: DatabaseOptions) => {
     const database = await openDatabaseExclusively(options, environment, () => {});
     await database.close();

@@ -226,7 +226,7 @@ export class JoinedRooms {
     const byThread = filter.room.timeline.unreadThreadNotifications;
     const { roomCounts } = this.#deps.sources;
     return allReady<readonly string[]>(
-      roomCounts.map(({ section }) => section.members(userId, roomId, upTo, byThread)),
+      roomCounts.map(({ section }) => section.fieldsText(userId, roomId, upTo, byThread)),
     );
   }
 }

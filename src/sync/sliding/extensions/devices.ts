@@ -31,7 +31,7 @@ export async function toDeviceExtension(
   return { name: 'to_device', text, hasNewData: messages.length > 0 };
 }
 
-/** Returns an extension with the members of all its sections. */
+/** Returns an extension with the fields of all its sections. */
 export async function deviceExtension(
   name: string,
   sections: readonly SourceSection<DeviceSection>[],
@@ -39,13 +39,13 @@ export async function deviceExtension(
 ): Promise<ExtensionAnswer> {
   const changedBits = changes?.user ?? 0;
   const range = { after: since, upTo };
-  const members = await Promise.all(
+  const answers = await Promise.all(
     sections.map(({ bit, section }) => {
       const hasChanged = (changedBits & bit) !== 0;
-      return section.members({ userId, deviceId }, range, hasChanged);
+      return section.fields({ userId, deviceId }, range, hasChanged);
     }),
   );
-  // Each member has a comma in front; the first comma is cut off below.
-  const text = members.map((one) => one.text).join('');
-  return { name, text: `{${text.slice(1)}}`, hasNewData: members.some(({ hasNewData }) => hasNewData) };
+  // Each field has a comma in front; the first comma is cut off below.
+  const text = answers.map(({ text }) => text).join('');
+  return { name, text: `{${text.slice(1)}}`, hasNewData: answers.some(({ hasNewData }) => hasNewData) };
 }

@@ -23,7 +23,7 @@ type Key = keyof typeof keys;
 /** Maximum number of rooms in each cache. */
 const maxRooms = 20_000;
 
-const bounds = {
+const cacheBounds = {
   size: maxRooms,
   maxBytes: 3 * MiB,
   sizeOf: ({ name = '' }: RoomTraits) => 100 + name.length,
@@ -40,8 +40,8 @@ export class RoomTraitsReader {
   #dropped = 0;
 
   constructor(engine: RoomReader, caches: CacheRegistry) {
-    this.#current = caches.create('room_traits', { ...bounds });
-    this.#past = caches.create('former_room_traits', { ...bounds });
+    this.#current = caches.create('room_traits', { ...cacheBounds });
+    this.#past = caches.create('former_room_traits', { ...cacheBounds });
     this.#engine = engine;
     const relevant = new Set<string>(Object.values(keys));
     engine.stream.subscribe(({ stored, stateChanges }) => {
