@@ -74,6 +74,8 @@ const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 export class MediaUsage {
   readonly #database: Database;
   readonly #bounds: Bounds;
+  /** The plans of filters: a request reads a page and counts with one of them. */
+  readonly #plans = new WeakMap<UsageFilter, Promise<PlannedFilter>>();
 
   constructor({ database }: { readonly database: Database }, bounds = defaultBounds) {
     this.#database = database;
@@ -125,8 +127,14 @@ export class MediaUsage {
     return isComplete ? known : this.search(filter, filter.searchTerm);
   }
 
+  #plan(filter: UsageFilter): Promise<PlannedFilter> {
+    const plan = this.#plans.get(filter) ?? this.#makePlan(filter);
+    this.#plans.set(filter, plan);
+    return plan;
+  }
+
   /** Leaves out limits of the period that exclude no upload, and chooses what is read. */
-  async #plan({ from, until, ...filter }: UsageFilter): Promise<PlannedFilter> {
+  async #makePlan({ from, until, ...filter }: UsageFilter): Promise<PlannedFilter> {
     const before = from === undefined ? undefined : sql<boolean>`m.created_at < ${from}`;
     const after = until === undefined ? undefined : sql<boolean>`m.created_at > ${until}`;
     const [earlier, later] = await this.#haveMore(0, [before, after]);
@@ -162,8 +170,11 @@ export class MediaUsage {
     const sum = by === 'media_length' ? [bytesOfUploads] : by === 'media_count' ? [filesOfUploads] : [];
     let uploads = this.#uploads().select(['m.user_id', 'm.size']);
     if (filter.reading === 'by time') uploads = uploads.where(inPeriod(filter));
-    // The limit makes PostgreSQL read the index of the users in its order.
-    else uploads = uploads.where(isInPeriod(filter)).orderBy('m.user_id').limit(Number.MAX_SAFE_INTEGER);
+    else {
+      const inOrder = uploads.where(isInPeriod(filter)).orderBy('m.user_id').orderBy('m.created_at');
+      // The limit makes PostgreSQL read the uploads in the order of their index, which only this index has.
+      uploads = inOrder.limit(Number.MAX_SAFE_INTEGER);
+    }
     const sums = tables
       .selectFrom(uploads.as('m'))
       .select(['m.user_id', ...sum])
