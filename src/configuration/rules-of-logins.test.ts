@@ -133,6 +133,22 @@ const cases: RuleCase[] = [
       valid: 'jwt_config: {enabled: true, secret: s, algorithm: HS256}',
     }),
   ),
+  {
+    rule: 'refuses unknown algorithms of JSON web tokens',
+    invalid: 'jwt_config: {enabled: true, secret: s, algorithm: none}',
+    kind: 'error',
+    path: 'jwt_config.algorithm',
+    message: /none is not a known signature algorithm/,
+    valid: 'jwt_config: {enabled: false, secret: s, algorithm: none}',
+  },
+  {
+    rule: 'requires a public key for the algorithms of JSON web tokens that use one',
+    invalid: 'jwt_config: {enabled: true, secret: s, algorithm: RS256}',
+    kind: 'error',
+    path: 'jwt_config.secret',
+    message: /not a public key in PEM form/,
+    valid: 'jwt_config: {enabled: true, secret: s, algorithm: HS256}',
+  },
 ];
 
 function endpoints(without?: string): string {

@@ -1,4 +1,4 @@
-import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import {
   type AccountsSlice,
   type AuthenticatedUser,
@@ -6,10 +6,10 @@ import {
   type LoginType,
 } from '../../accounts/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { StartFailure } from '../../kernel/start-failure.ts';
 import { forbidden, type JsonObject, MatrixError, missingParam, type UserId } from '../../protocol/index.ts';
 import { boundedName } from '../bounded-profile.ts';
 import type { SsoConfig } from '../config.ts';
+import { jwtKey } from './jwt-key.ts';
 
 type JwtConfig = SsoConfig['jwt_config'];
 
@@ -38,12 +38,12 @@ export class JwtLogin implements LoginType {
   readonly #config: JwtConfig;
   readonly #key: KeyObject;
 
-  /** @throws StartFailure when the key does not fit the algorithm */
+  /** @throws JwtKeyProblem when the key does not fit the algorithm, which the rules of the options exclude */
   constructor(deps: JwtLoginDeps, config: JwtConfig, type: (typeof jwtLoginTypes)[number]) {
     this.type = type;
     this.#deps = deps;
     this.#config = config;
-    this.#key = keyOf(config.algorithm ?? '', config.secret ?? '');
+    this.#key = jwtKey(config.algorithm ?? '', config.secret ?? '');
   }
 
   /** @throws MatrixError M_MISSING_PARAM, M_FORBIDDEN, M_USER_DEACTIVATED, M_USER_LOCKED */
@@ -116,28 +116,5 @@ export class JwtLogin implements LoginType {
       if (!(error instanceof MatrixError)) throw error;
       throw invalid(error.message);
     }
-  }
-}
-
-/** @throws StartFailure */
-function keyOf(algorithm: string, secret: string): KeyObject {
-  const isSymmetric = /^HS(256|384|512)$/.test(algorithm);
-  const isPem = secret.trimStart().startsWith('-----BEGIN');
-  if (
-    !isSymmetric &&
-    !/^([RP]S(256|384|512)|ES(256|384|512)|EdDSA|Ed25519|ML-DSA-(44|65|87))$/.test(algorithm)
-  ) {
-    throw new StartFailure(`jwt_config.algorithm: ${algorithm} is not a known signature algorithm`);
-  }
-  if (isSymmetric && isPem) {
-    throw new StartFailure(
-      `jwt_config.secret: a public key cannot be the secret of ${algorithm}, since public keys are not secret`,
-    );
-  }
-  if (isSymmetric) return createSecretKey(Buffer.from(secret));
-  try {
-    return createPublicKey(secret);
-  } catch (error) {
-    throw new StartFailure(`jwt_config.secret: not a public key in PEM form: ${(error as Error).message}`);
   }
 }

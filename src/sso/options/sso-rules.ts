@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import type { Rule } from '../../kernel/config/index.ts';
+import { JwtKeyProblem, jwtKey } from '../jwt/jwt-key.ts';
 import type { casOption } from './cas.ts';
 import type { jwtOption } from './jwt.ts';
 import type { saml2Option } from './saml2.ts';
@@ -29,6 +30,13 @@ const jwt: Rule<Values> = ({ jwt_config: jwt }, view) => {
   for (const name of ['secret', 'algorithm'] as const) {
     if (jwt[name] === null)
       view.error(`jwt_config.${name}`, 'must be given when JSON web tokens are enabled');
+  }
+  if (jwt.secret === null || jwt.algorithm === null) return;
+  try {
+    jwtKey(jwt.algorithm, jwt.secret);
+  } catch (error) {
+    if (!(error instanceof JwtKeyProblem)) throw error;
+    view.error(error.option, error.message);
   }
 };
 
