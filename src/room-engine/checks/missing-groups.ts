@@ -34,7 +34,7 @@ async function addMissing(
 const groupsOf = (...groups: (number | null)[]): number[] => groups.filter((group) => group !== null);
 
 /**
- * Finds events whose state group is missing. Queries do not join the state groups, because these may be in
+ * Finds events whose state group is missing. Queries do not join the table of state groups, which may be in
  * another database.
  */
 export const eventsWithoutGroup: DatabaseCheck = {

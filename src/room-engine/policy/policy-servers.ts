@@ -65,7 +65,7 @@ interface NamedPolicyServer {
  */
 export class PolicyServers {
   readonly #deps: PolicyServersDeps;
-  readonly #named = new WeakMap<RoomHead, NamedPolicyServer>();
+  readonly #policyServers = new WeakMap<RoomHead, NamedPolicyServer>();
   /** Events with a verified signature, and the policy server that signed. */
   readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
   /** The end of the backoff of a policy server; monotonic milliseconds. */
@@ -81,7 +81,7 @@ export class PolicyServers {
    */
   isLoaded(head: RoomHead): boolean {
     const entry = head.entry(policyEventType, '');
-    return entry === undefined || this.#named.get(head)?.stored.nid === entry.nid;
+    return entry === undefined || this.#policyServers.get(head)?.stored.nid === entry.nid;
   }
 
   /** Reads the event that names the room's policy server, so that `serverOf` can be called. */
@@ -90,17 +90,17 @@ export class PolicyServers {
     if (!entry || this.isLoaded(head)) return;
     const stored = await this.#deps.events.get(entry.nid);
     if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
-    this.#named.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
+    this.#policyServers.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
   }
 
   /** Returns the policy server that the current state of a room names. Call `load` before. */
   serverOf(head: RoomHead): PolicyServer | undefined {
     const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
-    const named = this.#named.get(head);
-    if (named?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
-    const { redactedBy } = this.#deps.events.peek(entry.nid) ?? named.stored;
-    const { policy } = named;
+    const loaded = this.#policyServers.get(head);
+    if (loaded?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
+    const { redactedBy } = this.#deps.events.peek(entry.nid) ?? loaded.stored;
+    const { policy } = loaded;
     if (!policy || redactedBy !== undefined || !this.#deps.client) return undefined;
     // This server never acts as a policy server, so a room that names it has none.
     if (policy.serverName === this.#deps.serverName) return undefined;

@@ -119,7 +119,7 @@ export class EnterRoom {
     }
   }
 
-  /** Replaces cached events by copies without states, once these are on disk. */
+  /** Replaces cached events by copies without states, once the copies are on disk. */
   async #replaceAbandoned(
     head: WritableHead,
     abandoned: ReadonlyMap<number, StoredEvent>,
