@@ -244,6 +244,7 @@ function openServices(
       loggedIn: extensions.loggedIn,
     }),
     passwordChange: new PasswordChange(commonDeps, options),
+    reservations,
     thirdPartyIds,
     housekeeping: new Housekeeping(commonDeps, options),
     wellKnown: extensions.wellKnown,

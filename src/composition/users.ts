@@ -182,6 +182,7 @@ export function startUsers(
       reservations: {
         isReservedFrom: (userId, appservice) =>
           isNoticesUser(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
+        isSender: (userId) => registry?.bySender(userId) !== undefined,
         managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
       },
       ...(addresses && {

@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
-import { invalidParam, isServerName, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { forbidden, invalidParam, isServerName, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { Reauthenticator } from '../interactive-auth/reauthenticator.ts';
 import type { PasswordChange } from '../passwords/password-change.ts';
 import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
+import type { UsernameReservations } from '../usernames.ts';
 
 const paths = {
   whoami: ['/_proto/client/v3/account/whoami', '/_proto/client/r0/account/whoami'],
@@ -17,6 +18,7 @@ export interface AccountRoutesDeps {
   readonly passwordChange: PasswordChange;
   readonly reauthenticator: Reauthenticator;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'unpublishAll'>;
+  readonly reservations: Pick<UsernameReservations, 'isSender'>;
 }
 
 export function accountManagementRoutes(deps: AccountRoutesDeps): Route[] {
@@ -43,6 +45,8 @@ function readRoutes(): Route[] {
 }
 
 const missingToken = () => new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+/** Without its sender, an application service could not act any more, and the name cannot be registered again. */
+const senderRefused = () => forbidden('An application service cannot deactivate its own sender');
 const guestRefused = () => new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');
 
 function changeRoutes({
@@ -50,6 +54,7 @@ function changeRoutes({
   passwordChange,
   reauthenticator,
   thirdPartyIds,
+  reservations,
 }: AccountRoutesDeps): Route[] {
   const auth = Type.Optional(Type.Unknown());
   return [
@@ -112,7 +117,10 @@ function changeRoutes({
           return { id_server_unbind_result: isForgotten ? 'success' : 'no-support' };
         };
         // Users of application services have no password by which they could confirm it.
-        if (requester.appservice !== undefined) return deactivate();
+        if (requester.appservice !== undefined) {
+          if (reservations.isSender?.(requester.userId)) throw senderRefused();
+          return deactivate();
+        }
         return reauthenticator.confirm({ requester, operation, body, ip, always: true }, deactivate);
       },
     ),

@@ -161,6 +161,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         },
       );
       assert.deepEqual(await call('GET', '/account/whoami', { token }), [401, 'M_UNKNOWN_TOKEN']);
+      const sender = await call('POST', '/account/deactivate', { ...as(irc), body: {} });
+      assert.deepEqual(sender, [403, 'M_FORBIDDEN'], 'without its sender the service could not act');
       const later = await call('GET', '/account/whoami', as(irc, zoe));
       assert.deepEqual(later, [403, 'M_FORBIDDEN']);
     });
