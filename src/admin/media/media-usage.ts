@@ -58,6 +58,9 @@ interface PlannedFilter extends UsageFilter {
 
 const defaultBounds: Bounds = { maxIds: 2_000, maxUploads: 20_000 };
 
+/** Maximum characters of a text that is probably common: its users are counted before their ids are collected. */
+const shortText = 2;
+
 type Tables = MediaTables & ProfileTables;
 
 const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
@@ -112,6 +115,8 @@ export class MediaUsage {
   async search(filter: UsageFilter, term: string): Promise<UsageMatches> {
     const { maxIds } = this.#bounds;
     const named = withProfiles(this.#sums(await this.#plan(filter))).where(isNamed(term));
+    const counted = term.length <= shortText ? await countRows(named) : 0;
+    if (counted > maxIds) return { total: counted };
     const found = await named
       .select('s.user_id')
       .limit(maxIds + 1)
