@@ -11,10 +11,18 @@ const inheritedVariables = ['LD_LIBRARY_PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMP
 /** Bounds of the memory of a process: its young generation in MiB, and the pools from which its threads take memory. */
 const memoryBounds = { parameters: ['--max-semi-space-size=1'], environment: { MALLOC_ARENA_MAX: '1' } };
 
+/**
+ * Milliseconds that the start of a process may take. Processes have a low priority, so that a start takes long on a busy
+ * machine, which is no fault of the first task.
+ */
+const startTimeout = 60_000;
+
 interface Current<R> {
   readonly resolve: (result: R) => void;
   readonly reject: (failure: TaskFailure) => void;
-  readonly timer: Timer;
+  /** Milliseconds that the task may take. */
+  readonly timeout: number;
+  timer: Timer;
 }
 
 /** One process that performs one task at a time. It keeps this process alive only during a task. */
@@ -55,14 +63,14 @@ export class TaskProcess<T extends object, R> {
 
   /**
    * Performs a task.
-   * @param timeout milliseconds
+   * @param timeout milliseconds from the time when the process is ready
    * @throws TaskFailure `crashed`, `too-slow`, `unavailable`, `stopped`: then the process has ended, or is
    * about to
    */
   perform(task: T, timeout: number): Promise<R> {
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.setTimer(timeout, () => this.kill(new TaskFailure('too-slow')));
-      this.#current = { resolve, reject, timer };
+      const timer = this.#isReady ? this.#limit(timeout) : this.#limitStart();
+      this.#current = { resolve, reject, timeout, timer };
       this.#child.channel?.ref();
       if (this.#hasEnded) return this.#onEnd(this.#detail);
       // When the channel is closed, the `exit` event is about to arrive and rejects the task.
@@ -78,10 +86,28 @@ export class TaskProcess<T extends object, R> {
 
   /** Handles a message. It may be anything, if the input of the task took control of the process. */
   #onMessage(message: ProcessMessage<R> | null): void {
-    if (message?.kind === 'ready') this.#isReady = true;
+    if (message?.kind === 'ready') this.#onReady();
     else if (message?.kind === 'broken') this.#detail = String(message.detail);
     else if (message?.kind === 'done') this.#settle()?.resolve(message.result);
     else this.kill(new TaskFailure('crashed', 'invalid message'));
+  }
+
+  #onReady(): void {
+    // A task that took control of the process gets no further time.
+    if (this.#isReady) return;
+    this.#isReady = true;
+    if (!this.#current) return;
+    this.#current.timer.cancel();
+    this.#current.timer = this.#limit(this.#current.timeout);
+  }
+
+  #limit(timeout: number): Timer {
+    return this.#clock.setTimer(timeout, () => this.kill(new TaskFailure('too-slow')));
+  }
+
+  #limitStart(): Timer {
+    const failure = new TaskFailure('unavailable', 'the process did not start in time');
+    return this.#clock.setTimer(startTimeout, () => this.kill(failure));
   }
 
   #onEnd(how: string): void {

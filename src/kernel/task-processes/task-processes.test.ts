@@ -36,6 +36,17 @@ writeFileSync(
    await performTasks(() => import('a-library-that-is-missing'));`,
 );
 
+writeFileSync(
+  join(folder, 'gated.ts'),
+  `import { existsSync } from 'node:fs';
+   import { setTimeout as delay } from 'node:timers/promises';
+   import { performTasks } from ${moduleUrl};
+   await performTasks(async () => {
+     while (!existsSync(${JSON.stringify(join(folder, 'gate'))})) await delay(5);
+     return async ({ say }) => process.pid + ' ' + say;
+   });`,
+);
+
 type Processes = TaskProcesses<{ say: string }, string>;
 const started: Processes[] = [];
 afterEach(() => {
@@ -114,6 +125,18 @@ it('TaskProcesses kills a process whose task exceeds its timeout, even in an end
   await failsAs(hanging, 'too-slow');
   assert.match(await next, / next$/);
   await eventually('the process to end', async () => !isAlive(pid));
+});
+
+it('TaskProcesses limits the time of a task from when its process is ready, and the start of a process to a minute', async () => {
+  const clock = manualClock();
+  const tasks = processes({ taskTimeout: 1_000 }, clock, './gated');
+  const late = failsAs(tasks.run({ say: 'a' }, 'urgent'), 'unavailable');
+  clock.advance(60_000);
+  await late;
+  const next = tasks.run({ say: 'b' }, 'urgent');
+  clock.advance(59_999);
+  writeFileSync(join(folder, 'gate'), '');
+  assert.match(await next, / b$/);
 });
 
 it('TaskProcesses rejects tasks as unavailable when the program cannot prepare', async () => {

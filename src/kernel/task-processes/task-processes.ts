@@ -7,7 +7,7 @@ export interface TaskLimits {
   readonly processes: number;
   /** Maximum number of waiting tasks of each urgency. */
   readonly waiting: { readonly urgent: number; readonly background: number };
-  /** Milliseconds that a task may take, including the start of a process. */
+  /** Milliseconds that a task may take, without the start of a process. */
   readonly taskTimeout: number;
   /** Milliseconds after which an idle process ends. */
   readonly idleTimeout: number;
