@@ -140,7 +140,7 @@ forEachDatabase((open) => {
   });
 
   test('batches that are ready at the same time share one flush', async () => {
-    const database = await open([notes]);
+    const database = await open([notes], { group: { duration: Number.POSITIVE_INFINITY } });
     const before = { ...database.statistics };
     await Promise.all(Array.from({ length: 100 }, (_, n) => database.batch([insert([n, 'x'])])));
     const { flushes, batches, writes } = database.statistics;

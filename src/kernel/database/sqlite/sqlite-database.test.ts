@@ -108,7 +108,7 @@ test('SQLite: a full queue rejects further writes with DatabaseOverloaded', asyn
 });
 
 test('SQLite: a commit group has at most the configured number of entries', async () => {
-  const database = await open('group.db', { group: { entries: 10 } });
+  const database = await open('group.db', { group: { entries: 10, duration: Number.POSITIVE_INFINITY } });
   await makeTable(database);
   const before = database.statistics.flushes;
   await Promise.all(Array.from({ length: 25 }, (_, id) => insert(database, id)));
