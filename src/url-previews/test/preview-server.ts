@@ -24,6 +24,18 @@ export const head = (...elements: string[]) => `<html><head>${elements.join('')}
 /** Returns an Open Graph property. */
 export const og = (name: string, value: string) => `<meta property="og:${name}" content="${value}">`;
 
+/** Milliseconds that reading a page may take on a server, and in these tests. */
+const [pageTimeout, testPageTimeout] = [5_000, 60_000];
+
+/** Returns a clock with more time for pages: their process has a low priority, and runs seldom on a busy machine. */
+function clockForSlowPages(): SkippableClock {
+  const clock = skippableClock();
+  return {
+    ...clock,
+    setTimer: (delay, callback) => clock.setTimer(delay === pageTimeout ? testPageTimeout : delay, callback),
+  };
+}
+
 /** A server with URL previews, a user of it, and the web that it fetches pages from. */
 export class PreviewServer {
   readonly web: FakeWeb;
@@ -55,7 +67,7 @@ export class PreviewServer {
    */
   static async start(database: Database): Promise<PreviewServer> {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-previews-'));
-    const clock = skippableClock();
+    const clock = clockForSlowPages();
     const web = await startFakeWeb({
       'private.test': () => '10.0.0.1',
       'excepted.test': () => '127.0.0.1',
