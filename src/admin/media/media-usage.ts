@@ -27,23 +27,23 @@ export interface MediaUsageOfUser {
   readonly media_length: number;
 }
 
-/** The users with uploads whose names contain a text. */
+/** The users with uploads whose user name or display name contains a text. */
 export interface UsageMatches {
   readonly total: number;
-  /** Their ids; absent if they are many. */
+  /** Their ids; absent if they are more than `maxIds`. */
   readonly userIds?: readonly string[];
 }
 
 /** What decides how a page is read. */
 interface Bounds {
-  /** Maximum number of users whose ids a search collects. A text that more names contain is common. */
+  /** Maximum number of users whose ids a search collects; more matches are only counted. */
   readonly maxIds: number;
-  /** Maximum number of uploads of a short period: they are read in the order of time, and before their users are sorted. */
+  /** Maximum number of uploads of a short period, whose uploads are read in the order of time. */
   readonly maxUploads: number;
 }
 
-/** Uploads outside of a long period, as a multiple of `maxUploads`, up to which the uploads of all times are read by user. */
-const maxOutside = 10;
+/** A long period is read by user if at most this many times `maxUploads` uploads are earlier, and as many are later. */
+const maxOutsideFactor = 10;
 
 /**
  * What is read for the users of a filter: the stored sums, the uploads of the period in the order of time, or the uploads
@@ -59,7 +59,7 @@ interface PlannedFilter extends UsageFilter {
 const defaultBounds: Bounds = { maxIds: 2_000, maxUploads: 20_000 };
 
 /** Maximum characters of a text that is probably common: its users are counted before their ids are collected. */
-const shortText = 2;
+const maxShortTerm = 2;
 
 type Tables = MediaTables & ProfileTables;
 
@@ -77,7 +77,7 @@ const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 export class MediaUsage {
   readonly #database: Database;
   readonly #bounds: Bounds;
-  /** The plans of filters: a request reads a page and counts with one of them. */
+  /** The plan of each filter object, which the page and the count of a request share. */
   readonly #plans = new WeakMap<UsageFilter, Promise<PlannedFilter>>();
 
   constructor({ database }: { readonly database: Database }, bounds = defaultBounds) {
@@ -95,8 +95,8 @@ export class MediaUsage {
     const { userIds } = (await this.#collected(filter, page.matches)) ?? {};
     const isByName = by === 'displayname';
     const isSearch = userIds === undefined && filter.searchTerm !== undefined;
-    const addsUpFirst = by === 'media_length' || by === 'media_count' || filter.reading !== 'by user';
-    let users = addsUpFirst ? this.#sums(filter, by) : this.#uploaders(filter);
+    const readsSums = by === 'media_length' || by === 'media_count' || filter.reading !== 'by user';
+    let users = readsSums ? this.#sums(filter, by) : this.#uploaders(filter);
     if (isByName || isSearch) users = withProfiles(users);
     if (isSearch) users = users.where(isNamed(filter.searchTerm ?? ''));
     if (userIds) users = users.where(isAmong(userIds));
@@ -115,7 +115,7 @@ export class MediaUsage {
   async search(filter: UsageFilter, term: string): Promise<UsageMatches> {
     const { maxIds } = this.#bounds;
     const named = withProfiles(this.#sums(await this.#plan(filter))).where(isNamed(term));
-    const counted = term.length <= shortText ? await countRows(named) : 0;
+    const counted = term.length <= maxShortTerm ? await countRows(named) : 0;
     if (counted > maxIds) return { total: counted };
     const found = await named
       .select('s.user_id')
@@ -146,12 +146,13 @@ export class MediaUsage {
     if (!earlier && !later) return { ...filter, reading: 'stored' };
     const period = { from: earlier ? from : undefined, until: later ? until : undefined };
     const { maxUploads } = this.#bounds;
-    const [isLong] = await this.#haveMore(maxUploads, [inPeriod(period)]);
-    const isPart = !isLong || (await this.#haveMore(maxOutside * maxUploads, [before, after])).includes(true);
+    const [isLong] = await this.#haveMore(maxUploads, [inPeriodByIndex(period)]);
+    const isPart =
+      !isLong || (await this.#haveMore(maxOutsideFactor * maxUploads, [before, after])).includes(true);
     return { ...filter, ...period, reading: isPart ? 'by time' : 'by user' };
   }
 
-  /** Whether more than `count` uploads meet each condition; none meets an absent one. */
+  /** Whether more than `count` uploads meet each condition; `false` for an absent one. */
   async #haveMore(
     count: number,
     conditions: readonly (RawBuilder<boolean> | undefined)[],
@@ -174,9 +175,12 @@ export class MediaUsage {
     if (filter.reading === 'stored') return tables.selectFrom('media_usage as s');
     const sum = by === 'media_length' ? [bytesOfUploads] : by === 'media_count' ? [filesOfUploads] : [];
     let uploads = this.#uploads().select(['m.user_id', 'm.size']);
-    if (filter.reading === 'by time') uploads = uploads.where(inPeriod(filter));
+    if (filter.reading === 'by time') uploads = uploads.where(inPeriodByIndex(filter));
     else {
-      const inOrder = uploads.where(isInPeriod(filter)).orderBy('m.user_id').orderBy('m.created_at');
+      const inOrder = uploads
+        .where(inPeriodWithoutIndex(filter))
+        .orderBy('m.user_id')
+        .orderBy('m.created_at');
       // The limit makes PostgreSQL read the uploads in the order of their index, which only this index has.
       uploads = inOrder.limit(Number.MAX_SAFE_INTEGER);
     }
@@ -192,7 +196,7 @@ export class MediaUsage {
     const uploads = this.#uploads()
       .select('m.media_id')
       .where('m.user_id', '=', sql<string>`s.user_id`)
-      .where(isInPeriod(filter));
+      .where(inPeriodWithoutIndex(filter));
     return this.#database
       .scanner<Tables>()
       .selectFrom('media_usage as s')
@@ -218,7 +222,7 @@ export class MediaUsage {
         ? this.#uploads()
             .select(['m.user_id', filesOfUploads, exactBytesOfUploads])
             .where('m.user_id', 'in', userIds)
-            .where(isInPeriod(filter))
+            .where(inPeriodWithoutIndex(filter))
             .groupBy('m.user_id')
         : tables
             .selectFrom('media_usage as m')
@@ -237,21 +241,21 @@ export class MediaUsage {
 
 const filesOfUploads = sql<number>`count(*)`.as('files');
 
-/** Bytes, exact below 2^53; PostgreSQL adds up doubles in half the time of integers. */
+/** Bytes to sort by, exact below 2^53; PostgreSQL adds up doubles in half the time of integers. */
 const bytesOfUploads = sql<number>`coalesce(sum(cast(m.size as double precision)), 0)`.as('bytes');
 
 const exactBytesOfUploads = sql<number>`cast(coalesce(sum(m.size), 0) as bigint)`.as('bytes');
 
 /** The conditions of a period, which databases find in an index of the times. */
-function inPeriod({ from, until }: UsageFilter): RawBuilder<boolean> {
+function inPeriodByIndex({ from, until }: UsageFilter): RawBuilder<boolean> {
   return allOf([
     ...(from === undefined ? [] : [sql<boolean>`m.created_at >= ${from}`]),
     ...(until === undefined ? [] : [sql<boolean>`m.created_at <= ${until}`]),
   ]);
 }
 
-/** The conditions of a period, for which databases use no index of the times. */
-function isInPeriod({ from, until }: UsageFilter): RawBuilder<boolean> {
+/** The conditions of a period with `is true`, which keeps databases from using an index of the times. */
+function inPeriodWithoutIndex({ from, until }: UsageFilter): RawBuilder<boolean> {
   return allOf([
     ...(from === undefined ? [] : [sql<boolean>`(m.created_at >= ${from}) is true`]),
     ...(until === undefined ? [] : [sql<boolean>`(m.created_at <= ${until}) is true`]),

@@ -17,7 +17,7 @@ const memoryBounds = { parameters: ['--max-semi-space-size=1'], environment: { M
  */
 const startTimeout = 60_000;
 
-interface Current<R> {
+interface CurrentTask<R> {
   readonly resolve: (result: R) => void;
   readonly reject: (failure: TaskFailure) => void;
   /** Milliseconds that the task may take. */
@@ -29,7 +29,7 @@ interface Current<R> {
 export class TaskProcess<T extends object, R> {
   readonly #child: ChildProcess;
   readonly #clock: Clock;
-  #current: Current<R> | undefined;
+  #current: CurrentTask<R> | undefined;
   #isReady = false;
   #hasEnded = false;
   #detail = '';
@@ -57,6 +57,7 @@ export class TaskProcess<T extends object, R> {
     });
   }
 
+  /** Whether the process has ended or is being killed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -64,12 +65,12 @@ export class TaskProcess<T extends object, R> {
   /**
    * Performs a task.
    * @param timeout milliseconds from the time when the process is ready
-   * @throws TaskFailure `crashed`, `too-slow`, `unavailable`, `stopped`: then the process has ended, or is
-   * about to
+   * @throws TaskFailure with the reason `crashed`, `too-slow`, `unavailable` or `stopped`: then the process has ended,
+   * or is about to
    */
   perform(task: T, timeout: number): Promise<R> {
     return new Promise((resolve, reject) => {
-      const timer = this.#isReady ? this.#limit(timeout) : this.#limitStart();
+      const timer = this.#isReady ? this.#limitTaskTime(timeout) : this.#limitStartTime();
       this.#current = { resolve, reject, timeout, timer };
       this.#child.channel?.ref();
       if (this.#hasEnded) return this.#onEnd(this.#detail);
@@ -93,19 +94,19 @@ export class TaskProcess<T extends object, R> {
   }
 
   #onReady(): void {
-    // A task that took control of the process gets no further time.
+    // A task that took control of the process gets no further time by another `ready`.
     if (this.#isReady) return;
     this.#isReady = true;
     if (!this.#current) return;
     this.#current.timer.cancel();
-    this.#current.timer = this.#limit(this.#current.timeout);
+    this.#current.timer = this.#limitTaskTime(this.#current.timeout);
   }
 
-  #limit(timeout: number): Timer {
+  #limitTaskTime(timeout: number): Timer {
     return this.#clock.setTimer(timeout, () => this.kill(new TaskFailure('too-slow')));
   }
 
-  #limitStart(): Timer {
+  #limitStartTime(): Timer {
     const failure = new TaskFailure('unavailable', 'the process did not start in time');
     return this.#clock.setTimer(startTimeout, () => this.kill(failure));
   }
@@ -116,7 +117,7 @@ export class TaskProcess<T extends object, R> {
     this.#settle()?.reject(failure);
   }
 
-  #settle(): Current<R> | undefined {
+  #settle(): CurrentTask<R> | undefined {
     const current = this.#current;
     this.#current = undefined;
     current?.timer.cancel();

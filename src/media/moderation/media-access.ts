@@ -19,8 +19,8 @@ export interface MediaReading {
 }
 
 /**
- * Records when each file was last read by users and servers. A request updates memory only; pending times are written together once a minute,
- * so that a crash loses the times of at most a minute.
+ * Records when each file was last read by users and servers. A request updates memory only; pending times are written
+ * together once a minute, so that a crash loses the times of at most a minute.
  */
 export class MediaAccess {
   readonly #database: Database;

@@ -12,12 +12,12 @@ export interface CompletedStatesDeps {
 /** Interval of the job, in milliseconds. */
 const interval = 3_600_000;
 
-/** The position on the stream up to which completed rooms have been cleaned up. */
+/** The position on the stream of rooms up to which rooms with a completed partial state have been cleaned up. */
 type Progress = { readonly position: number };
 
 /**
- * Schedules the cleanup of the state groups of rooms that were joined with partial state, once that state is complete: the
- * events since the join have other groups then. Registers its job: call it before jobs are started.
+ * Schedules the cleanup of the state groups of rooms that were joined with partial state, once that state is complete. The
+ * completion gives the events since the join other state groups, and leaves the earlier groups unused. Registers its job: call it before jobs are started.
  */
 export function cleanCompletedStates({ jobs, streams, engine, groups }: CompletedStatesDeps): void {
   jobs.every<Progress>('rooms/clean-completed-states', interval, {

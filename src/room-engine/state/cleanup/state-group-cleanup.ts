@@ -42,9 +42,9 @@ const removalDelay = 10 * 60_000;
 const [groupsAtOnce, entriesAtOnce] = [100, 1_000];
 
 /**
- * Removes state groups that no event refers to any more after a purge or the completion of a partial state. When exactly one other group is built on an unused
- * group, the changes of the unused group are first merged into the other (`planCleanup`), in small transactions that leave
- * all states as they are.
+ * Removes state groups that no event refers to any more after a purge or the completion of a partial state. When exactly
+ * one other group is built on an unused group, the changes of the unused group are first merged into the other
+ * (`planCleanup`), in small transactions that leave all states as they are.
  */
 export class StateGroupCleanup {
   readonly #deps: StateGroupCleanupDeps;
