@@ -1,7 +1,7 @@
 import { median } from './load/statistics.ts';
 import type { Goal, Result } from './scenario.ts';
 
-/** Throughput as a multiple of another target's: the median over the rounds that both ran. */
+/** Returns the throughput of `one` as a multiple of that of `other`: the median over the rounds that both ran. */
 function ratio(one: Result, other: Result): number {
   const rounds = Math.min(one.rounds, other.rounds);
   return median(
@@ -12,7 +12,7 @@ function ratio(one: Result, other: Result): number {
   );
 }
 
-/** Hearth's throughput in percent of the ceiling's. Without a limit it is only reported. */
+/** A goal for the throughput of Hearth, in percent of the target `ceiling`. Without `atLeast` it is only reported. */
 export function percentOfCeiling(atLeast?: number): Goal {
   return {
     unit: '% of the ceiling',
@@ -21,8 +21,8 @@ export function percentOfCeiling(atLeast?: number): Goal {
   };
 }
 
-/** Hearth's throughput as a multiple of the peer's. Without a limit it is only reported. */
-export function timesThePeer(atLeast?: number): Goal {
+/** A goal for the throughput of Hearth, as a multiple of the target `peer`. Without `atLeast` it is only reported. */
+export function multipleOfPeer(atLeast?: number): Goal {
   return {
     unit: 'times the peer',
     ...(atLeast !== undefined && { atLeast }),
@@ -31,7 +31,7 @@ export function timesThePeer(atLeast?: number): Goal {
 }
 
 /** A goal for a figure of Hearth's own result. */
-export function ofHearth(
+export function hearthGoal(
   unit: string,
   limit: Pick<Goal, 'atLeast' | 'atMost'>,
   figure: (result: Result) => number | undefined,

@@ -59,7 +59,7 @@ function selectedScenarios({ scenarios: names }: Options): readonly Scenario[] {
     : scenarios.filter(({ name }) => names.includes(name));
 }
 
-/** Runs a scenario on new servers, so that it measures the same alone as among others. */
+/** Runs a scenario on new servers, so that its results do not depend on the scenarios before it. */
 async function runOnFreshTargets(scenario: Scenario, options: Options): Promise<Finding[]> {
   const targets: Target[] = [];
   try {

@@ -21,7 +21,9 @@ export function describeFinding({ load, results }: Finding): string {
   const rows = Object.entries(results).map(([kind, result]) => [`  ${kind}`, ...numbersOf(result)]);
   const isOverloaded = Object.values(results).some(({ generatorBusy }) => generatorBusy > maxGeneratorShare);
   const warning = isOverloaded
-    ? ['! the load generator may have been the bottleneck where its share is so high']
+    ? [
+        `! the load generator may have been the bottleneck where its share is above ${inPercent(maxGeneratorShare)}`,
+      ]
     : [];
   return [...table([header, ...rows]), ...warning].join('\n');
 }
@@ -30,7 +32,7 @@ function numbersOf(result: Result): string[] {
   const { throughput, p50, p95, p99, cpuPerThousand, residentBytes, generatorBusy } = result;
   const memory = residentBytes === undefined ? Number.NaN : residentBytes / mebibyte;
   const cpu = cpuPerThousand ?? Number.NaN;
-  return [...[throughput, p50, p95, p99, cpu, memory].map(short), `${Math.round(100 * generatorBusy)} %`];
+  return [...[throughput, p50, p95, p99, cpu, memory].map(short), inPercent(generatorBusy)];
 }
 
 /** Formats Hearth's figures and the goals they are compared with. */
@@ -55,6 +57,10 @@ function verdict(goal: Goal, results: Results): string {
   const reached = isReached(goal, goal.figure(results));
   if (reached === undefined) return '';
   return reached ? 'reached' : 'MISSED';
+}
+
+function inPercent(share: number): string {
+  return `${Math.round(100 * share)} %`;
 }
 
 /** Formats three significant digits. */

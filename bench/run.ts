@@ -29,8 +29,8 @@ export interface Finding {
 /** A target that has used this multiple of its share of the time skips the remaining rounds. */
 const maxTimeFactor = 2;
 /**
- * Number of the round before the first. It takes as long as the others and is not counted, because a server
- * compiles its code during its first thousands of requests.
+ * Number of the round before the first one. This round takes as long as the counted rounds; it is not counted, because
+ * a server compiles its code during its first thousands of requests.
  */
 const warmUp = -1;
 
@@ -61,20 +61,20 @@ async function runLoad<Setup>(
   preparedTargets: readonly PreparedTarget<Setup>[],
   { rounds, seconds }: Pace,
 ): Promise<Results> {
-  const found = new Map<TargetKind, Round[]>();
-  const spent = new Map<TargetKind, number>();
+  const roundsOf = new Map<TargetKind, Round[]>();
+  const secondsOf = new Map<TargetKind, number>();
   const first = load.runsOnce ? 0 : warmUp;
   for (let number = first; number < (load.runsOnce ? 1 : rounds); number++) {
     for (const prepared of preparedTargets) {
       const { kind } = prepared.target;
-      const before = spent.get(kind) ?? 0;
-      if (before > maxTimeFactor * (rounds + 1) * seconds && found.has(kind)) continue;
+      const before = secondsOf.get(kind) ?? 0;
+      if (before > maxTimeFactor * (rounds + 1) * seconds && roundsOf.has(kind)) continue;
       const round = await runRound(load, prepared, seconds);
-      spent.set(kind, before + round.seconds);
-      if (number !== warmUp) found.set(kind, [...(found.get(kind) ?? []), round]);
+      secondsOf.set(kind, before + round.seconds);
+      if (number !== warmUp) roundsOf.set(kind, [...(roundsOf.get(kind) ?? []), round]);
     }
   }
-  return Object.fromEntries([...found].map(([kind, ofKind]) => [kind, summarize(ofKind)]));
+  return Object.fromEntries([...roundsOf].map(([kind, ofKind]) => [kind, summarize(ofKind)]));
 }
 
 async function runRound<Setup>(

@@ -25,7 +25,7 @@ export interface Result {
   readonly cpuPerThousand: number | undefined;
   /** Resident memory of the server at the end. */
   readonly residentBytes: number | undefined;
-  /** Highest share of a round in which the load generator was busy. */
+  /** Share of the time (0 to 1) in which the load generator was busy, of the round with the highest share. */
   readonly generatorBusy: number;
   /** Medians of the rounds. */
   readonly figures: Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-import { pathsOf, type Route, toEcosystemSpelling } from '../src/kernel/http/index.ts';
+import { pathsOf, type Route, toMatrixSpelling } from '../src/kernel/http/index.ts';
 
 type Schema = { readonly [keyword: string]: unknown };
 
@@ -15,7 +15,7 @@ export function adminApiDescription(routes: readonly Route[]): string {
   for (const route of routes) {
     const own = pathsOf(route).filter(isDescribed);
     for (const [index, path] of own.entries()) {
-      const template = toEcosystemSpelling(path).replaceAll(/:(\w+)/g, '{$1}');
+      const template = toMatrixSpelling(path).replaceAll(/:(\w+)/g, '{$1}');
       paths[template] = {
         ...paths[template],
         [route.contract.method.toLowerCase()]: operation(route, path, index),
@@ -83,7 +83,7 @@ const contentOf = (response: Schema) =>
     ? { '*/*': { schema: {} } }
     : { 'application/json': { schema: closed(response) } };
 
-/** Returns a schema whose objects have no other fields than those that it names; objects without names stay open. */
+/** Returns a schema whose objects accept only the fields that it names; objects for which it names no field accept any. */
 function closed(schema: Schema): Schema {
   const members = Object.entries(schema).map(([keyword, value]) => [keyword, closedMember(keyword, value)]);
   const isOpen =

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectedDifferences } from '../test/interop/answers/expected-differences.ts';
 
-/** The page that has the table, below the heading and before the next one. */
+/** The page with the table, which is between `heading` and the next heading. */
 const page = 'docs/interoperability.md';
 
 /** Maximum number of requests named in a row. */
@@ -20,14 +20,14 @@ export function answersPage(root: string): readonly [path: string, content: stri
 }
 
 function section(): string {
-  const intro = `\`test/interop/answers.test.ts\` sends the same requests to both servers and compares status, errcode and every member of the answers. These differences are expected (\`test/interop/answers/expected-differences.ts\`, from which this table is generated); an expected difference that does not occur fails the test.`;
+  const intro = `\`test/interop/answers.test.ts\` sends the same requests to both servers and compares status, errcode and every field of the answers. These differences are expected (\`test/interop/answers/expected-differences.ts\`, from which this table is generated); an expected difference that does not occur fails the test.`;
   const rows = expectedDifferences.map(({ what, reason, requests }) => {
     return [what, reason, shownRequests(requests)].map(escaped);
   });
   return [intro, '', ...table([['Hearth', 'reason', 'requests'], ...rows]), ''].join('\n');
 }
 
-/** Names the first requests, because the others are alike. */
+/** Names the first `maxShown` requests, because further ones differ in the same way. */
 function shownRequests(requests: readonly string[]): string {
   const shown = requests.slice(0, maxShown).map((request) => (request === '*' ? 'many' : `\`${request}\``));
   const more = requests.length - shown.length;

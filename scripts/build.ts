@@ -1,11 +1,11 @@
 /**
- * Builds dist/: the program and the programs of its threads and processes, each bundled with its libraries into one file and
- * those that it loads when they are needed. Packages with compiled code stay in node_modules.
+ * Builds dist/: the program and the programs of its threads and processes. Each is bundled with its libraries into one file,
+ * and what it imports only when needed into further files. Packages with compiled code stay in node_modules.
  *
  *     node scripts/build.ts [--if-changed] [--output FOLDER]
  *
  * With `--if-changed`, does nothing when the built program is up to date, or when esbuild is not installed, as in an
- * installation without development dependencies: the server runs from its source files then. The folder is dist/ if none is given.
+ * installation without development dependencies: the server then runs from its source files. FOLDER is dist/ by default.
  */
 import { cpSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -27,10 +27,10 @@ const { build } = await import('esbuild').catch((error: unknown) => {
 const root = join(import.meta.dirname, '..');
 const source = join(root, 'src');
 const output = resolve(options.output ?? join(root, 'dist'));
-/** Takes the place of the output when it is complete, so that a server never starts from half of a program. */
+/** The folder to build in. It is renamed to `output` when it is complete, so that a server never starts an incomplete program. */
 const unfinished = `${output}.unfinished`;
 
-/** Programs, relative to src/; those besides the first are started by `SpareThreads` and `TaskProcesses`. */
+/** Programs, relative to src/: the server, and the programs that `SpareThreads` and `TaskProcesses` start. */
 const programs = [
   'main.ts',
   'kernel/signing/worker.ts',
@@ -114,8 +114,8 @@ const httpWithoutWebSocket: Plugin = {
 };
 
 /**
- * Gives CommonJS packages that are imported when they are needed the names that Node finds in them: a file of their own has
- * nothing but a default export.
+ * Gives CommonJS packages that are imported dynamically the named exports that Node finds in them: esbuild puts such a
+ * package into a file of its own, which has a default export only.
  */
 const namesOfCommonJs: Plugin = {
   name: 'names-of-common-js',
@@ -146,8 +146,8 @@ for (const program of programs) {
   await build({
     entryPoints: { [basename(name)]: join(source, program) },
     outdir: join(unfinished, dirname(name)),
-    // What is imported when it is needed becomes a file of its own. It is beside its program, so that addresses relative
-    // to `import.meta.url` hold.
+    // Puts each dynamic import into a file of its own. The files are in the folder of their program, so that paths relative to
+    // `import.meta.url` stay valid.
     splitting: true,
     chunkNames: `${basename(name)}-[hash]`,
     bundle: true,
@@ -156,7 +156,7 @@ for (const program of programs) {
     format: 'esm',
     external,
     banner: { js: banner },
-    // ssh2 reads the folder of a CommonJS module, which modules of the bundle do not have.
+    // ssh2 reads `__dirname`, which ES modules do not have.
     define: { __dirname: 'import.meta.dirname' },
     plugins: [ownAddresses(program), undiciParts, httpWithoutWebSocket, namesOfCommonJs],
     // The text of the program stays in memory; names stay readable in stack traces.

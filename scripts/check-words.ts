@@ -1,7 +1,7 @@
 /**
  * Finds unclear words in comments and test titles: `node scripts/check-words.ts [--update] [file ...]`. Prints each one
  * with its place and what to write instead, and exits with 1 if there are any. `unclear-words.json` says how many are
- * still allowed in a file; `--update` lowers these numbers to the numbers of words that are left.
+ * still allowed in a file; `--update` lowers these numbers to the numbers of unclear words in the files.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,24 +11,24 @@ import { findUnclearWords } from './unclear-words.ts';
 process.chdir(dirname(import.meta.dirname));
 const list = 'scripts/unclear-words.json';
 const isUpdate = process.argv[2] === '--update';
-const given = process.argv.slice(isUpdate ? 3 : 2);
-const tracked = () =>
+const files = process.argv.slice(isUpdate ? 3 : 2);
+const trackedFiles = () =>
   execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.ts', '*.tsx'], { encoding: 'utf8' })
     .trim()
     .split('\n')
     .filter((file) => existsSync(file));
 const allowed = JSON.parse(readFileSync(list, 'utf8')) as Readonly<Record<string, number>>;
-const left: Record<string, number> = {};
-for (const file of given.length > 0 ? given : tracked()) {
+const counts: Record<string, number> = {};
+for (const file of files.length > 0 ? files : trackedFiles()) {
   const words = findUnclearWords(readFileSync(file, 'utf8'));
-  if (words.length > 0) left[file] = words.length;
-  if (isUpdate || (given.length === 0 && words.length <= (allowed[file] ?? 0))) continue;
+  if (words.length > 0) counts[file] = words.length;
+  if (isUpdate || (files.length === 0 && words.length <= (allowed[file] ?? 0))) continue;
   for (const { line, found, instead } of words) console.error(`${file}:${line}: "${found}": ${instead}`);
   if (words.length > 0) process.exitCode = 1;
 }
 if (isUpdate) {
   const entries = Object.entries(allowed)
-    .map(([file, count]) => [file, Math.min(count, left[file] ?? 0)] as const)
+    .map(([file, count]) => [file, Math.min(count, counts[file] ?? 0)] as const)
     .filter(([, count]) => count > 0);
   writeFileSync(list, `${JSON.stringify(Object.fromEntries(entries), undefined, 2)}\n`);
 }

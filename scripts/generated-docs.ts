@@ -7,8 +7,8 @@ import { moduleReference } from './module-reference.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
 /**
- * Generated files by their paths in the repository, and the problems of the option markers that they come
- * from.
+ * Generated files by their paths in the repository, and the problems of the option markers from which they are
+ * generated.
  */
 export interface GeneratedDocs {
   readonly files: ReadonlyMap<string, string>;

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Options, with the test files whose titles say that they prove the effect. */
+/** The test files with a test whose title says that it proves the effect of an option, by the path of the option. */
 export type Proofs = ReadonlyMap<string, readonly string[]>;
 
 const testCall =
@@ -61,8 +61,8 @@ export function ledgerPage(proofs: Proofs, counted: readonly string[]): string {
   const others = counted.filter((path) => !proofs.has(path));
   return `# Options in force
 
-${proven.length} of ${counted.length} options are proven: a test shows their effect and names them in its title. The
-others are read and checked, and a start logs a warning for each feature of which a file sets one. This page is
+${proven.length} of ${counted.length} options are proven: a test shows their effect and names them in its title. Options
+that are not proven are read and checked; when a file sets one, the server logs a warning about its feature. This page is
 generated from the titles of the tests; the second list may only shrink.
 
 ## Proven

@@ -62,7 +62,7 @@ function makeFolder(folder: string): void {
     cpSync(join(root, part), join(folder, part), { recursive: true, filter });
   if (options.built) cpSync(options.built, join(folder, 'dist'), { recursive: true });
   else run(process.execPath, [join(root, 'scripts', 'build.ts'), '--output', join(folder, 'dist')]);
-  for (const one of packagesFor(compiledPackages)) copyPackage(one, folder);
+  for (const packageName of packagesFor(compiledPackages)) copyPackage(packageName, folder);
   const description = { name, version, type: 'module', private: true };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(description, undefined, 2)}\n`);
   if (options['without-node']) return;
@@ -71,24 +71,24 @@ function makeFolder(folder: string): void {
   writeFileSync(join(folder, 'hearth'), launcher, { mode: 0o755 });
 }
 
-/** Returns the packages and all that they depend on, as far as it is installed on this platform. */
+/** Returns the packages and their dependencies that are installed on this platform. */
 function packagesFor(names: readonly string[]): ReadonlySet<string> {
   const found = new Set<string>();
-  const add = (one: string) => {
-    const file = join(root, 'node_modules', one, 'package.json');
-    if (found.has(one) || !existsSync(file)) return;
-    found.add(one);
+  const add = (packageName: string) => {
+    const file = join(root, 'node_modules', packageName, 'package.json');
+    if (found.has(packageName) || !existsSync(file)) return;
+    found.add(packageName);
     const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(file, 'utf8'));
-    for (const other of Object.keys({ ...dependencies, ...optionalDependencies })) add(other);
+    for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) add(dependency);
   };
-  for (const one of names) add(one);
+  for (const packageName of names) add(packageName);
   return found;
 }
 
 /** Copies a package without the compiled code for other platforms. */
-function copyPackage(one: string, folder: string): void {
-  const from = join(root, 'node_modules', one);
-  cpSync(from, join(folder, 'node_modules', one), {
+function copyPackage(packageName: string, folder: string): void {
+  const from = join(root, 'node_modules', packageName);
+  cpSync(from, join(folder, 'node_modules', packageName), {
     recursive: true,
     dereference: true,
     filter: (path) => basename(dirname(path)) !== 'prebuilds' || basename(path) === platform,

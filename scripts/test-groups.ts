@@ -8,11 +8,11 @@ import { pathToFileURL } from 'node:url';
  * whole servers, in `test/`, run first, and then those of slices, in groups that become smaller, so that
  * all processes end at about the same time.
  */
-const filesOfServers = 16;
-const filesOfSlices = { max: 40, min: 16 };
+const filesOfServers = 40;
+const filesOfSlices = { max: 90, min: 32 };
 
 /** Number of groups into which the remaining tests of slices are divided to find the size of the next group. */
-const groupsLeft = 5;
+const groupsLeft = 4;
 
 const withoutAsyncTracking = pathToFileURL(join(import.meta.dirname, 'without-async-tracking.ts')).href;
 
@@ -35,9 +35,9 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
   const isOfServer = (file: string) => file.startsWith('test/');
   const grouped = files.filter((file) => !isUngrouped(file));
   const groups = files.filter(isUngrouped).map((file) => [file]);
-  const ofSlices = grouped.filter((file) => !isOfServer(file));
+  const sliceTests = grouped.filter((file) => !isOfServer(file));
   groups.push(...divided(grouped.filter(isOfServer), () => filesOfServers));
-  groups.push(...divided(ofSlices, sizeForSlices));
+  groups.push(...divided(sliceTests, sizeForSlices));
   const entries = groups.map((group, index) => {
     const name = areaOf(group[0]!).replaceAll('/', '-');
     const entry = join(folder, `${String(index).padStart(3, '0')}-${name}.ts`);

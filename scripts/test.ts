@@ -1,33 +1,29 @@
 /**
  * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or
- * a glob; without one, all tests run that need nothing but npm. Write the value of a flag after `=`, not
- * after a space.
+ * a glob. Without a path, runs all tests that need nothing but npm; those of `test/processes` and `test/cost` run in a
+ * thorough run only. Write the value of a flag after `=`, not after a space.
  */
 import { spawn } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import { isThorough } from '../test/support/inputs/thoroughness.ts';
 import { groupTests } from './test-groups.ts';
 
 const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
+/**
+ * Tests that plain runs leave out: those that start built servers as processes, most of which kill or restore them, and
+ * those that measure the CPU time of the largest requests.
+ */
+const longTests = ['test/processes/**', 'test/cost/**'];
 /** Tests that need clients from the operating system's packages. */
 const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
 /**
- * Tests that keep a process busy for long, or that start processes; each file runs on its own, before the
- * others.
+ * Tests that keep a process busy for long, that start processes, or that measure CPU time, which includes the garbage
+ * collection of a large heap; each file runs on its own, before the others.
  */
-const ungrouped = [
-  'test/federation/three-processes',
-  'test/encryption/crashes',
-  'test/simulation/',
-  'test/clients/',
-  'test/interop/',
-  'test/crash',
-  'test/memory-owners',
-  'test/operators/',
-  'test/protocol/',
-];
+const ungrouped = ['test/processes/', 'test/simulation/', 'test/clients/', 'test/interop/', 'test/cost/'];
 
 function filesOf(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory();
@@ -39,8 +35,8 @@ const flags = given.filter((argument) => argument.startsWith('-'));
 const paths = given.filter((argument) => !argument.startsWith('-'));
 
 process.chdir(dirname(import.meta.dirname));
-const files =
-  paths.length > 0 ? paths.flatMap(filesOf) : globSync(everything, { exclude: needsInstalledClients });
+const excluded = isThorough ? needsInstalledClients : [...needsInstalledClients, ...longTests];
+const files = paths.length > 0 ? paths.flatMap(filesOf) : globSync(everything, { exclude: excluded });
 if (files.length === 0) {
   process.stderr.write(`no test matches ${paths.join(' ')}\n`);
   process.exit(1);

@@ -16,11 +16,11 @@ import { gatedRoutes } from './composition/gated-routes.ts';
 import { remoteMemberships } from './composition/handshakes.ts';
 import { openHttpToConfiguredServers } from './composition/http-to-configured-servers.ts';
 import {
+  databaseOptionsOf,
   type Environment,
   type Kernel,
   type MainKernel,
   openKernel,
-  optionsOf,
 } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
@@ -70,14 +70,14 @@ export interface Homeserver {
   stop(): Promise<void>;
   /**
    * Applies options that may change at run time, and reads certificates, templates and registration files again.
-   * @param origins where the options of the reloaded files are, for administrators
+   * @param origins the file and the line of each reloaded option, which the admin API shows
    */
   reload(configuration: HearthConfiguration, origins?: OptionPlaces): Promise<void>;
   /** The routes of the running server. */
   readonly routes: readonly Route[];
 }
 
-/** Assembles a homeserver. @param origins where the given options are, for administrators */
+/** Assembles a homeserver. @param origins the file and the line of each given option, which the admin API shows */
 export function createHomeserver(environment: Environment, origins: OptionPlaces = new Map()): Homeserver {
   const shutdown = new Shutdown(environment.log);
   const readiness = new Readiness();
@@ -226,7 +226,7 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {
         await shutdown.run();
-        throw startFailureOf(error, optionsOf(environment));
+        throw startFailureOf(error, databaseOptionsOf(environment));
       }
     },
 

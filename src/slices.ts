@@ -41,8 +41,8 @@ import { toDeviceManifest } from './to-device/manifest.ts';
 import { urlPreviewsManifest } from './url-previews/manifest.ts';
 
 /**
- * The only list of all slices with options or tables. The reference lists their options in this order, and new
- * databases get their tables in it.
+ * The only list of all slices with options or tables. Options in the reference, and the creation of tables in new
+ * databases, follow its order.
  */
 const manifests = [
   mailManifest,

@@ -84,7 +84,6 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   '@11ty/nunjucks': ['kernel/templates'],
   aws4fetch: ['media'],
   cookie: ['kernel/http'],
-  'find-my-way': ['kernel/http'],
   htmlparser2: ['url-previews'],
   'libphonenumber-js': ['third-party-ids'],
   nodemailer: ['mail'],
@@ -120,7 +119,7 @@ const root = join(import.meta.dirname, '..', 'src');
 const files = globSync('**/*.{ts,tsx}', { cwd: root }).sort();
 const sources = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 const imports = [...sources].flatMap(([file, text]) => importsOf(file, text));
-const between = imports.filter(({ isPackage, to }) => !isPackage && !to.startsWith('..'));
+const localImports = imports.filter(({ isPackage, to }) => !isPackage && !to.startsWith('..'));
 
 function importsOf(file: string, text: string): Import[] {
   const specifiers = text.matchAll(/(?:\bfrom|^import|\bimport\()\s*'([^']+)'/gm);
@@ -148,40 +147,40 @@ const tierOf = (slice: string) => tiers.findIndex((tier) => slice in tier);
 const isTest = (file: string) => file.endsWith('.test.ts') || file.includes('/test/');
 
 /** The code that opens the slices. */
-const assembling = [...sources].filter(
+const openingSources = [...sources].filter(
   ([file]) => (file === 'homeserver.ts' || sliceOf(file) === 'composition') && !isTest(file),
 );
 
 const assertNone = (problems: readonly string[], rule: string) =>
   assert.deepEqual([...new Set(problems)], [], rule);
 
-const name = ({ from, to }: Import) => `${from} imports ${to}`;
+const describeImport = ({ from, to }: Import) => `${from} imports ${to}`;
 
 describe('architecture', () => {
   it('assigns every file to a slice', () => {
-    const strays = files.filter(
+    const unassigned = files.filter(
       (file) => tierOf(sliceOf(file)) === -1 && !composition.includes(sliceOf(file)),
     );
-    assertNone(strays, 'every file must be in a slice that `tiers` names');
+    assertNone(unassigned, 'every file must be in a slice that `tiers` names');
   });
 
   it('imports only lower tiers', () => {
     assertNone(
-      between.filter((found) => !mayImport(found)).map(name),
+      localImports.filter((found) => !mayImport(found)).map(describeImport),
       'a slice may import only the tiers below it',
     );
   });
 
   it('imports other slices through their index.ts only', () => {
     assertNone(
-      between.filter((found) => !isThroughIndex(found)).map(name),
+      localImports.filter((found) => !isThroughIndex(found)).map(describeImport),
       'outside a slice, only its index.ts may be imported',
     );
   });
 
   it('has no import cycle between slices or parts of the kernel', () => {
     const graph = new Map<string, Set<string>>();
-    for (const { from, to } of between) {
+    for (const { from, to } of localImports) {
       if (isTest(from) || partOf(from) === partOf(to)) continue;
       graph.set(partOf(from), (graph.get(partOf(from)) ?? new Set()).add(partOf(to)));
     }
@@ -190,7 +189,7 @@ describe('architecture', () => {
 
   it('has no import cycle between files', () => {
     const graph = new Map<string, Set<string>>();
-    for (const { from, to } of between) {
+    for (const { from, to } of localImports) {
       if (!isTest(from)) graph.set(from, (graph.get(from) ?? new Set()).add(to));
     }
     assert.deepEqual(findCycle(graph), undefined);
@@ -211,7 +210,7 @@ describe('architecture', () => {
       if (!isForBrowsers(from)) return isForBrowsers(to);
       return isPackage ? !browserPackages.has(to) : !isForBrowsers(to);
     });
-    assertNone(offenders.map(name), 'pages import each other and their libraries only');
+    assertNone(offenders.map(describeImport), 'pages import each other and their libraries only');
   });
 
   it('creates caches through the registry only', () => {
@@ -232,7 +231,7 @@ describe('architecture', () => {
         isPackage && allowed !== undefined && !isTest(from) && !allowed.some((owner) => isOwner(owner, from))
       );
     });
-    assertNone(offenders.map(name), 'only its owners may import a package');
+    assertNone(offenders.map(describeImport), 'only its owners may import a package');
   });
 
   it('imports no module with input or output in the protocol', () => {
@@ -241,11 +240,11 @@ describe('architecture', () => {
       ({ from, to, isPackage }) =>
         sliceOf(from) === 'protocol' && !isTest(from) && isPackage && !pure.has(to),
     );
-    assertNone(offenders.map(name), 'the protocol must be pure');
+    assertNone(offenders.map(describeImport), 'the protocol must be pure');
   });
 
   it('lists each migration, each manifest and each section of options once', () => {
-    // The databases of state groups have some migrations of all databases, and own ones.
+    // A database for state groups alone has some of the migrations of other databases, and migrations of its own.
     const applied = [...new Set([...migrations, ...stateMigrations].map(({ name }) => name))].sort();
     const declared = [...sources].flatMap(([file, text]) =>
       isTest(file)
@@ -253,16 +252,16 @@ describe('architecture', () => {
         : [...text.matchAll(/\bname: '([a-z0-9-]+\/\d{4}-[a-z0-9-]+)'/g)].map(([, name]) => name!),
     );
     assert.deepEqual(declared.sort(), applied, 'the manifest of its slice must contain each migration');
-    const named = slices.map(({ name }) => name);
+    const listedSlices = slices.map(({ name }) => name);
     const manifests = files.filter((file) => /^[a-z0-9-]+\/manifest\.ts$/.test(file)).map(sliceOf);
-    assert.deepEqual(manifests.toSorted(), named.toSorted(), 'slices.ts must list each manifest');
+    assert.deepEqual(manifests.toSorted(), listedSlices.toSorted(), 'slices.ts must list each manifest');
     const sections = files.filter(
       (file) =>
         /^([a-z0-9-]+|kernel\/[a-z-]+)\/config\.ts$/.test(file) && /= section\(/.test(sources.get(file)!),
     );
     const listed = (file: string) => {
       const lister = sliceOf(file) === 'kernel' ? 'configuration.ts' : `${sliceOf(file)}/manifest.ts`;
-      return between.some(({ from, to }) => from === lister && to === file);
+      return localImports.some(({ from, to }) => from === lister && to === file);
     };
     assertNone(
       sections.filter((file) => !listed(file)),
@@ -271,7 +270,7 @@ describe('architecture', () => {
   });
 
   it('gives slices what they need at construction', () => {
-    const calls = assembling.filter(([, text]) => /\.(register|attach)\w*\(/.test(withoutComments(text)));
+    const calls = openingSources.filter(([, text]) => /\.(register|attach)\w*\(/.test(withoutComments(text)));
     assertNone(
       calls.map(([file]) => file),
       'a slice must not need a second call after the one that opens it',
@@ -279,7 +278,7 @@ describe('architecture', () => {
   });
 
   it('has no interface with more than 11 fields in the composition', () => {
-    const bags = assembling.flatMap(([file, text]) =>
+    const largeInterfaces = openingSources.flatMap(([file, text]) =>
       [...withoutComments(text).matchAll(/^export interface (\w+)[^{]*\{\n(.*?)^\}/gms)].flatMap(
         ([, name, body]) => {
           const fields = body!.match(/^ {2}\S/gm)?.length ?? 0;
@@ -287,15 +286,15 @@ describe('architecture', () => {
         },
       ),
     );
-    assertNone(bags, 'pass the slices that a function needs, not all of them');
+    assertNone(largeInterfaces, 'pass the slices that a function needs, not all of them');
   });
 });
 
 function mayImport({ from, to }: Import): boolean {
   const [lower, upper] = [sliceOf(to), sliceOf(from)];
   if (lower === upper) return true;
-  const place = composition.indexOf(upper);
-  if (place !== -1) return composition.indexOf(lower) < place;
+  const position = composition.indexOf(upper);
+  if (position !== -1) return composition.indexOf(lower) < position;
   const tier = tierOf(upper);
   const below = tierOf(lower);
   return below !== -1 && (below < tier || tiers[tier]?.[upper]?.includes(lower) === true);
@@ -303,9 +302,10 @@ function mayImport({ from, to }: Import): boolean {
 
 /**
  * Whether a file may import another one. Tests may import any file, and the files of a slice, of the kernel and of the
- * protocol may import each other; from outside, only `index.ts` may be imported. `slices.ts` imports the `manifest.ts` of each slice, so that commands
- * that only read options do not load the slices; `configuration.ts` imports the `config.ts` of parts of the kernel;
- * `src/configuration/` may also import files of `kernel/config` that a running server does not load.
+ * protocol may import each other; from outside, only `index.ts` may be imported. `slices.ts` imports the `manifest.ts`
+ * of each slice, so that commands that only read options do not load the slices; `configuration.ts` imports the
+ * `config.ts` of parts of the kernel; `src/configuration/` may also import files of `kernel/config` that a running
+ * server does not load.
  */
 function isThroughIndex({ from, to }: Import): boolean {
   if (isTest(from) || sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
@@ -316,7 +316,7 @@ function isThroughIndex({ from, to }: Import): boolean {
   return file === 'config.ts' && sliceOf(from) === 'configuration.ts';
 }
 
-/** `slices` stands for all slices above the kernel, whose stores hold their SQL. */
+/** Whether a file belongs to an entry of `packageOwners`. The entry `slices` stands for all slices above the kernel. */
 function isOwner(owner: string, file: string): boolean {
   if (owner === 'slices') return tierOf(sliceOf(file)) > 1;
   return partOf(file) === owner;

@@ -65,9 +65,9 @@ describe('contrib/container', () => {
 describe('the operating guide', () => {
   it('names existing examples in contrib', () => {
     const guide = readFileSync(join(root, 'docs', 'operating.md'), 'utf8');
-    const named = [...guide.matchAll(/`(contrib\/[\w./-]+)`/g)].map(([, path]) => path!);
-    assert.ok(named.length >= 5);
-    for (const path of named) assert.ok(existsSync(join(root, path)), path);
+    const paths = [...guide.matchAll(/`(contrib\/[\w./-]+)`/g)].map(([, path]) => path!);
+    assert.ok(paths.length >= 5);
+    for (const path of paths) assert.ok(existsSync(join(root, path)), path);
     assert.ok(dirname(containerFolder).endsWith('contrib'));
   });
 });

@@ -81,17 +81,17 @@ describe('the dashboard and the alert rules of contrib', () => {
   const assertKnown = (query: string, what: string) => {
     const { series, labels } = namesIn(query);
     assert.ok(series.length > 0, `${what} has a query without series: ${query}`);
-    const known = new Set(ofPrometheus);
+    const knownLabels = new Set(ofPrometheus);
     let isComplete = true;
     for (const name of series) {
       if (ofPrometheus.has(name)) continue;
-      const found = labelsOf.get(name);
-      assert.ok(found, `${what} asks for ${name}, which the server does not have`);
-      for (const label of found) known.add(label);
-      isComplete &&= found.size > 0 || labels.length === 0;
+      const metricLabels = labelsOf.get(name);
+      assert.ok(metricLabels, `${what} asks for ${name}, which the server does not have`);
+      for (const label of metricLabels) knownLabels.add(label);
+      isComplete &&= metricLabels.size > 0 || labels.length === 0;
     }
     if (isComplete)
-      for (const label of labels) assert.ok(known.has(label), `${what} asks for the label ${label}`);
+      for (const label of labels) assert.ok(knownLabels.has(label), `${what} asks for the label ${label}`);
   };
 
   it('finds the names of series and labels in queries', () => {

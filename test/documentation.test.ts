@@ -83,6 +83,14 @@ describe('documentation', () => {
     assertNoProblems(commands, 10);
   });
 
+  it('quotes only log messages that the server writes, in the operating guide', () => {
+    const written = globSync('src/**/*.ts', { cwd: root }).map(read).join('\n');
+    const messages = findProblems(['docs/operating.md'], /`([A-Z][a-z]* [^`:]+)/g, (message) =>
+      written.includes(message),
+    );
+    assertNoProblems(messages, 10);
+  });
+
   it('refers only to decisions that exist, in pages and comments', () => {
     const mentioned = findProblems([...pages, ...code], /\bdecisions? (\d{4})\b/gi, (number) =>
       decisions.has(number),

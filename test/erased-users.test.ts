@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         TestClient,
       ];
       room = await owner.createRoom({ preset: 'public_chat', name: 'Kept' });
-      for (const one of [erasedUser, witness, returned]) await one.join(room);
+      for (const user of [erasedUser, witness, returned]) await user.join(room);
       await owner.setState(room, 'm.room.power_levels', { users: { [owner.id]: 100, [erasedUser.id]: 50 } });
       await returned.leave(room);
       await erasedUser.do('PUT', `/profile/${enc(erasedUser.id)}/displayname`, { displayname: 'Somebody' });
@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await reader.join(room);
       const auth = { type: 'm.login.password', user: erasedUser.id, password: 'correct horse' };
       await erasedUser.do('POST', '/account/deactivate', { erase: true, auth });
-      for (const one of [late, returned]) await one.join(room);
+      for (const user of [late, returned]) await user.join(room);
     });
     after(() => server.stop());
 
@@ -65,32 +65,33 @@ forSelectedDatabases(import.meta.url, (open) => {
       const id = enc(messageId!);
       const sliding = new SlidingClient(client, `connection ${connections++}`);
       const list = { ranges: [[0, 9]], timeline_limit: 50, required_state: [] };
-      const slid = await sliding.ask({ lists: { all: list } });
+      const slidingResponse = await sliding.ask({ lists: { all: list } });
       return {
         event: (await client.call('GET', path(`/event/${id}`))).raw,
         editing: (await client.call('GET', path(`/event/${enc(editId!)}`))).raw,
         context: (await client.call('GET', path(`/context/${enc(otherMessageId!)}`))).raw,
         messages: (await client.call('GET', path('/messages'), undefined, { dir: 'b', limit: 100 })).raw,
         sync: JSON.stringify(await client.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } })),
-        sliding: slid.raw,
+        sliding: slidingResponse.raw,
         initialSync: (await client.call('GET', path('/initialSync'), undefined, { limit: 50 })).raw,
       };
     }
 
-    const check = async () => {
+    const checkReaders = async () => {
       for (const client of [witness, reader]) {
-        for (const [way, raw] of Object.entries(await readEverywhere(client))) {
-          assert.match(raw, /secret/, `${client.id}: ${way}`);
-          if (way !== 'editing') assert.match(raw, /the (first|second) secret/, `${client.id}: ${way}`);
+        for (const [endpoint, raw] of Object.entries(await readEverywhere(client))) {
+          assert.match(raw, /secret/, `${client.id}: ${endpoint}`);
+          if (endpoint !== 'editing')
+            assert.match(raw, /the (first|second) secret/, `${client.id}: ${endpoint}`);
         }
       }
       for (const client of [late, returned]) {
-        for (const [way, raw] of Object.entries(await readEverywhere(client))) {
-          assert.doesNotMatch(raw, /the (first|second) secret|Somebody/, `${client.id}: ${way}`);
+        for (const [endpoint, raw] of Object.entries(await readEverywhere(client))) {
+          assert.doesNotMatch(raw, /the (first|second) secret|Somebody/, `${client.id}: ${endpoint}`);
           assert.match(
             raw,
             new RegExp(`"event_id":"\\${messageId}"|"event_id":"\\${editId}"`),
-            `${client.id}: ${way}`,
+            `${client.id}: ${endpoint}`,
           );
         }
       }
@@ -98,28 +99,30 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it(
       'shows the events of an erased user to members from before the erasure, and redacts them for users who join after it',
-      check,
+      checkReaders,
     );
 
     it('shows or redacts the events of an erased user in the same way after a restart', async () => {
       await server.restart();
-      await check();
+      await checkReaders();
     });
 
     it('finds the events of an erased user in POST /search of members from before the erasure only', async () => {
-      const found = async (client: TestClient) => {
+      const idsFoundBy = async (client: TestClient) => {
         const body = { search_categories: { room_events: { search_term: 'secret' } } };
         const { search_categories: categories } = await client.do('POST', '/search', body);
         const { results } = (categories as { room_events: { results: { result: { event_id: string } }[] } })
           .room_events;
         return results.map(({ result }) => result.event_id);
       };
-      const around = { search_term: 'nothing', event_context: { include_profile: true } };
-      const context = await late.call('POST', '/search', { search_categories: { room_events: around } });
+      const nearbyEvents = { search_term: 'nothing', event_context: { include_profile: true } };
+      const context = await late.call('POST', '/search', {
+        search_categories: { room_events: nearbyEvents },
+      });
       assert.match(context.raw, new RegExp(`"event_id":"\\${messageId}"`));
       assert.doesNotMatch(context.raw, /the (first|second) secret|Somebody/);
-      assert.ok((await found(witness)).includes(messageId!));
-      assert.deepEqual(await found(late), [otherMessageId]);
+      assert.ok((await idsFoundBy(witness)).includes(messageId!));
+      assert.deepEqual(await idsFoundBy(late), [otherMessageId]);
     });
 
     it('shows the state events of an erased user unredacted', async () => {

@@ -88,21 +88,21 @@ for (const database of selectedDatabases(import.meta.url)) {
         await homeserver.stop();
         return addresses;
       };
-      const free = await freePort();
-      const [address] = await start([free]);
-      const used = Number(new URL(server.baseUrl).port);
-      // Connections and timers also belong to the other server, and come and go.
+      const unusedPort = await freePort();
+      const [address] = await start([unusedPort]);
+      const portInUse = Number(new URL(server.baseUrl).port);
+      // Connections and timers are left out: those of the server that runs in this process come and go.
       const kinds = ['TCPServerWrap', 'MessagePort'];
-      const open = () =>
+      const openResources = () =>
         process
           .getActiveResourcesInfo()
           .filter((kind) => kinds.includes(kind))
           .sort();
-      const openBefore = open();
-      await assert.rejects(start([free, used]), { code: 'EADDRINUSE' });
-      await eventually(`only ${openBefore} to be open`, () => isDeepStrictEqual(open(), openBefore));
-      // The database is claimed by one process, and by one server in it.
-      assert.deepEqual(await start([free]), [address]);
+      const openBefore = openResources();
+      await assert.rejects(start([unusedPort, portInUse]), { code: 'EADDRINUSE' });
+      await eventually(`only ${openBefore} to be open`, () => isDeepStrictEqual(openResources(), openBefore));
+      // A start succeeds only if the server that failed has released the lock of the database.
+      assert.deepEqual(await start([unusedPort]), [address]);
       await testDatabase.remove();
       rmSync(folder, { recursive: true });
     });

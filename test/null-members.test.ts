@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('null in place of optional members of a body', () => {
+  describe('null in place of optional fields of a body', () => {
     let server: TestServer;
     let anna: TestClient;
     before(async () => {
@@ -14,7 +14,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('accepts null like an absent member for optional members of a body', async () => {
+    it('accepts null like an absent field for optional fields of a body', async () => {
       const list = { since: null, limit: null, filter: null, third_party_instance_id: null };
       await anna.do('POST', '/publicRooms', list);
       await anna.do('POST', '/publicRooms', { filter: { generic_search_term: null } });
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(status, 200, raw);
     });
 
-    it('rejects null with M_BAD_JSON for required members of a body', async () => {
+    it('rejects null with M_BAD_JSON for required fields of a body', async () => {
       for (const [path, body] of [
         ['/user_directory/search', { search_term: null }],
         ['/keys/query', { device_keys: null }],

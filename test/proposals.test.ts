@@ -70,8 +70,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         for (const prefix of prefixes) await anna.do('PUT', path(prefix + device), { is_silenced: true });
       }
       const since = (await anna.sync()).next_batch;
-      const asked = await anna.call('DELETE', '/devices/PHONE');
-      const auth = { ...password('anna'), session: asked.body['session'] };
+      const challenge = await anna.call('DELETE', '/devices/PHONE');
+      const auth = { ...password('anna'), session: challenge.body['session'] };
       await anna.do('DELETE', '/devices/PHONE', { auth });
       assert.deepEqual(await statuses(), ['LAPTOP', 'LAPTOP', 'TV', 'TV']);
       assert.deepEqual(

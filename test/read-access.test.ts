@@ -28,25 +28,26 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     for (const [name, endpoint] of Object.entries(endpoints)) {
       it(`${name} shows each viewer exactly what they may see`, async () => {
-        const wrong: Record<string, { readonly leaked: string[]; readonly missing: string[] }> = {};
+        const mistakes: Record<string, { readonly leaked: string[]; readonly missing: string[] }> = {};
         for (const scenario of scenarios) {
           for (const viewer of viewerRoles) {
             const { visibility, clients } = scenario;
-            const seen = new Set(marksIn(await endpoint.read(clients[viewer], scenario)));
+            const shownMarks = new Set(marksIn(await endpoint.read(clients[viewer], scenario)));
             const expected = new Set(endpoint.expected({ viewer, visibility }));
-            const leaked = [...seen.difference(expected)].sort();
-            const missing = [...expected.difference(seen)].sort();
-            if (leaked.length + missing.length > 0) wrong[`${visibility}, ${viewer}`] = { leaked, missing };
+            const leaked = [...shownMarks.difference(expected)].sort();
+            const missing = [...expected.difference(shownMarks)].sort();
+            if (leaked.length + missing.length > 0)
+              mistakes[`${visibility}, ${viewer}`] = { leaked, missing };
           }
         }
-        assert.deepEqual(wrong, {});
+        assert.deepEqual(mistakes, {});
       });
     }
   });
 }
 
 /** Operations that read, but return nothing of rooms, by the kind of data that they return. */
-const others: Readonly<Record<string, readonly string[]>> = {
+const operationsWithoutRoomData: Readonly<Record<string, readonly string[]>> = {
   'data of the requester': [
     'getAccount3PIDs',
     'getDevice',
@@ -106,10 +107,12 @@ const others: Readonly<Record<string, readonly string[]>> = {
 };
 
 it('the read access tests cover every GET operation of the client-server API', () => {
-  const reading = operations().filter(({ api, method }) => api === 'client-server' && method === 'GET');
-  const listed = new Set([...Object.keys(endpoints), ...Object.values(others).flat()]);
+  const readOperations = operations().filter(
+    ({ api, method }) => api === 'client-server' && method === 'GET',
+  );
+  const listed = new Set([...Object.keys(endpoints), ...Object.values(operationsWithoutRoomData).flat()]);
   assert.deepEqual(
-    reading.map(({ operationId }) => operationId).filter((id) => !listed.has(id)),
+    readOperations.map(({ operationId }) => operationId).filter((id) => !listed.has(id)),
     [],
   );
 });

@@ -22,10 +22,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const member = (room: string, who: TestClient) =>
-      anna!.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(who.id)}`);
+    const member = (room: string, user: TestClient) =>
+      anna!.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(user.id)}`);
 
-    it('show a changed profile in the member events of all rooms', async () => {
+    it('shows a changed profile in the member events of all rooms as soon as the change is answered', async () => {
       const path = `/profile/${enc(ben!.id)}`;
       await ben!.do('PUT', `${path}/displayname`, { displayname: 'Benny' });
       for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], 'Benny');
@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], undefined);
     });
 
-    it('show a renamed user and a new member in the user directory', async () => {
+    it('shows a renamed user and a new member in the user directory as soon as the change is answered', async () => {
       const find = async (term: string) =>
         (await anna!.do('POST', '/user_directory/search', { search_term: term }))['results'];
       await ben!.do('PUT', `/profile/${enc(ben!.id)}/displayname`, { displayname: 'Renamed' });
@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await find('cleo'), [{ user_id: cleo.id, display_name: 'cleo' }]);
     });
 
-    it('show a deactivated user as having left all rooms', async () => {
+    it('shows a deactivated user as having left all rooms as soon as the deactivation is answered', async () => {
       const auth = { type: 'm.login.password', user: ben!.id, password: 'correct horse' };
       await ben!.do('POST', '/account/deactivate', { auth });
       for (const room of rooms) assert.equal((await member(room, ben!))['membership'], 'leave');

@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const token = await new SignJWT({ sub: user }).setProtectedHeader({ alg: 'HS256' }).sign(jwtSecret);
       return logIn({ type: 'org.matrix.login.jwt', token: keepSecret(token) });
     };
-    const named = (name: string) => ({ identifier: { type: 'm.id.user', user: name } });
+    const identifiedAs = (name: string) => ({ identifier: { type: 'm.id.user', user: name } });
 
     /** A way that creates the account at its first use. */
     const creating =
@@ -159,7 +159,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         way(name);
 
     const lockedUser = [401, 'M_USER_LOCKED'] as const;
-    const goneUser = [403, 'M_USER_DEACTIVATED'] as const;
+    const deactivatedUser = [403, 'M_USER_DEACTIVATED'] as const;
     const unknownToken = [401, 'M_UNKNOWN_TOKEN'] as const;
     const invalidGrant = [400, 'invalid_grant'] as const;
 
@@ -167,15 +167,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     const ways: readonly (readonly [name: string, way: Way, locked: Outcome, deactivated: Outcome])[] = [
       [
         'a password',
-        async (name) => () => logIn({ type: 'm.login.password', ...named(name), password }),
+        async (name) => () => logIn({ type: 'm.login.password', ...identifiedAs(name), password }),
         lockedUser,
-        goneUser,
+        deactivatedUser,
       ],
       [
         'a password provider of a module',
-        async (name) => () => logIn({ type: 'org.test.card', ...named(name), card: 'valid' }),
+        async (name) => () => logIn({ type: 'org.test.card', ...identifiedAs(name), card: 'valid' }),
         lockedUser,
-        goneUser,
+        deactivatedUser,
       ],
       [
         'a login token',
@@ -191,7 +191,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       ],
       [
         'an application service',
-        async (name) => () => logIn({ type: 'm.login.application_service', ...named(name) }, bridge.token),
+        async (name) => () =>
+          logIn({ type: 'm.login.application_service', ...identifiedAs(name) }, bridge.token),
         lockedUser,
         [403, 'M_FORBIDDEN'],
       ],
@@ -204,7 +205,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       [
         'a refresh token',
         async (name) => {
-          const body = { type: 'm.login.password', ...named(name), password, refresh_token: true };
+          const body = { type: 'm.login.password', ...identifiedAs(name), password, refresh_token: true };
           const { refresh_token } = (await server.api('POST', `${v3}/login`, { body })).body;
           return async () =>
             outcomeOf(
@@ -218,7 +219,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ],
       ['CAS', creating(throughCas), [403, 'locked'], [403, 'deactivated']],
       ['SAML', creating(throughSaml), [403, 'locked'], [403, 'deactivated']],
-      ['a JSON web token', creating(withToken), lockedUser, goneUser],
+      ['a JSON web token', creating(withToken), lockedUser, deactivatedUser],
       [
         'the sign-in page of OAuth 2.0',
         async (name) => async () => {
@@ -253,8 +254,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       [
         'a device code',
         async (name) => {
-          const { device_code, verification_uri_complete: shown } = (await client.beginOnDevice('TV')).json;
-          const { browser, page } = await signedIn(name, String(shown));
+          const { device_code, verification_uri_complete: verificationUrl } = (
+            await client.beginOnDevice('TV')
+          ).json;
+          const { browser, page } = await signedIn(name, String(verificationUrl));
           await browser.post(linkPage, { ...fieldsOf(page.text), decision: 'allow' });
           const grant = { grant_type: deviceGrant, device_code: keepSecret(String(device_code)) };
           return async () => oauthOutcome(await client.token(grant));
@@ -273,7 +276,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ],
     ];
 
-    it('ask a module once, with the device, whether a user may log in by OAuth 2.0', async () => {
+    it('asks a module once, with the device, whether a user may log in by OAuth 2.0', async () => {
       await server.register('once');
       checkedLogins.length = 0;
       const browser = new TestBrowser(server);
@@ -287,7 +290,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     for (const [name, way, locked, deactivated] of ways) {
-      it(`refuse a locked and a deactivated user who logs in with ${name}`, async () => {
+      it(`refuses a locked and a deactivated user who logs in with ${name}`, async () => {
         const user = name.replaceAll(/\W/g, '').toLowerCase();
         const isCreated = providers.has(name);
         const token = isCreated ? '' : (await server.register(user)).token;
@@ -299,15 +302,15 @@ forSelectedDatabases(import.meta.url, (open) => {
           const set = (changed: object) =>
             admin.ask('PUT', `/_synapse/admin/v2/users/@${user}:test`, changed);
           await set({ locked: false });
-          const enter = await way(user, token);
+          const login = await way(user, token);
           assert.equal((await set(change)).status, 200);
-          outcomes[state] = await enter();
+          outcomes[state] = await login();
         }
         assert.deepEqual(outcomes, { active: 'in', locked, deactivated });
       });
     }
 
-    it('log no password, token, code, ticket or assertion, also at the level debug', () => {
+    it('logs no password, token, code, ticket or assertion of a login, also at the level debug', () => {
       const log = lines.join('');
       assert.ok(secrets.size > 25 && lines.length > 100, `${secrets.size} ${lines.length}`);
       for (const secret of secrets) assert.ok(!log.includes(secret), secret);

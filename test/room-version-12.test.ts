@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('accepts ids of rooms of version 12 on every endpoint that takes a room id', async () => {
       const id = enc(room);
-      const own = `/user/${enc(ben!.id)}/rooms/${id}`;
+      const ownRoomPath = `/user/${enc(ben!.id)}/rooms/${id}`;
       const alias = enc('#twelve:test');
       const requests: [method: string, path: string, body?: object][] = [
         ['GET', `/_matrix/client/v3/rooms/${id}/state`],
@@ -65,10 +65,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['GET', `/_matrix/client/v3/directory/room/${alias}`],
         ['PUT', `/_matrix/client/v3/directory/list/room/${id}`, { visibility: 'public' }],
         ['GET', `/_matrix/client/v3/directory/list/room/${id}`],
-        ['PUT', `/_matrix/client/v3${own}/tags/m.favourite`, { order: 0.5 }],
-        ['GET', `/_matrix/client/v3${own}/tags`],
-        ['PUT', `/_matrix/client/v3${own}/account_data/m.marked_unread`, { unread: true }],
-        ['GET', `/_matrix/client/v3${own}/account_data/m.marked_unread`],
+        ['PUT', `/_matrix/client/v3${ownRoomPath}/tags/m.favourite`, { order: 0.5 }],
+        ['GET', `/_matrix/client/v3${ownRoomPath}/tags`],
+        ['PUT', `/_matrix/client/v3${ownRoomPath}/account_data/m.marked_unread`, { unread: true }],
+        ['GET', `/_matrix/client/v3${ownRoomPath}/account_data/m.marked_unread`],
         ['POST', `/_matrix/client/v3/rooms/${id}/receipt/m.read/${enc(reply!)}`, { thread_id: messageId }],
         ['POST', `/_matrix/client/v3/rooms/${id}/read_markers`, { 'm.fully_read': messageId }],
         ['PUT', `/_matrix/client/v3/rooms/${id}/typing/${enc(ben!.id)}`, { typing: true, timeout: 1_000 }],
@@ -93,27 +93,27 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['POST', `/_matrix/client/v3/rooms/${id}/forget`, {}],
         ['POST', `/_matrix/client/v3/join/${alias}`, {}],
       ];
-      const found = await ben!.do('POST', '/search', {
+      const searchResponse = await ben!.do('POST', '/search', {
         search_categories: { room_events: { search_term: 'findable', filter: { rooms: [room] } } },
       });
-      assert.match(JSON.stringify(found), /"count":1/);
-      for (const [method, where, body] of requests) {
-        const [path = '', query = ''] = where.split('?');
+      assert.match(JSON.stringify(searchResponse), /"count":1/);
+      for (const [method, pathAndQuery, body] of requests) {
+        const [path = '', query = ''] = pathAndQuery.split('?');
         // The creator sends requests that need power.
-        const who = /directory\/list|\/invite$/.test(path) ? anna! : ben!;
-        const answer = await who.ask(method, path, body, Object.fromEntries(new URLSearchParams(query)));
-        assert.equal(answer.status, 200, `${method} ${where}: ${answer.raw}`);
+        const client = /directory\/list|\/invite$/.test(path) ? anna! : ben!;
+        const answer = await client.ask(method, path, body, Object.fromEntries(new URLSearchParams(query)));
+        assert.equal(answer.status, 200, `${method} ${pathAndQuery}: ${answer.raw}`);
       }
     });
 
     it('returns rooms of version 12 by classic sync and its filters, sliding sync, the room directory and invites', async () => {
       const { rooms } = await ben!.sync(undefined, { filter: { room: { rooms: [room] } } });
       assert.deepEqual(Object.keys(rooms?.join ?? {}), [room]);
-      const others = await ben!.sync(undefined, { filter: { room: { not_rooms: [room] } } });
-      assert.equal(others.rooms?.join?.[room], undefined);
+      const syncWithoutRoom = await ben!.sync(undefined, { filter: { room: { not_rooms: [room] } } });
+      assert.equal(syncWithoutRoom.rooms?.join?.[room], undefined);
       const config = { timeline_limit: 1, required_state: [['m.room.create', '']] };
-      const slid = await new SlidingClient(ben!).sync({ room_subscriptions: { [room]: config } });
-      assert.equal(slid.rooms[room]?.name, 'Twelve');
+      const slidingResponse = await new SlidingClient(ben!).sync({ room_subscriptions: { [room]: config } });
+      assert.equal(slidingResponse.rooms[room]?.name, 'Twelve');
       const listed = async () => {
         const filter = { generic_search_term: 'Twelve' };
         const { chunk } = await cleo!.do('POST', '/publicRooms', { filter });
@@ -138,27 +138,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       await cleo!.join(sharedRoom);
       const kick = await cleo!.call('POST', `/rooms/${enc(sharedRoom)}/kick`, { user_id: anna!.id });
       assert.equal(kick.status, 403, 'a creator cannot be kicked');
-      const named = { users: { [anna!.id]: 100 } };
-      const refused = await ben!.call('PUT', path('m.room.power_levels'), named);
+      const withCreator = { users: { [anna!.id]: 100 } };
+      const refused = await ben!.call('PUT', path('m.room.power_levels'), withCreator);
       assert.equal(refused.status, 400, 'power levels must not name creators');
     });
 
     it('keeps the power levels of all users but the creator in an upgrade from version 11 to 12', async () => {
       const users = { [anna!.id]: 100, [ben!.id]: 100, [cleo!.id]: 50 };
-      const old = await anna!.createRoom({
+      const oldRoom = await anna!.createRoom({
         preset: 'public_chat',
         room_version: '11',
         power_level_content_override: { users },
       });
-      await ben!.join(old);
-      const upgraded = await ben!.do('POST', `/rooms/${enc(old)}/upgrade`, { new_version: '12' });
+      await ben!.join(oldRoom);
+      const upgraded = await ben!.do('POST', `/rooms/${enc(oldRoom)}/upgrade`, { new_version: '12' });
       const replacement = String(upgraded['replacement_room']);
       const path = `/rooms/${enc(replacement)}/state`;
       const levels = await ben!.do('GET', `${path}/m.room.power_levels`);
       assert.deepEqual(levels['users'], { [anna!.id]: 100, [cleo!.id]: 50 });
       const create = await ben!.do('GET', `${path}/m.room.create`);
-      assert.deepEqual([create['room_version'], create['predecessor']], ['12', { room_id: old }]);
-      const tombstone = await ben!.do('GET', `/rooms/${enc(old)}/state/m.room.tombstone`);
+      assert.deepEqual([create['room_version'], create['predecessor']], ['12', { room_id: oldRoom }]);
+      const tombstone = await ben!.do('GET', `/rooms/${enc(oldRoom)}/state/m.room.tombstone`);
       assert.equal(tombstone['replacement_room'], replacement);
     });
   });

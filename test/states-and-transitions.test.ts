@@ -1,6 +1,6 @@
 /**
- * The states and transitions of requirement document 2, section 3: each one waits for its condition over a restart of the
- * server, and takes place after another one.
+ * The states that the interface document names, and their transitions: each state lasts over a restart of the server until the
+ * condition of its transition is true, and the state after the transition lasts over another restart.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -48,13 +48,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     };
     const upload = async (body: string) => {
-      const { body: made } = await server.api('POST', '/_matrix/media/v3/upload', {
+      const { body: upload } = await server.api('POST', '/_matrix/media/v3/upload', {
         token: alice.token,
         body,
       });
-      return String(made['content_uri']).slice('mxc://test/'.length);
+      return String(upload['content_uri']).slice('mxc://test/'.length);
     };
-    const rows = async <T>(work: (contents: DatabaseContents) => Promise<T>): Promise<T> => {
+    const withContents = async <T>(work: (contents: DatabaseContents) => Promise<T>): Promise<T> => {
       const contents = await openContents(server.databaseOptions);
       try {
         return await work(contents);
@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     };
     const idsIn = (table: string, column: string) =>
-      rows(async (contents) => (await contents.rows(table)).map((row) => String(row[column])));
+      withContents(async (contents) => (await contents.rows(table)).map((row) => String(row[column])));
 
     /** Each state, as far as a client or the database shows it. */
     const states = {
@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const createMedia = () =>
       server.api('POST', '/_matrix/media/v1/create', { token: alice.token, body: {} });
     const isBusy = () =>
-      rows(async (contents) =>
+      withContents(async (contents) =>
         (await contents.rows('jobs')).some(
           (job) =>
             job['state'] === 'waiting' &&
@@ -94,7 +94,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
      * Advances the clock until the state has ended: by six hours whenever all jobs that are due have run, since jobs run
      * once an hour or once a day. Alice uses her device meanwhile.
      */
-    const ends = (state: keyof typeof states) =>
+    const waitForEnd = (state: keyof typeof states) =>
       eventually(`the end of ${state}`, async () => {
         if (await isBusy()) return false;
         if (!(await states[state]())) return true;
@@ -138,7 +138,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const administer = (path: string) => admin.ask('POST', `/_synapse/admin/v1/media/${path}`, {});
       assert.equal((await administer(`protect/${media.protected}`)).status, 200);
       assert.equal((await administer(`quarantine/test/${media.quarantined}`)).status, 200);
-      await rows((contents) =>
+      await withContents((contents) =>
         contents.insert('remote_media', {
           ...{ server_name: 'far.test', media_id: 'copy', file_id: 'copy', fetched_at: clock.now() },
           ...{ content_type: 'text/plain', size: 1, sha256: '00', authenticated: 1 },
@@ -149,25 +149,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('keep every state until its period has ended, also over a restart', async () => {
+    it('each state with a period stays until the period has ended, also over a restart', async () => {
       await server.restart();
       for (const [name, state] of Object.entries(states)) assert.equal(await state(), true, name);
     });
 
     it('device: the daily task logs out and deletes a device that was not accessed for delete_stale_devices_after', async () => {
-      await ends('device');
+      await waitForEnd('device');
       assert.equal((await stale.call('GET', '/account/whoami')).body['errcode'], 'M_UNKNOWN_TOKEN');
       assert.equal((await alice.call('GET', '/account/whoami')).status, 200, 'a device in use stays');
     });
 
     it('redacted event: the unredacted form is deleted after redaction_retention_period', async () => {
-      await ends('unredacted');
+      await waitForEnd('unredacted');
       const event = await alice.do('GET', `/rooms/${enc(room)}/event/${enc(redacted)}`);
       assert.deepEqual(event['content'], {});
     });
 
-    it('pending media upload: expires without an upload after unused_expiration_time, and counts no longer', async () => {
-      await ends('pendingUpload');
+    it('pending media upload: expires without an upload after unused_expiration_time, and does not count as pending from then on', async () => {
+      await waitForEnd('pendingUpload');
       const { status } = await server.api('PUT', `/_matrix/media/v3/upload/test/${reserved}`, {
         token: alice.token,
         body: 'late',
@@ -176,15 +176,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('forgotten room: is purged from the database after forgotten_room_retention_period', async () => {
-      await ends('forgottenRoom');
+      await waitForEnd('forgottenRoom');
       assert.ok((await idsIn('rooms', 'room_id')).includes(room), 'other rooms stay');
     });
 
     it('media, local or cached: is deleted after its lifetime without access, unless it is quarantined or protected', async () => {
-      await ends('localMedia');
-      await ends('remoteMedia');
-      const left = await idsIn('local_media', 'media_id');
-      assert.ok(left.includes(media.protected) && left.includes(media.quarantined));
+      await waitForEnd('localMedia');
+      await waitForEnd('remoteMedia');
+      const remainingIds = await idsIn('local_media', 'media_id');
+      assert.ok(remainingIds.includes(media.protected) && remainingIds.includes(media.quarantined));
     });
 
     it('authenticated media: the flag of the upload refuses unauthenticated downloads, also after a restart', async () => {
@@ -196,13 +196,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('user session: ends after the lifetime of its access token', async () => {
-      await ends('session');
+      await waitForEnd('session');
       const { body } = await session.call('GET', '/account/whoami');
       // Its device may be deleted as stale at the same time, so soft_logout is left to sessions.test.ts.
       assert.equal(body['errcode'], 'M_UNKNOWN_TOKEN');
     });
 
-    it('keep every ended state ended after another restart', async () => {
+    it('each state whose period has ended stays ended after another restart', async () => {
       await server.restart();
       for (const name of [
         'device',
@@ -213,8 +213,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         'session',
       ] as const)
         assert.equal(await states[name](), false, name);
-      const late = `/_matrix/media/v3/upload/test/${reserved}`;
-      const { status } = await server.api('PUT', late, { token: alice.token, body: 'later' });
+      const uploadPath = `/_matrix/media/v3/upload/test/${reserved}`;
+      const { status } = await server.api('PUT', uploadPath, { token: alice.token, body: 'later' });
       assert.equal(status, 404, 'pendingUpload');
     });
   });

@@ -13,7 +13,7 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 const text = fc.string();
 const user = { userId: text };
 const device = { userId: text, deviceId: text };
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record(members, { noNullPrototype: true });
 const mapOf = <T>(value: fc.Arbitrary<T>) =>
@@ -23,7 +23,7 @@ const presenceMembers = {
   changes: mapOf(
     record({
       presence: fc.constantFrom('online' as const, 'unavailable' as const, 'offline' as const),
-      statusMsg: maybe(text),
+      statusMsg: optional(text),
       lastActive: fc.nat(),
       currentlyActive: fc.boolean(),
     }),
@@ -33,7 +33,7 @@ const presenceMembers = {
 
 /** Facts of each stream of a server, except those of rooms, which the tests of `RoomFactCodec` cover. */
 const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
-  account_data: record<AccountDataKey>({ userId: text, roomId: maybe(text), type: text }),
+  account_data: record<AccountDataKey>({ userId: text, roomId: optional(text), type: text }),
   accounts: fc.oneof(
     record({ kind: fc.constant('registered'), userId: text, isGuest: fc.boolean() }),
     record({
@@ -62,9 +62,9 @@ const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     roomId: text,
     userId: text,
     type: fc.constantFrom('m.read', 'm.read.private'),
-    threadId: maybe(text),
+    threadId: optional(text),
     eventId: text,
-    stream: maybe(fc.maxSafeInteger()),
+    stream: optional(fc.maxSafeInteger()),
     ts: fc.maxSafeInteger(),
   }),
   room_removals: fc.oneof(
@@ -122,12 +122,12 @@ describe('codecs of streams', () => {
   });
 
   for (const [name, fact] of Object.entries(facts)) {
-    it(`decodes equal facts of the stream ${name}`, async () => {
+    it(`decodes each encoded fact of the stream ${name} to an equal fact`, async () => {
       const { codec } = streams.get(name)!;
       await fc.assert(
-        fc.asyncProperty(fact, async (given) => {
-          const json = JSON.parse(JSON.stringify(codec.encode(given))) as JsonValue;
-          assert.deepEqual(await codec.decode(json), given);
+        fc.asyncProperty(fact, async (original) => {
+          const json = JSON.parse(JSON.stringify(codec.encode(original))) as JsonValue;
+          assert.deepEqual(await codec.decode(json), original);
         }),
       );
     });

@@ -34,13 +34,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       status,
       body['errcode'],
     ];
-    const inRoom = (rest: string) => `/rooms/${enc(room)}/${rest}`;
+    const pathInRoom = (rest: string) => `/rooms/${enc(room)}/${rest}`;
 
     it('lets only administrators suspend and unsuspend an account', async () => {
       assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: false });
       assert.deepEqual(codeOf(await ben!.ask('PUT', path(), { suspended: true })), [403, 'M_FORBIDDEN']);
-      const own = `/_matrix/client/v1/admin/suspend/${enc(admin!.id)}`;
-      assert.deepEqual(codeOf(await admin!.ask('PUT', own, { suspended: true })), [403, 'M_FORBIDDEN']);
+      const ownSuspensionPath = `/_matrix/client/v1/admin/suspend/${enc(admin!.id)}`;
+      assert.deepEqual(codeOf(await admin!.ask('PUT', ownSuspensionPath, { suspended: true })), [
+        403,
+        'M_FORBIDDEN',
+      ]);
       const foreign = `/_matrix/client/v1/admin/suspend/${enc('@a:elsewhere')}`;
       assert.deepEqual(codeOf(await admin!.ask('GET', foreign, undefined)), [400, 'M_INVALID_PARAM']);
       const capabilities = await admin!.do('GET', '/capabilities');
@@ -53,8 +56,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('refuses joins, invites, messages, and changes of profiles, state and aliases of a suspended account with 403 M_USER_SUSPENDED', async () => {
-      const other = await ben!.createRoom();
-      const [knockable, closed] = [
+      const publicRoom = await ben!.createRoom();
+      const [knockable, privateRoom] = [
         await ben!.createRoom({ preset: 'private_chat', room_version: '10' }),
         await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] }),
       ];
@@ -62,20 +65,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       await suspend(true);
       const text = { msgtype: 'm.text', body: 'hello' };
       const refused: [method: string, path: string, body: object][] = [
-        ['POST', `/rooms/${enc(other)}/join`, {}],
-        ['POST', `/join/${enc(closed)}`, {}],
+        ['POST', `/rooms/${enc(publicRoom)}/join`, {}],
+        ['POST', `/join/${enc(privateRoom)}`, {}],
         ['POST', `/knock/${enc(knockable)}`, {}],
-        ['PUT', `/rooms/${enc(other)}/state/m.room.member/${enc(anna!.id)}`, { membership: 'join' }],
-        ['POST', inRoom('invite'), { user_id: admin!.id }],
-        ['PUT', inRoom(`state/m.room.member/${enc(admin!.id)}`), { membership: 'invite' }],
-        ['POST', inRoom('kick'), { user_id: ben!.id }],
-        ['PUT', inRoom('send/m.room.message/suspended1'), text],
-        ['PUT', `${inRoom('send/m.room.message/suspended2')}?org.matrix.msc4140.delay=1000`, text],
-        ['PUT', inRoom('state/m.room.topic/'), { topic: 'mine' }],
-        ['PUT', inRoom(`redact/${enc(bensEventId!)}/suspended3`), {}],
-        ['PUT', inRoom('send/m.room.redaction/suspended4'), { redacts: bensEventId }],
+        ['PUT', `/rooms/${enc(publicRoom)}/state/m.room.member/${enc(anna!.id)}`, { membership: 'join' }],
+        ['POST', pathInRoom('invite'), { user_id: admin!.id }],
+        ['PUT', pathInRoom(`state/m.room.member/${enc(admin!.id)}`), { membership: 'invite' }],
+        ['POST', pathInRoom('kick'), { user_id: ben!.id }],
+        ['PUT', pathInRoom('send/m.room.message/suspended1'), text],
+        ['PUT', `${pathInRoom('send/m.room.message/suspended2')}?org.matrix.msc4140.delay=1000`, text],
+        ['PUT', pathInRoom('state/m.room.topic/'), { topic: 'mine' }],
+        ['PUT', pathInRoom(`redact/${enc(bensEventId!)}/suspended3`), {}],
+        ['PUT', pathInRoom('send/m.room.redaction/suspended4'), { redacts: bensEventId }],
         ['POST', '/createRoom', {}],
-        ['POST', inRoom('upgrade'), { new_version: '11' }],
+        ['POST', pathInRoom('upgrade'), { new_version: '11' }],
         ['PUT', `/profile/${enc(anna!.id)}/displayname`, { displayname: 'Anna' }],
         ['DELETE', `/profile/${enc(anna!.id)}/displayname`, {}],
         ['PUT', `/directory/room/${enc('#suspended:test')}`, { room_id: room }],
@@ -88,18 +91,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lets a suspended account read, redact its own events, leave, reject an invite and log out', async () => {
-      const closed = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
-      const left = await ben!.createRoom();
-      await anna!.join(left);
+      const privateRoom = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
+      const roomToLeave = await ben!.createRoom();
+      await anna!.join(roomToLeave);
       await suspend(true);
       await ben!.say(room, 'to all');
       const { rooms } = await anna!.sync();
       assert.ok(rooms?.join?.[room]?.timeline.events.some(({ content }) => content['body'] === 'to all'));
-      await anna!.do('GET', inRoom('messages'), undefined, { dir: 'b' });
+      await anna!.do('GET', pathInRoom('messages'), undefined, { dir: 'b' });
       await anna!.redact(room, annasEventId!);
       await anna!.do('PUT', `/user/${enc(anna!.id)}/account_data/org.example`, { a: 1 });
-      await anna!.leave(closed);
-      await anna!.setState(left, 'm.room.member', { membership: 'leave' }, anna!.id);
+      await anna!.leave(privateRoom);
+      await anna!.setState(roomToLeave, 'm.room.member', { membership: 'leave' }, anna!.id);
       await anna!.do('POST', '/logout', {});
     });
 
@@ -131,10 +134,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('does not send a delayed event that an account scheduled before it was suspended', async () => {
       const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
-      const delayed = await ben!.ask('PUT', `${unstable}${inRoom('delayed_event/m.room.message/later')}`, {
-        delay_ms: 3_000_000,
-        content: { msgtype: 'm.text', body: 'later' },
-      });
+      const delayed = await ben!.ask(
+        'PUT',
+        `${unstable}${pathInRoom('delayed_event/m.room.message/later')}`,
+        {
+          delay_ms: 3_000_000,
+          content: { msgtype: 'm.text', body: 'later' },
+        },
+      );
       assert.equal(delayed.status, 200, delayed.raw);
       const suspension = `/_matrix/client/v1/admin/suspend/${enc(ben!.id)}`;
       await admin!.ask('PUT', suspension, { suspended: true });

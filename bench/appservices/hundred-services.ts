@@ -1,6 +1,6 @@
 /**
- * Measures the processor time of finding the application services that receive an event: 100 services with three namespaces
- * each, and a room of 10,000 local members. With `--json`, prints the figures for the bench.
+ * Measures the processor time of finding the application services that receive an event: 100 services with three
+ * namespaces each, and a room of 10,000 local members. With `--json`, prints the figures for the bench.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,10 @@ import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
 const [serviceCount, memberCount, eventCount, joinsAtOnce] = [100, 10_000, 500, 100];
 
-/** CPU microseconds: of the first event, which reads all members, and per later event while no or all services receive it. */
+/**
+ * CPU microseconds: for the first event, which reads all members; for each event that no service, or every one,
+ * receives.
+ */
 interface Figures {
   readonly first: number;
   readonly none: number;
@@ -68,7 +71,7 @@ async function measure(directory: string): Promise<Figures> {
     heads: engine.heads,
     caches,
     aliasesOf: (id) => rooms.aliases.of(id),
-    membersBefore: (id) => fanOut.membersBefore(id),
+    membersBeforeUnhandledFacts: (id) => fanOut.membersBeforeUnhandledFacts(id),
   });
   const sources = {
     engine,

@@ -1,7 +1,7 @@
 /**
- * The ceiling: the most events that this machine and this Node can process, against which everything else is
- * quoted. It answers the few requests of the load. Of a homeserver's work it does only this for each event:
- * parse one JSON body, compute one SHA-256 and one Ed25519 signature, insert one row durably.
+ * The ceiling: the most events that this machine and this Node can process, with which all other results are compared.
+ * It serves the few endpoints that its scenarios use. Of a homeserver's work it does only this for each event: parse
+ * one JSON body, compute one SHA-256 and one Ed25519 signature, insert one row durably.
  *
  * node bench/ceiling/main.ts PORT DATABASE
  *

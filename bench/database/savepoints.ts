@@ -1,5 +1,5 @@
 /**
- * Measures the cost of a savepoint around a batch: with one, SQLite copies each page before its first change.
+ * Measures the cost of a savepoint around a batch: with a savepoint, SQLite copies each page before its first change.
  * Writes the rows of ten messages in a transaction, with and without a savepoint, in alternating rounds:
  * `node bench/database/savepoints.ts [folder of the database]`. Prints microseconds of CPU time per message,
  * the best of the rounds.

@@ -89,10 +89,13 @@ class StepwiseEntry implements Entry {
 }
 
 interface Measurement {
-  readonly rate: number;
-  readonly flushes: number;
+  /** Operations per second. */
+  readonly throughput: number;
+  readonly flushesPerSecond: number;
+  /** 95th percentile of the milliseconds of an operation. */
   readonly latency: number;
-  readonly blocked: number;
+  /** 99th percentile of the milliseconds for which the event loop was blocked. */
+  readonly loopDelay: number;
 }
 
 async function measure(
@@ -134,10 +137,11 @@ async function measure(
   rmSync(folder, { recursive: true });
   latencies.sort((a, b) => a - b);
   return {
-    rate: (latencies.length / elapsed) * 1_000,
-    flushes: (statistics.flushes / elapsed) * 1_000,
+    throughput: (latencies.length / elapsed) * 1_000,
+    flushesPerSecond: (statistics.flushes / elapsed) * 1_000,
     latency: latencies[Math.floor(latencies.length * 0.95)] ?? Number.NaN,
-    blocked: delay.percentile(99) / 1e6 - 1,
+    // The histogram is in nanoseconds, and includes the resolution of one millisecond.
+    loopDelay: delay.percentile(99) / 1e6 - 1,
   };
 }
 
@@ -157,10 +161,10 @@ for (const work of ['batch', 'signed', 'stepwise'] as const) {
     for (const name of ['main', 'worker'] as const) {
       const of = (key: keyof Measurement) => median(results[name].map((result) => result[key]));
       const cells = [
-        of('rate').toFixed(0),
-        of('flushes').toFixed(0),
+        of('throughput').toFixed(0),
+        of('flushesPerSecond').toFixed(0),
         of('latency').toFixed(2),
-        of('blocked').toFixed(2),
+        of('loopDelay').toFixed(2),
       ];
       console.log(
         [String(clients).padEnd(8), work.padEnd(9), name.padEnd(7)].join(' '),

@@ -62,7 +62,7 @@ async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): P
 
 let plainId = 1_000_000_000;
 
-/** The statements of claims: rows are deleted, and others are inserted. */
+/** The statements of claims, which delete rows and insert other rows. */
 function plainClaims(count: number): Statement[] {
   const ids = Array.from({ length: count }, () => plainId++);
   const row = (id: number) => [`@plain:${serverName}`, 'DEVICE', id, algorithm, `K${id}`, 'x'.repeat(43)];

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { federatingHearth } from '../../test/clients/federating-hearths.ts';
-import { ApiClient } from '../../test/crash/api-client.ts';
+import { ApiClient } from '../../test/processes/crash/api-client.ts';
 import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
 import { inParallel } from '../load/parallel.ts';
 

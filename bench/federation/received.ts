@@ -38,7 +38,7 @@ export async function receivedMessages(kind: DatabaseOptions['kind'], rooms: num
   await several.stop();
 }
 
-/** @returns the last event of each room */
+/** Sends messages to rooms in turn. @returns the id of the last event of each room */
 async function sendMessages(sender: TestClient, rooms: readonly string[]): Promise<Map<string, string>> {
   const last = new Map<string, string>();
   await inParallel(messages, clients, async (index) => {

@@ -66,8 +66,8 @@ async function processorTime(server: ChildProcess): Promise<number> {
 }
 
 /**
- * Sends requests on every connection one after the other for `duration` seconds. @returns the number of
- * answers
+ * Sends requests on every connection one after the other for `duration` seconds.
+ * @returns the number of answers
  */
 async function drive(port: number, duration: number): Promise<number> {
   const end = performance.now() + duration * 1000;

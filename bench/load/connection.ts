@@ -39,7 +39,9 @@ export class Connection {
   }
 
   /**
-   * Sends one request. @param path with the encoded query @param body JSON text
+   * Sends one request.
+   * @param path with the encoded query
+   * @param body JSON text
    * @throws Error when the connection breaks, or when a request is pending
    */
   request(method: string, path: string, body?: string): Promise<Answer> {

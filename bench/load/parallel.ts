@@ -1,6 +1,7 @@
 /**
  * Calls `work` for 0 … `count - 1`, at most `concurrency` at a time, started in order.
- * @returns the results in order @throws the error of the first call that failed
+ * @returns the results in order
+ * @throws the error of the first call that failed
  */
 export async function inParallel<T>(
   count: number,

@@ -62,9 +62,9 @@ async function measure(directory: string): Promise<Figures> {
   });
   const eventId = await fixture.say(alice, roomId, 'Message that all have read');
   for (let start = 0; start < memberCount; start += atOnce) {
-    const some = members.slice(start, start + atOnce);
+    const chunk = members.slice(start, start + atOnce);
     await Promise.all(
-      some.map((userId) => receipts.give({ userId, roomId, eventId, type: 'm.read', threadId: undefined })),
+      chunk.map((userId) => receipts.give({ userId, roomId, eventId, type: 'm.read', threadId: undefined })),
     );
   }
   const decisions: number[] = [];

@@ -1,4 +1,4 @@
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import { type Account, expectOk, registerAccounts } from '../load/account.ts';
 import type { Load, Scenario } from '../scenario.ts';
 
@@ -26,12 +26,24 @@ const fill = [
    ${numbers} SELECT '@user' || i || ':hearth.test', (i * 83) % 100003 FROM n`,
   `INSERT INTO local_media (media_id, user_id, created_at, uploaded_at, file_id, content_type, size, sha256, authenticated)
    ${numbers} SELECT 'media' || i, '@user' || i || ':hearth.test', i, i, 'file' || i, 'image/png', (i * 79) % 100003, '', 1 FROM n`,
-  `INSERT INTO media_usage (user_id, files, bytes)
-   ${numbers} SELECT '@user' || i || ':hearth.test', 1, (i * 79) % 100003 FROM n`,
-  `INSERT INTO room_stats (room_nid, room_id, name, join_rule, history_visibility, guest_can_join, version, creator,
-     federatable, joined_members, joined_local_members, invited_members, state_events, search_text)
-   ${numbers} SELECT 1000000 + i, '!room' || i || ':hearth.test', 'Room ' || ((i * 79) % 100003), 'public', 'shared', 0,
-     '11', '@user1:hearth.test', 1, (i * 83) % 1009, 1, 0, 10, '' FROM n`,
+  `INSERT INTO media_usage (user_id, files, bytes, first_at, last_at)
+   ${numbers} SELECT '@user' || i || ':hearth.test', 1, (i * 79) % 100003, i, i FROM n`,
+  `INSERT INTO room_stats (room_nid, room_id, name, canonical_alias, encryption, join_rule, history_visibility,
+     guest_can_join, version, creator, federatable, joined_members, joined_local_members, invited_members, state_events,
+     search_text)
+   ${numbers} SELECT 1000000 + i, '!room' || i || ':hearth.test', 'Room ' || ((i * 79) % 100003),
+     CASE WHEN i % 3 = 0 THEN '#alias' || ((i * 79) % 100003) || ':hearth.test' END,
+     CASE WHEN i % 2 = 0 THEN 'm.megolm.v1.aes-sha2' END, CASE i % 3 WHEN 0 THEN 'public' ELSE 'invite' END,
+     CASE i % 5 WHEN 0 THEN 'joined' ELSE 'shared' END, (i % 7) / 6, CAST(1 + (i * 7) % 12 AS TEXT),
+     '@user' || ((i * 7) % 30011) || ':hearth.test', CASE i % 50 WHEN 0 THEN 0 ELSE 1 END, (i * 83) % 1009,
+     (i * 79) % 211, 0, 5 + (i * 83) % 1013, '' FROM n`,
+  `INSERT INTO listed_rooms (room_id, name, canonical_alias, version, creator, encryption, join_rule, history_visibility,
+     search_text)
+   SELECT room_id, name, coalesce(canonical_alias, ''), version, creator, coalesce(encryption, ''), join_rule,
+     history_visibility, lower(name) || '\n' || replace(replace(coalesce(canonical_alias, ''), '#', ''), ':hearth.test', '')
+     FROM room_stats WHERE room_nid > 1000000`,
+  `INSERT INTO published_rooms (room_id, network)
+   ${numbers} SELECT '!room' || i || ':hearth.test', '' FROM n WHERE i % 100 = 0`,
   `INSERT INTO room_servers (server_name, room_id)
    ${numbers} SELECT 'remote.test', '!room' || i || ':hearth.test' FROM n`,
   `INSERT INTO destinations (server_name) VALUES ('remote.test')`,
@@ -48,9 +60,17 @@ const lists: Readonly<Record<string, string>> = {
   'users whose names contain a text': 'v2/users?limit=100&name=99',
   rooms: 'v1/rooms?limit=100',
   'rooms by size': 'v1/rooms?limit=100&order_by=joined_members',
-  'rooms by version': 'v1/rooms?limit=100&order_by=version',
   'rooms by canonical alias': 'v1/rooms?limit=100&order_by=canonical_alias',
+  'rooms by local members': 'v1/rooms?limit=100&order_by=joined_local_members',
+  'rooms by version': 'v1/rooms?limit=100&order_by=version',
+  'rooms by creator': 'v1/rooms?limit=100&order_by=creator',
+  'rooms by encryption': 'v1/rooms?limit=100&order_by=encryption',
+  'rooms by federation': 'v1/rooms?limit=100&order_by=federatable',
   'rooms by publication': 'v1/rooms?limit=100&order_by=public',
+  'rooms by join rules': 'v1/rooms?limit=100&order_by=join_rules',
+  'rooms by guest access': 'v1/rooms?limit=100&order_by=guest_access',
+  'rooms by history visibility': 'v1/rooms?limit=100&order_by=history_visibility',
+  'rooms by state events': 'v1/rooms?limit=100&order_by=state_events',
   'rooms whose names contain a text': 'v1/rooms?limit=100&search_term=99',
   'rooms of a remote server': 'v1/federation/destinations/remote.test/rooms?limit=100',
   'media of users': 'v1/statistics/users/media?limit=100',
@@ -68,14 +88,14 @@ const lists: Readonly<Record<string, string>> = {
     'v1/statistics/users/media?limit=100&order_by=media_length&from_ts=1',
 };
 
-/** Lists without an index in their order, and searches: only pages that are read one after the other are measured. */
-const unindexed = /type|rights|version|alias|publication|text|period/;
+/** Matches the names of lists without a measurement of single pages in the middle: searches and lists of a period. */
+const readOnlyFromStart = /text|period/;
 
-/** Parameter `from` of the first page that is read; `undefined`: the pages after the first page are read, one after another. */
+/** Parameter `from` of every page that is read. When it is `undefined`, the pages after the first page are read in order. */
 const starts: Readonly<Record<string, number | undefined>> = {
   'first pages of': 0,
   'next pages of': undefined,
-  'pages without a predecessor, at 50,000, of': 50_000,
+  'single pages at 50,000 of': 50_000,
 };
 
 /** Pages of the admin API's lists, with 100,000 users and 100,000 rooms. */
@@ -93,15 +113,19 @@ export const adminLists: Scenario<Setup> = {
   },
   loads: Object.entries(lists).flatMap(([list, path]) =>
     Object.entries(starts)
-      .filter(([, from]) => from !== 50_000 || !unindexed.test(list))
+      .filter(([, from]) => from !== 50_000 || !readOnlyFromStart.test(list))
       .map(
         ([pages, from]): Load<Setup> => ({
           name: `admin-list-${from ?? 'next'}-${list.replaceAll(' ', '-')}`,
           title: `${pages} ${list}`,
           operation: 'pages',
           goals: [
-            ofHearth('ms of processor time per page', { atMost: 50 }, ({ cpuPerThousand }) => cpuPerThousand),
-            ofHearth('MiB resident', {}, ({ residentBytes }) => residentBytes && residentBytes / mebibyte),
+            hearthGoal(
+              'ms of processor time per page',
+              { atMost: 50 },
+              ({ cpuPerThousand }) => cpuPerThousand,
+            ),
+            hearthGoal('MiB resident', {}, ({ residentBytes }) => residentBytes && residentBytes / mebibyte),
           ],
           run: ({ administrator }, seconds) => readPages(administrator, path, from, seconds),
         }),

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 
 const program = fileURLToPath(new URL('../appservices/hundred-services.ts', import.meta.url));
@@ -18,13 +18,13 @@ export const appservices: Scenario<undefined> = {
       operation: 'programs',
       runsOnce: true,
       goals: [
-        ofHearth('CPU us per event that no service gets', { atMost: 20 }, ({ figures }) => figures['none']),
-        ofHearth(
+        hearthGoal('CPU us per event that no service gets', { atMost: 20 }, ({ figures }) => figures['none']),
+        hearthGoal(
           'CPU us per event that all 100 services get',
           { atMost: 2_000 },
           ({ figures }) => figures['all'],
         ),
-        ofHearth('CPU us for the first event of the room', {}, ({ figures }) => figures['first']),
+        hearthGoal('CPU us for the first event of the room', {}, ({ figures }) => figures['first']),
       ],
       async run() {
         const startedAt = performance.now();

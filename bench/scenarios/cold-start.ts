@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 
-/** Milliseconds until memory is measured. */
+/** Milliseconds from the first response until memory is measured. */
 const settleTime = 1500;
 const mebibyte = 2 ** 20;
 
-/** Time from the start of the process to its first response, on existing data; then idle. */
+/** Time from the start of the process to its first response, on existing data, and the memory of the idle server afterwards. */
 export const coldStart: Scenario<Target> = {
   name: 'cold-start',
   targets: ['hearth', 'ceiling'],
@@ -18,8 +18,8 @@ export const coldStart: Scenario<Target> = {
       title: 'cold start to the first answer',
       operation: 'starts',
       goals: [
-        ofHearth('ms', { atMost: 700 }, ({ p50 }) => p50),
-        ofHearth(
+        hearthGoal('ms', { atMost: 700 }, ({ p50 }) => p50),
+        hearthGoal(
           'MiB resident when idle',
           { atMost: 120 },
           ({ residentBytes }) => residentBytes && residentBytes / mebibyte,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ofHearth, timesThePeer } from '../goals.ts';
+import { hearthGoal, multipleOfPeer } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import { inParallel } from '../load/parallel.ts';
 import { PollingMembers } from '../load/polling-members.ts';
@@ -41,7 +41,7 @@ const paced: Load<Setup> = {
   name: 'delivery-paced',
   title: `delivery to ${memberCount} long-polling members at ${messagesPerSecond} messages/s`,
   operation: 'deliveries',
-  goals: [ofHearth('ms (p95)', { atMost: 25 }, ({ p95 }) => p95)],
+  goals: [hearthGoal('ms (p95)', { atMost: 25 }, ({ p95 }) => p95)],
   run: (setup, seconds) =>
     measure(setup, () => {
       const startedAt = performance.now();
@@ -58,7 +58,10 @@ const saturated: Load<Setup> = {
   name: 'delivery-saturated',
   title: `delivery to ${memberCount} long-polling members at saturation`,
   operation: 'deliveries',
-  goals: [ofHearth('deliveries/s', { atLeast: 30_000 }, ({ throughput }) => throughput), timesThePeer(100)],
+  goals: [
+    hearthGoal('deliveries/s', { atLeast: 30_000 }, ({ throughput }) => throughput),
+    multipleOfPeer(100),
+  ],
   run: (setup, seconds) =>
     measure(setup, () => {
       const deadline = performance.now() + seconds * 1000;

@@ -1,4 +1,4 @@
-import { percentOfCeiling, timesThePeer } from '../goals.ts';
+import { multipleOfPeer, percentOfCeiling } from '../goals.ts';
 import { type Account, expectOk, registerAccounts, syncPath } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import { nextBatch } from '../load/next-batch.ts';
@@ -37,7 +37,7 @@ export const idleSync: Scenario<Setup> = {
       name: 'idle-sync',
       title: 'idle incremental sync, 32 clients in 10 rooms',
       operation: 'syncs',
-      goals: [percentOfCeiling(70), timesThePeer()],
+      goals: [percentOfCeiling(70), multipleOfPeer()],
       run: ({ clients, paths }, seconds) =>
         closedLoop(clients.length, seconds, async (index) => {
           expectOk(await clients[index]!.connection.request('GET', paths[index]!), 'sync');

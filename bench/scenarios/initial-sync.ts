@@ -1,4 +1,4 @@
-import { ofHearth, timesThePeer } from '../goals.ts';
+import { hearthGoal, multipleOfPeer } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import { inParallel } from '../load/parallel.ts';
@@ -22,7 +22,7 @@ function initialSync(name: string, title: string, atMost: number, filter: object
     name,
     title,
     operation: 'syncs',
-    goals: [ofHearth('ms (p50)', { atMost }, ({ p50 }) => p50), timesThePeer()],
+    goals: [hearthGoal('ms (p50)', { atMost }, ({ p50 }) => p50), multipleOfPeer()],
     run: ({ reader }, seconds) =>
       closedLoop(1, seconds, async () => {
         const query = { timeout: `${timeout++}`, filter: JSON.stringify(filter), set_presence: 'offline' };

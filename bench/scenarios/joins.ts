@@ -1,4 +1,4 @@
-import { ofHearth, percentOfCeiling, timesThePeer } from '../goals.ts';
+import { hearthGoal, multipleOfPeer, percentOfCeiling } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import { inParallel } from '../load/parallel.ts';
 import type { Measurement, Scenario } from '../scenario.ts';
@@ -50,8 +50,8 @@ export const joins: Scenario<Setup> = {
       operation: 'joins',
       goals: [
         percentOfCeiling(),
-        timesThePeer(40),
-        ofHearth(
+        multipleOfPeer(40),
+        hearthGoal(
           'times as long for the last 100 joins as for the first 100',
           { atMost: 1.15 },
           ({ figures }) => figures['lastToFirstJoins'],

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { testImage } from '../../test/support/inputs/images.ts';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import type { Goal, Load, Scenario } from '../scenario.ts';
@@ -20,7 +20,7 @@ const mebibyte = Buffer.alloc(2 ** 20, 'x');
 
 /** Bounds the processor time of a request. Milliseconds per request and seconds per thousand requests are the same number. */
 const cpu = (atMost: number): Goal =>
-  ofHearth('ms of CPU each', { atMost }, ({ cpuPerThousand }) => cpuPerThousand);
+  hearthGoal('ms of CPU each', { atMost }, ({ cpuPerThousand }) => cpuPerThousand);
 
 /** Sends a request and reads the response. */
 async function call(

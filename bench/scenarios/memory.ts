@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import { registerAccounts } from '../load/account.ts';
 import { MixedLoad, poll } from '../load/mixed-load.ts';
 import { inParallel } from '../load/parallel.ts';
@@ -34,9 +34,9 @@ export const memory: Scenario<Target> = {
       operation: 'operations',
       runsOnce: true,
       goals: [
-        ofHearth('MiB when idle', { atMost: 120 }, ({ figures }) => figures['idle']),
-        ofHearth('MiB at most under load', { atMost: 400 }, ({ figures }) => figures['load']),
-        ofHearth('MiB one minute later', { atMost: 250 }, ({ figures }) => figures['after']),
+        hearthGoal('MiB when idle', { atMost: 120 }, ({ figures }) => figures['idle']),
+        hearthGoal('MiB at most under load', { atMost: 400 }, ({ figures }) => figures['load']),
+        hearthGoal('MiB one minute later', { atMost: 250 }, ({ figures }) => figures['after']),
       ],
       async run(target, seconds) {
         const resident = () => (target.usage()?.residentBytes ?? Number.NaN) / mebibyte;
@@ -45,7 +45,7 @@ export const memory: Scenario<Target> = {
         const users = await registerAccounts(target, userCount);
         const rooms = await inParallel(roomCount, 4, (index) => users[index]!.createPublicRoom());
         await inParallel(userCount, 4, async (index) => {
-          // The active users are in all rooms, the others in five.
+          // The active users are in all rooms, each other user in five rooms.
           const joined =
             index < activeUsers
               ? rooms

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 
 const program = fileURLToPath(new URL('../modules/module-calls.ts', import.meta.url));
@@ -18,8 +18,8 @@ export const moduleCalls: Scenario<undefined> = {
       operation: 'programs',
       runsOnce: true,
       goals: [
-        ofHearth('CPU us per call', { atMost: 200 }, ({ figures }) => figures['limited']),
-        ofHearth('CPU us per call without the time limit', {}, ({ figures }) => figures['unlimited']),
+        hearthGoal('CPU us per call', { atMost: 200 }, ({ figures }) => figures['limited']),
+        hearthGoal('CPU us per call without the time limit', {}, ({ figures }) => figures['unlimited']),
       ],
       async run() {
         const startedAt = performance.now();

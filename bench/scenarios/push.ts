@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 
 const program = fileURLToPath(new URL('../push/large-room.ts', import.meta.url));
@@ -18,13 +18,21 @@ export const push: Scenario<undefined> = {
       operation: 'programs',
       runsOnce: true,
       goals: [
-        ofHearth('CPU us per member for the decision', { atMost: 10 }, ({ figures }) => figures['decisions']),
-        ofHearth(
+        hearthGoal(
+          'CPU us per member for the decision',
+          { atMost: 10 },
+          ({ figures }) => figures['decisions'],
+        ),
+        hearthGoal(
           'CPU us per member for the unread count',
           { atMost: 10 },
           ({ figures }) => figures['counts'],
         ),
-        ofHearth('CPU us per member for the first decision', {}, ({ figures }) => figures['decisionsFirst']),
+        hearthGoal(
+          'CPU us per member for the first decision',
+          {},
+          ({ figures }) => figures['decisionsFirst'],
+        ),
       ],
       async run() {
         const startedAt = performance.now();

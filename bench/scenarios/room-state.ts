@@ -1,4 +1,4 @@
-import { ofHearth, timesThePeer } from '../goals.ts';
+import { hearthGoal, multipleOfPeer } from '../goals.ts';
 import { type Account, expectOk, registerAccounts } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import { inParallel } from '../load/parallel.ts';
@@ -21,8 +21,8 @@ function reading(name: string): Load<Setup> {
     title: `GET /${name} of a room of ${memberCount} members`,
     operation: 'requests',
     goals: [
-      timesThePeer(),
-      ofHearth('ms of processor time for a request', { atMost: 3 }, ({ cpuPerThousand }) => cpuPerThousand),
+      multipleOfPeer(),
+      hearthGoal('ms of processor time for a request', { atMost: 3 }, ({ cpuPerThousand }) => cpuPerThousand),
     ],
     run: ({ members, room }, seconds) =>
       closedLoop(readers, seconds, async (index) => {

@@ -1,4 +1,4 @@
-import { percentOfCeiling, timesThePeer } from '../goals.ts';
+import { multipleOfPeer, percentOfCeiling } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import { inParallel } from '../load/parallel.ts';
@@ -47,7 +47,7 @@ function sends(
 export const sendsInManyRooms = sends(
   'sends-32-rooms',
   'sends, 32 rooms, 32 clients',
-  [percentOfCeiling(50), timesThePeer(40)],
+  [percentOfCeiling(50), multipleOfPeer(40)],
   (clients) => inParallel(clients.length, 4, (index) => clients[index]!.createPublicRoom()),
 );
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 
 const program = fileURLToPath(new URL('../protocol/state-resolution.ts', import.meta.url));
@@ -23,7 +23,7 @@ export const stateResolution: Scenario<undefined> = {
       title: 'state resolution, 10,000 events in conflict',
       operation: 'resolutions',
       runsOnce: true,
-      goals: [ofHearth('ms for the slowest fork', { atMost: 300 }, ({ p99 }) => p99)],
+      goals: [hearthGoal('ms for the slowest fork', { atMost: 300 }, ({ p99 }) => p99)],
       async run() {
         const { stdout } = await promisify(execFile)(process.execPath, [program, '--json']);
         const timings = JSON.parse(stdout) as Timing[];

@@ -1,4 +1,4 @@
-import { ofHearth } from '../goals.ts';
+import { hearthGoal } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import type { Scenario } from '../scenario.ts';
 import type { OwnProcess } from '../target.ts';
@@ -30,7 +30,7 @@ export const storage: Scenario<Setup> = {
       operation: 'sends',
       runsOnce: true,
       goals: [
-        ofHearth(
+        hearthGoal(
           "times the event's own JSON",
           { atMost: 1.5 },
           ({ figures }) => figures['databaseBytes']! / figures['eventBytes']!,

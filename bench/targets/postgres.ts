@@ -54,7 +54,7 @@ export async function postgresDatabase(): Promise<PostgresDatabase> {
       const client = server.getPgClient(name, '127.0.0.1');
       await client.connect();
       for (const statement of statements) await client.query(statement);
-      // Autovacuum does so within minutes; its work in between would be measured as well.
+      // Autovacuum would run within minutes, and the measurement would include its work.
       await client.query('VACUUM (ANALYZE)');
       await client.end();
     },

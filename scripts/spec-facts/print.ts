@@ -2,7 +2,7 @@ import { isObject } from './source.ts';
 
 const lineWidth = 120;
 
-/** JSON in which every value that fits into a line stands on one. */
+/** Prints a value as JSON. Each object and list that fits into one line is printed on one line. */
 export function printJson(value: unknown, indent = '', used = 0): string {
   const line = inOneLine(value);
   if (indent.length + used + line.length <= lineWidth || !isCollection(value)) return line;

@@ -16,7 +16,7 @@ export interface Located {
 export class SpecSource {
   readonly #documents = new Map<string, unknown>();
 
-  /** The value at a URL; undefined when the file has nothing there. Does not follow a reference that stands there. */
+  /** Returns the value at a URL; undefined when the file has no value there. Does not follow a reference at this URL. */
   at(url: URL): Located {
     const tokens = decodeURIComponent(url.hash).split('/').slice(1);
     let value = this.#document(url);
@@ -24,21 +24,21 @@ export class SpecSource {
     return { url, value };
   }
 
-  /** The value that a reference leads to, or the value itself when it is no reference. */
+  /** Returns the value that a reference leads to, or the value itself when it is no reference. */
   follow(located: Located): Located {
     const { url, value } = located;
     const reference = isObject(value) ? value['$ref'] : undefined;
     return typeof reference === 'string' ? this.follow(this.at(new URL(reference, url))) : located;
   }
 
-  /** The members of an object, or of the object that it refers to. References among the members are followed. */
+  /** Returns the members of an object, or of the object that a reference leads to. Follows references among the members. */
   members(located: Located): [name: string, member: Located][] {
     const { url, value } = this.follow(located);
     if (!isObject(value)) return [];
     return Object.entries(value).map(([name, member]) => [name, this.follow({ url, value: member })]);
   }
 
-  /** One member of an object; its value is undefined when there is none. */
+  /** Returns one member of an object; its value is undefined when there is none. */
   member(located: Located, name: string): Located {
     const { url, value } = this.follow(located);
     return this.follow({ url, value: childOf(value, name) });
@@ -52,7 +52,7 @@ export class SpecSource {
   }
 }
 
-/** The member of an object or the item of an array that a token of a JSON pointer names. */
+/** Returns the member of an object or the item of an array that a token of a JSON pointer names. */
 function childOf(value: unknown, token: string): unknown {
   const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
   if (Array.isArray(value)) return value[Number(name)];

@@ -57,10 +57,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const remove of deletions) {
         for (const path of ['/account_data/org.example.x', `${room}/account_data/org.example.x`]) {
           await put(path, { a: 1 });
-          const before = server.streams.current;
+          const positionBefore = server.streams.current;
           assert.deepEqual([(await remove(path)).status, (await get(path)).status], [200, 404]);
           assert.deepEqual(await accountData.all('@alice:test'), []);
-          const changes = await accountData.changesSince('@alice:test', before, server.streams.current);
+          const changes = await accountData.changesSince(
+            '@alice:test',
+            positionBefore,
+            server.streams.current,
+          );
           assert.deepEqual(
             changes.map(({ type, content }) => [type, content]),
             [['org.example.x', {}]],
@@ -111,29 +115,38 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('account data is published on its stream, and listed since a position at the position of its last change', async () => {
+    it('account data is published on its stream, and changesSince returns it only when its last change lies between the two positions', async () => {
       await start();
       const facts: unknown[] = [];
       accountData.accountDataStream.subscribe((fact) => facts.push(fact));
-      const before = server.streams.current;
+      const positionBefore = server.streams.current;
       await put('/account_data/a', { v: 1 });
-      const between = server.streams.current;
+      const positionBetween = server.streams.current;
       await put(`${room}/account_data/b`, { v: 2 });
       await put('/account_data/a', { v: 3 });
-      const after = server.streams.current;
+      const positionAfter = server.streams.current;
       const global = { userId: '@alice:test', roomId: undefined, type: 'a' };
       assert.deepEqual(facts, [global, { userId: '@alice:test', roomId: '!room:test', type: 'b' }, global]);
       const brief = (entries: Awaited<ReturnType<typeof accountData.all>>) =>
         entries.map(({ roomId, type, content }) => [roomId, type, content]);
-      const both = [
+      const expected = [
         ['!room:test', 'b', { v: 2 }],
         [undefined, 'a', { v: 3 }],
       ];
-      assert.deepEqual(brief(await accountData.changesSince('@alice:test', before, after)), both);
-      assert.deepEqual(brief(await accountData.changesSince('@alice:test', before, between)), []);
-      assert.deepEqual(brief(await accountData.changesSince('@alice:test', after, after + 10)), []);
-      assert.deepEqual(brief(await accountData.changesSince('@bob:test', before, after)), []);
-      assert.deepEqual(brief(await accountData.all('@alice:test')), both.toReversed());
+      assert.deepEqual(
+        brief(await accountData.changesSince('@alice:test', positionBefore, positionAfter)),
+        expected,
+      );
+      assert.deepEqual(
+        brief(await accountData.changesSince('@alice:test', positionBefore, positionBetween)),
+        [],
+      );
+      assert.deepEqual(
+        brief(await accountData.changesSince('@alice:test', positionAfter, positionAfter + 10)),
+        [],
+      );
+      assert.deepEqual(brief(await accountData.changesSince('@bob:test', positionBefore, positionAfter)), []);
+      assert.deepEqual(brief(await accountData.all('@alice:test')), expected.toReversed());
     });
 
     it('account data is deleted when the account is deactivated with erase: true only', async () => {

@@ -146,14 +146,14 @@ export class AccountData {
     });
   }
 
-  /** All account data of a user, for an initial sync, without deleted data. */
+  /** Returns all account data of a user, for an initial sync, without deleted data. */
   all(userId: string): Promise<AccountDataEntry[]> {
     return readEntries(this.#deps.database.reader<AccountDataTables>(), userId);
   }
 
   /**
-   * Account data that changed last in `(after, upTo]`, in the order of its position; data that changed again
-   * after `upTo` is omitted.
+   * Returns account data whose last change has a position in `(after, upTo]`, in the order of the positions. Data that
+   * changed again after `upTo` is omitted.
    */
   changesSince(userId: string, after: number, upTo: number): Promise<AccountDataEntry[]> {
     return readChanges(this.#deps.database.reader<AccountDataTables>(), userId, after, upTo);

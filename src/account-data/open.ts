@@ -6,7 +6,7 @@ import { accountDataRoutes, tagRoutes } from './routes.ts';
 import { accountDataSyncSource } from './sync-source.ts';
 import { Tags } from './tags.ts';
 
-/** @param isNoticesUser whether a user is the one who sends server notices, whose invites are always allowed */
+/** @param isNoticesUser whether a user sends the server notices; invites of this user are always allowed */
 export function openAccountData(
   { caches, ...deps }: AccountDataDeps & { readonly caches: CacheRegistry },
   isNoticesUser: (userId: string) => boolean,

@@ -49,7 +49,7 @@ export class ParsedAccountData<T> {
     });
   }
 
-  /** Returns at once when it is in memory. */
+  /** Returns the parsed content of a user, at once when it is in memory. */
   of(userId: string): T | Promise<T> {
     const known = this.#values.get(userId);
     return known ? known.value : this.#read(userId).then(({ value }) => value);

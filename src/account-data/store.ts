@@ -53,7 +53,7 @@ export async function readGlobalTypes(
   userId: string,
   types: readonly string[],
 ): Promise<string[]> {
-  const found: string[] = [];
+  const typesWithContent: string[] = [];
   for (let start = 0; start < types.length; start += typesPerQuery) {
     const rows = await reader
       .selectFrom('account_data')
@@ -63,9 +63,9 @@ export async function readGlobalTypes(
       .where('type', 'in', types.slice(start, start + typesPerQuery))
       .where('content', '<>', '{}')
       .execute();
-    found.push(...rows.map(({ type }) => type));
+    typesWithContent.push(...rows.map(({ type }) => type));
   }
-  return found;
+  return typesWithContent;
 }
 
 /** Returns the account data of a user that is not empty. */
@@ -84,7 +84,7 @@ export async function readEntries(
   return rows.map(toEntry);
 }
 
-/** Account data that changed last in `(after, upTo]`, in the order of its position. */
+/** Returns account data whose last change has a position in `(after, upTo]`, in the order of the positions. */
 export async function readChanges(
   reader: Reader<AccountDataTables>,
   userId: string,
@@ -117,8 +117,8 @@ export async function writeEntry(
 }
 
 /**
- * Replaces `old` (`undefined`: none) if it is still the stored content.
- * @returns false when the stored content is no longer `old`
+ * Stores `entry` if the stored account data is still `old` (`undefined`: if none is stored).
+ * @returns whether `entry` was stored
  */
 export async function replaceEntry(
   writer: Writer<AccountDataTables>,

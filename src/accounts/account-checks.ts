@@ -29,8 +29,8 @@ export interface CompletedRegistration {
 export type RegistrationVerdict = 'shadow-ban' | undefined;
 
 /**
- * Forbids logins and registrations that the options allow; supplied by modules, and by the limit of monthly active users.
- * Each check may throw a MatrixError.
+ * Forbids logins, registrations and deactivations that the options allow; supplied by modules, and by the limit of
+ * monthly active users. Each check may throw a MatrixError.
  */
 export interface AccountChecks {
   /** Runs before a session is opened for an authenticated user. Absent: nothing is checked. */
@@ -69,7 +69,7 @@ export interface OpenedLogin {
   readonly type: string;
 }
 
-/** Combines checks: those of all sources run in their order, and the first error is thrown. */
+/** Combines the checks of several sources into one that runs them in the order of the sources and throws the first error. */
 export function combinedChecks(sources: readonly (AccountChecks | undefined)[]): AccountChecks {
   const logins = sources.flatMap((source) => source?.login ?? []);
   const registrations = sources.flatMap((source) => source?.registration ?? []);

@@ -51,8 +51,8 @@ export interface AccountLifecycle {
     account: { userId: string; erase: boolean },
   ): Promise<void>;
   /**
-   * Runs when all sessions of a user end, or all but the one in which the user has changed the password; also when a
-   * changed password ends no sessions, since it signs all browsers out.
+   * Runs when all sessions of a user end, or all except the session in which the user has changed the password. Also
+   * runs after a change of the password that ends no session, because every such change signs all browsers out.
    */
   loggedOut?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Runs when an administrator activates a deactivated account again. */
@@ -76,7 +76,7 @@ export interface Deactivation {
   /** Whether an administrator deactivates the account. */
   readonly byAdmin: boolean;
   /** Runs after the check and before the account is deactivated. */
-  readonly before?: () => Promise<unknown>;
+  readonly afterCheck?: () => Promise<unknown>;
 }
 
 export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user name is taken');
@@ -142,12 +142,12 @@ export class Accounts extends AccountReader {
     return this.#setFlags(userId, { is_suspended: suspended ? 1 : 0 });
   }
 
-  /** Makes a user a server administrator, or ends that. */
+  /** Makes a user a server administrator, or takes the role away. */
   setAdmin(userId: string, isAdmin: boolean): Promise<void> {
     return this.#setFlags(userId, { is_admin: isAdmin ? 1 : 0 });
   }
 
-  /** Shadow-bans a user, whose events are then accepted and not sent, or ends that. */
+  /** Shadow-bans a user, whose events are then accepted and not sent, or lifts the shadow ban. */
   setShadowBanned(userId: string, banned: boolean): Promise<void> {
     return this.#setFlags(userId, { is_shadow_banned: banned ? 1 : 0 });
   }
@@ -163,21 +163,21 @@ export class Accounts extends AccountReader {
    * Sets a password.
    * @param passwordHash made by `PasswordHasher`
    * @param logout which sessions to end: all, none, or all but the given one
-   * @param also runs in the same transaction
+   * @param inTransaction runs in the same transaction
    * @throws MatrixError M_NOT_FOUND
    */
   async setPassword(
     userId: string,
     passwordHash: string,
     logout: LogoutScope,
-    also?: (writer: AnyWriter) => Promise<void>,
+    inTransaction?: (writer: AnyWriter) => Promise<void>,
   ): Promise<void> {
     await this.#deps.sessions.change(userId, async (writer, publish) => {
       const change = { password_hash: passwordHash };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
       if (logout === 'none') await this.#signOutBrowsersIn(writer, publish, userId);
       else await this.#logoutIn(writer, publish, userId, logout === 'all' ? undefined : logout);
-      await also?.(writer);
+      await inTransaction?.(writer);
     });
   }
 
@@ -190,10 +190,10 @@ export class Accounts extends AccountReader {
    * Deactivates an account for good: it cannot be logged in to, and its user id stays taken.
    * @throws MatrixError M_NOT_FOUND, and the errors of the check
    */
-  async deactivate(userId: string, { erase, byAdmin, before }: Deactivation): Promise<void> {
+  async deactivate(userId: string, { erase, byAdmin, afterCheck }: Deactivation): Promise<void> {
     const { devices, authSessions, sessions } = this.#deps;
     await this.#deps.checkDeactivation?.(userId, byAdmin);
-    await before?.();
+    await afterCheck?.();
     await sessions.change(userId, async (writer, publish) => {
       // The password hash stays, so that only a login with the right password learns of the deactivation.
       const change = { is_deactivated: 1, is_admin: 0, ...(erase && { is_erased: 1 }) };

@@ -68,6 +68,7 @@ export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
 export type { NewRegistrationToken, RegistrationTokens } from './registration-tokens/registration-tokens.ts';
 export type { RegistrationToken, TokenLimits } from './registration-tokens/token-store.ts';
+export { countRegularUsers, readRegularUsers } from './regular-users.ts';
 export type { RefreshCheck } from './routes/login-routes.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions, TokenOwner } from './sessions/sessions.ts';
@@ -82,4 +83,9 @@ export {
 } from './third-party-identifiers.ts';
 export type { User } from './user-store.ts';
 export { checkUserType } from './user-types.ts';
-export { appserviceLoginUnsupported, type UsernameReservations, userIdFromInput } from './usernames.ts';
+export {
+  appserviceLoginUnsupported,
+  type UsernameReservations,
+  userIdFor,
+  userIdFromInput,
+} from './usernames.ts';

@@ -34,11 +34,14 @@ export interface AccountLimits {
 /** The rate of `loginTokens`: enough for a user who logs in on some devices. */
 export const loginTokenRate: RateLimit = { per_second: 0.1, burst_count: 10 };
 
-/** Minimal rate of `challenges`, and how many challenges a registration may need. */
-const [minRate, perRegistration] = [{ per_second: 0.5, burst_count: 50 }, 3];
+/** Minimum rate of `challenges`. */
+const minRate: RateLimit = { per_second: 0.5, burst_count: 50 };
 
-/** Returns the rate of `challenges`, so that it allows the registrations that `rc_registration` allows. */
+/** How many challenges a registration may need. */
+const challengesPerRegistration = 3;
+
+/** Returns a rate of `challenges` that allows all registrations that `rc_registration` allows. */
 export const challengeRate = (registration: RateLimit): RateLimit => ({
-  per_second: Math.max(minRate.per_second, registration.per_second * perRegistration),
-  burst_count: Math.max(minRate.burst_count, registration.burst_count * perRegistration),
+  per_second: Math.max(minRate.per_second, registration.per_second * challengesPerRegistration),
+  burst_count: Math.max(minRate.burst_count, registration.burst_count * challengesPerRegistration),
 });

@@ -164,7 +164,7 @@ export const accountMigrations: readonly Migration[] = [
     },
   },
   {
-    // The index has the columns by which lists of users are filtered, so that databases count and search users in it alone.
+    // The index has all columns by which lists of users are filtered, so that counts and searches read only the index.
     name: 'accounts/0008-users-by-folded-id',
     async up({ db }) {
       await db.schema.dropIndex('users_folded_id').execute();
@@ -177,13 +177,20 @@ export const accountMigrations: readonly Migration[] = [
     },
   },
   {
-    // Lists of users find in it the users that they leave out by default, who are few on most servers.
+    // The partial index has the deactivated, locked and guest users, whom lists of users omit by default.
     name: 'accounts/0009-unlisted-users',
     async up({ run }) {
       await run(
         `CREATE INDEX users_unlisted ON users (user_id)
          WHERE is_deactivated = 1 OR is_locked = 1 OR is_guest = 1`,
       );
+    },
+  },
+  {
+    // Lists of users have this order; PostgreSQL limits the length of values in an index.
+    name: 'accounts/0010-users-by-type',
+    async up({ run }) {
+      await run(`CREATE INDEX users_by_type ON users ((substr(coalesce(user_type, ''), 1, 200)), user_id)`);
     },
   },
 ];

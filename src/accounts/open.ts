@@ -101,7 +101,7 @@ export interface AccountExtensions {
   readonly wellKnown?: JsonObject | undefined;
 }
 
-/** The services of accounts, with what they add to the server. */
+/** The services of accounts, with their routes and streams. */
 export type AccountsSlice = ReturnType<typeof openAccounts>;
 
 type AccountServices = ReturnType<typeof openServices>;

@@ -41,9 +41,9 @@ export interface ThirdPartyIdentifiers {
   /** Ends the validations of an address inside the caller's transaction, so that none can be used again. */
   endValidations(writer: AnyWriter, address: ValidatedAddress): Promise<void>;
   /**
-   * Asks the identity servers at which the user has published addresses to forget them.
-   * @param server the identity server to ask; by default those that are known
-   * @returns whether all have been forgotten
+   * Asks identity servers to forget the addresses that the user has published there.
+   * @param server the identity server to ask; by default all servers at which the user is known to have published addresses
+   * @returns whether all addresses have been forgotten
    */
   unpublishAll(userId: string, server: string | undefined): Promise<boolean>;
 }
@@ -60,8 +60,8 @@ export const noThirdPartyIdentifiers: ThirdPartyIdentifiers = {
 };
 
 /**
- * Returns the addresses that stages of interactive authentication have validated: those of the stages whose result is
- * `{medium, address, validated_at}`, and `purpose` where it is known.
+ * Returns the addresses that stages of interactive authentication have validated. The result of such a stage is
+ * `{medium, address, validated_at}`, with `purpose` where it is known; other results are ignored.
  */
 export function validatedAddresses(completed: ReadonlyMap<string, JsonValue>): ValidatedAddress[] {
   return [...completed.values()].flatMap((result) => {

@@ -13,11 +13,11 @@ export interface User {
   readonly isGuest: boolean;
   readonly isAdmin: boolean;
   readonly isDeactivated: boolean;
-  /** Deactivated with `erase`: the user's events are hidden from users who join later. */
+  /** Whether the account was deactivated with `erase`: the user's events are hidden from users who join later. */
   readonly isErased: boolean;
   readonly isLocked: boolean;
   readonly isSuspended: boolean;
-  /** The user's events are accepted and not sent. */
+  /** Whether the user's events are accepted and not sent. */
   readonly isShadowBanned: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { AccountOptions } from './account-options.ts';
 export interface UsernameReservations {
   /** Whether the user id is reserved for an application service other than `appservice`. */
   isReservedFrom(userId: string, appservice: string | undefined): boolean;
-  /** Whether the user is the one as whom an application service acts by default. */
+  /** Whether the user is the sender of an application service: the user as whom the service acts by default. */
   isSender?(userId: string): boolean;
   /** Whether an application service creates devices by itself and never logs in (MSC4190). */
   managesDevices?(appservice: string): boolean;

@@ -250,7 +250,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await statusOf(root), 200);
     });
 
-    it('admits other users when the counted ones were not active for 30 days', async () => {
+    it('admits other users when the counted users were not active for 30 days', async () => {
       clock.advance(31 * day);
       await eventually(
         'the reserved user only',
@@ -305,7 +305,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       rmSync(folder, { recursive: true });
     });
 
-    it('counts users when their trial is over, which some application services set to another length, refuses guests beyond the limit, and sends no notices without alerts [option: mau_trial_days, mau_appservice_trial_days, mau_limit_alerting]', async () => {
+    it('counts users after their trial, whose length differs for some application services; refuses guests beyond the limit; sends no notices without alerts [option: mau_trial_days, mau_appservice_trial_days, mau_limit_alerting]', async () => {
       const users = [await newUser('alice'), await newUser('bob')] as const;
       for (const user of users) assert.equal(await statusOf(user), 200);
       for (const id of ['irc', 'mail']) {
@@ -334,11 +334,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await server.restart();
       clock.advance(2 * day);
       assert.deepEqual([await statusOf(users[0]), await statusOf(users[1])], [200, 403], 'the trial is over');
-      const fresh = await server.api('POST', '/_matrix/client/v3/register', {
+      const guest = await server.api('POST', '/_matrix/client/v3/register', {
         query: { kind: 'guest' },
         body: {},
       });
-      assert.deepEqual([fresh.status, fresh.body], [403, exceeded]);
+      assert.deepEqual([guest.status, guest.body], [403, exceeded]);
       clock.advance(minute);
       await users[0].sync();
       await server.restart();

@@ -13,7 +13,7 @@ interface CountedUser {
 /** Milliseconds since the last activity after which a user is not counted. */
 const month = 30 * 86_400_000;
 
-/** Milliseconds by which the recorded activity may be older than the last one, so that few rows are written. */
+/** Milliseconds by which the recorded activity may be older than the last activity, so that few rows are written. */
 const granularity = 3_600_000;
 
 /** Milliseconds between two writes. */

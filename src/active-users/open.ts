@@ -58,7 +58,7 @@ export async function openActiveUsers(
   return {
     limit,
     checks: checksOf(limit),
-    lifecycleHooks: [forgetting(limit)],
+    lifecycleHooks: [stopCountingDeactivated(limit)],
     stop: () => monthly.flush(),
   };
 }
@@ -73,7 +73,7 @@ const checksOf = (limit: UsageLimit): AccountChecks => ({
 });
 
 /** Stops counting users whose accounts are deactivated; the row is deleted with the other rows of the account. */
-const forgetting = (limit: UsageLimit): AccountLifecycle => ({
+const stopCountingDeactivated = (limit: UsageLimit): AccountLifecycle => ({
   deactivated: async (writer: AnyWriter, _publish, { userId }) =>
     afterCommit(writer, () => limit.forget(userId)),
 });

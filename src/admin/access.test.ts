@@ -8,12 +8,14 @@ import { startTestServer, type TestServer } from '../../test/support/servers/ser
 import { TestClient } from '../../test/support/users/test-client.ts';
 import { pathsOf } from '../kernel/http/index.ts';
 
+const versionPath = '/_server/admin/v1/server_version';
+
 /**
- * Whether a path needs no access token: `register` checks a MAC with the shared secret, and the pages of the console
- * contain no data.
+ * Whether a path needs no access token: `register` checks a MAC with the shared secret, the pages of the console contain
+ * no data, and other servers know the version as well.
  */
 const isOpen = (path: string) =>
-  path === '/_server/admin/v1/register' || /^\/_server\/admin\/ui(\/|$)/.test(path);
+  ['/_server/admin/v1/register', versionPath].includes(path) || /^\/_server\/admin\/ui(\/|$)/.test(path);
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('routes below /_server/admin', () => {
@@ -56,6 +58,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const anonymous = await server.api(method, url, { body });
         const answer = [anonymous.status, anonymous.body['errcode']];
         assert.deepEqual(answer, [401, 'M_MISSING_TOKEN'], `${method} ${path}`);
+      }
+    });
+
+    it('answers the version of the server without an access token, under both spellings of the path', async () => {
+      for (const path of [versionPath, versionPath.replace('/_server/', '/_synapse/')]) {
+        const { status, body } = await server.api('GET', path);
+        assert.deepEqual([status, Object.keys(body)], [200, ['server_version']], path);
       }
     });
   });

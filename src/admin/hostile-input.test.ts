@@ -18,19 +18,19 @@ const hostilePath: Readonly<Record<string, string>> = {
   eventId: '$a\0b',
 };
 
-// Runs on PostgreSQL only, because SQLite stores such texts and integers.
+// Runs on PostgreSQL only, because SQLite accepts the values of `hostile`.
 forPostgres(() => {
   describe('routes of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
     let routes: readonly Route[];
-    let known: Readonly<Record<string, string>>;
+    let validParameters: Readonly<Record<string, string>>;
     before(async () => {
       server = await startTestServer({ database: 'postgres' });
       admin = await Administration.open(server);
       const anna = await TestClient.register(server, 'anna');
       const roomId = await anna.createRoom();
-      known = {
+      validParameters = {
         userId: anna.id,
         roomId,
         roomIdOrAlias: roomId,
@@ -73,7 +73,8 @@ forPostgres(() => {
       for (const route of routes) {
         for (const [name, schema] of propertiesOf(route.contract.query)) {
           const values = schema.type === 'integer' ? hostile.integers.map(String) : [hostile.text];
-          for (const value of values) await check(route, pathOf(route, known), {}, { [name]: value });
+          for (const value of values)
+            await check(route, pathOf(route, validParameters), {}, { [name]: value });
         }
       }
       assert.deepEqual(failures.splice(0), []);
@@ -85,7 +86,7 @@ forPostgres(() => {
         if (body === undefined) continue;
         for (const integer of hostile.integers) {
           const whole = valueFor(body as ContractSchema, hostile.text, integer);
-          await check(route, pathOf(route, known), whole);
+          await check(route, pathOf(route, validParameters), whole);
         }
       }
       assert.deepEqual(failures.splice(0), []);
@@ -95,7 +96,7 @@ forPostgres(() => {
 
 /**
  * Returns a value of the shape that a schema describes, with the given text and integer in its fields even if the schema
- * does not allow them. User ids in it are those of an existing user.
+ * does not allow them. All user ids in it name an existing user.
  */
 function valueFor(schema: ContractSchema | undefined, text: string, integer: number): unknown {
   if (schema === undefined) return {};

@@ -1,4 +1,4 @@
-/** The admin API, and the log of its use. */
+/** The admin API and its audit log. */
 export type { AuditLog } from './audit/audit-log.ts';
 export { auditedRoutes } from './audit/audited-routes.ts';
 export { type AdminDeps, openAdmin } from './open.ts';

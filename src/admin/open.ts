@@ -91,13 +91,13 @@ export interface AdminDeps {
   readonly moderation: MediaModeration | undefined;
   readonly directory: Directory;
   readonly options: Parameters<typeof checkUserType>[1];
-  /** Rules of modules. */
+  /** This member and the two that follow are callbacks of modules. */
   readonly checkRoomDeletion?: DeletionRoutesDeps['checkRoomDeletion'];
   readonly beforeUpdateBatch?: BackgroundUpdatesDeps['beforeUpdateBatch'];
   readonly updateBatchSize?: BackgroundUpdatesDeps['updateBatchSize'];
 }
 
-/** Opens the admin API, and the log of its use. */
+/** Opens the admin API and its audit log. */
 export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[]; readonly audit: AuditLog } {
   const cursors = new PageCursors(deps.caches);
   const users = new LocalUsers(deps.accounts.accounts, deps.serverName);
@@ -174,17 +174,17 @@ function routesOfMedia(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
 function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
   const { database, rooms, directory } = deps;
   const caughtUp = () => directory.stats.caughtUp();
-  const known = new KnownRooms(rooms);
+  const knownRooms = new KnownRooms(rooms);
   const list = new RoomList({ database, caughtUp });
   return [
     roomListRoute(list, cursors),
-    ...roomRoutes({ ...rooms, rooms: known, list }),
-    ...historyRoutes(rooms, known),
-    ...historyPurgeRoutes(deps.historyPurge, known),
-    hierarchyRoute(directory.hierarchy, known),
+    ...roomRoutes({ ...rooms, rooms: knownRooms, list }),
+    ...historyRoutes(rooms, knownRooms),
+    ...historyPurgeRoutes(deps.historyPurge, knownRooms),
+    hierarchyRoute(directory.hierarchy, knownRooms),
     ...blockRoutes(rooms.blocked),
-    ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: known, users }),
-    ...rightsRoutes({ ...deps, known, users }),
-    redactionRoute({ ...deps, known }),
+    ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: knownRooms, users }),
+    ...rightsRoutes({ ...deps, knownRooms, users }),
+    redactionRoute({ ...deps, knownRooms }),
   ];
 }

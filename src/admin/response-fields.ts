@@ -3,7 +3,7 @@ import type { JsonObject } from '../protocol/index.ts';
 
 /*
  * Schemas of response fields, for the contracts of the admin API. docs/generated/admin-api.json is made from these
- * contracts, and the tests check each response against it: objects there have no other fields than their schemas name.
+ * contracts, and the tests check each response against it: responses have only the fields that these schemas name.
  */
 
 export const text = Type.String();

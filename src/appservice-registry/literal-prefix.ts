@@ -1,11 +1,11 @@
 /** Characters with a meaning in regular expressions. */
 const special = new Set('\\^$.|?*+()[]{}');
 
-/** Characters that make the one before them optional or repeated. */
+/** Characters that make the preceding character optional or repeated. */
 const quantifiers = new Set('?*+{');
 
 /**
- * Returns a text with which every match of a pattern begins; empty where the pattern does not show such a text. Ids without
+ * Returns a text with which every match of a pattern begins; empty where no text can be read from the pattern. Ids without
  * this prefix need not be matched against the pattern.
  */
 export function literalPrefix(pattern: string): string {

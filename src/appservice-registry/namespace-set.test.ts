@@ -10,7 +10,7 @@ describe('NamespaceSet', () => {
       { regex: '^@xmpp\\.[a-z]+:test$', exclusive: true },
       { regex: '@(a|b)_', exclusive: true },
     ]);
-    const found = [
+    const ids = [
       '@irc_x:test',
       '@xmpp.ann:test',
       '@xmpp.ann:test2',
@@ -19,7 +19,7 @@ describe('NamespaceSet', () => {
       '@b_x:test',
     ];
     assert.deepEqual(
-      found.map((id) => [set.has(id), set.hasExclusively(id)]),
+      ids.map((id) => [set.has(id), set.hasExclusively(id)]),
       [
         [true, false],
         [true, true],

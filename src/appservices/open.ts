@@ -70,14 +70,14 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
     pingRoute({ registry, client: requests.client, clock, onAnswer }),
   ];
   if (registry.isEmpty) {
-    // A service that is registered later receives the facts from then on.
+    // A service that is registered later receives only what happens from then on.
     await forgetCursor(deps.database, followerName);
-    const nothing = () => undefined;
+    const doNothing = () => undefined;
     return {
-      routes: routes(nothing),
+      routes: routes(doNothing),
       sender: undefined,
-      aliasesChanged: nothing,
-      endServiceBackoff: nothing,
+      aliasesChanged: doNothing,
+      endServiceBackoff: doNothing,
       stop: async () => {},
     };
   }
@@ -103,14 +103,14 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     services,
     users,
     heads: engine.heads,
-    membersBefore: (roomId) => fanOut.membersBefore(roomId),
+    membersBeforeUnhandledFacts: (roomId) => fanOut.membersBeforeUnhandledFacts(roomId),
   });
   const ephemeral = new EphemeralData({
     ...deps,
     services,
     rooms,
     caughtUp: () => sender.caughtUpSoon(),
-    onData: (found) => sender.wake(found),
+    onData: (servicesToWake) => sender.wake(servicesToWake),
   });
   const onMember = (userId: string) =>
     void userExists(userId)
@@ -127,7 +127,7 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     userRooms: engine.userRooms,
     heads: engine.heads,
     onMember,
-    onEntries: (found) => sender.wake(found),
+    onEntries: (servicesToWake) => sender.wake(servicesToWake),
   });
   const client = requests.client;
   const takeEphemeral = (serviceId: string) => ephemeral.take(serviceId);

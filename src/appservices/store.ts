@@ -7,10 +7,13 @@ export type OutboxRow = AppserviceTables['appservice_outbox'];
 export type OutboxEntry = Omit<OutboxRow, 'service_id' | 'position'>;
 export type QueueRow = AppserviceTables['appservice_queues'];
 
-/** Rows per statement; each binds five values, far fewer than both databases allow. */
+/** Maximum number of rows in a statement; each binds five values, far fewer than both databases allow. */
 const rowsPerStatement = 2_000;
 
-/** Number of transaction ids that are skipped after a backup was restored: services have received those after the backup. */
+/**
+ * Number of transaction ids that are skipped after a backup was restored, because services have received transactions with
+ * some of them since the backup was made.
+ */
 const skippedIds = 1_000_000;
 
 /** Adds entries to the outboxes of services; entries that exist already stay as they are. */
@@ -27,18 +30,21 @@ export async function insertOutbox(
   }
 }
 
-/** Returns the oldest entries of a service: `limit` of them, and all at the position of the last one. */
+/** Returns the oldest entries of a service: `limit` entries, and all further entries at the position of the last one. */
 export async function readOutbox(
   reader: Reader<AppserviceTables>,
   serviceId: string,
   limit: number,
 ): Promise<OutboxRow[]> {
-  const ofService = reader.selectFrom('appservice_outbox').where('service_id', '=', serviceId);
-  const rows = await ofService.selectAll().orderBy('position').limit(limit).execute();
+  const entriesOfService = reader.selectFrom('appservice_outbox').where('service_id', '=', serviceId);
+  const rows = await entriesOfService.selectAll().orderBy('position').limit(limit).execute();
   const last = rows.at(-1);
   if (rows.length < limit || !last) return rows;
-  const atEnd = await ofService.selectAll().where('position', '=', last.position).execute();
-  return [...rows.filter(({ position }) => position < last.position), ...atEnd];
+  const entriesAtLastPosition = await entriesOfService
+    .selectAll()
+    .where('position', '=', last.position)
+    .execute();
+  return [...rows.filter(({ position }) => position < last.position), ...entriesAtLastPosition];
 }
 
 /** Deletes the entries of a service's outbox up to a position. */
@@ -89,7 +95,7 @@ export async function writeTransaction(
     .execute();
 }
 
-/** Stores the spelling of paths by which a service was reached. */
+/** Stores the spelling of paths (`/_matrix` or `/_proto`, for instance) by which a service was reached. */
 export async function writeSpelling(
   writer: Writer<AppserviceTables>,
   serviceId: string,
@@ -102,6 +108,7 @@ export async function writeSpelling(
     .execute();
 }
 
+/** Returns the position up to which the outbox is complete; `undefined` when nothing was written yet. */
 export async function readProgress(reader: Reader<AppserviceTables>): Promise<number | undefined> {
   return (await reader.selectFrom('appservice_progress').select('position').executeTakeFirst())?.position;
 }
@@ -115,7 +122,7 @@ export async function writeProgress(writer: Writer<AppserviceTables>, position: 
 }
 
 /** Deletes the entries of services that are not registered. Their last transaction ids stay, so that none is used twice. */
-export async function deleteOutboxOfOthers(
+export async function deleteOutboxOfUnregistered(
   writer: Writer<AppserviceTables>,
   registered: readonly string[],
 ): Promise<void> {

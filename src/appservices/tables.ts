@@ -3,13 +3,13 @@ export type EntryKind = 'event' | 'to-device' | 'device list' | 'unshared user' 
 
 /** The tables of application services. */
 export interface AppserviceTables {
-  /** The entries that each service has to receive: one for each fact. */
+  /** The entries that each service has to receive: one for each event, to-device message or other change. */
   appservice_outbox: {
     service_id: string;
     /** Position on the stream. */
     position: number;
     kind: EntryKind;
-    /** nid of the event; 0 for other kinds. */
+    /** Database number (nid) of the event; 0 for other kinds. */
     event_nid: number;
     /**
      * A user id, or a user id, a space and a device id; empty for events. For device lists and unshared users also a room id,

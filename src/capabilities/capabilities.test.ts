@@ -106,8 +106,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('returns the capabilities of the user', async () => {
       await start();
       const { token } = await server.register('alice');
-      const found = await capabilities(token);
-      const versions = found['m.room_versions'] as { default: string; available: Record<string, string> };
+      const userCapabilities = await capabilities(token);
+      const versions = userCapabilities['m.room_versions'] as {
+        default: string;
+        available: Record<string, string>;
+      };
       assert.deepEqual([versions.default, versions.available['12']], ['10', 'stable']);
       assert.equal(versions.available['org.matrix.msc3757.11'], 'unstable');
       for (const [name, enabled] of [
@@ -119,12 +122,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['m.get_login_token', false],
         ['m.forget_forced_upon_leave', false],
       ] as const) {
-        assert.deepEqual(found[name], { enabled }, name);
+        assert.deepEqual(userCapabilities[name], { enabled }, name);
       }
-      assert.equal(found['m.account_moderation'], undefined);
+      assert.equal(userCapabilities['m.account_moderation'], undefined);
       const { body: guest } = await server.call('POST', '/register?kind=guest', { body: {} });
-      const ofGuest = await capabilities(String(guest['access_token']));
-      assert.deepEqual(ofGuest['m.change_password'], { enabled: false });
+      const guestCapabilities = await capabilities(String(guest['access_token']));
+      assert.deepEqual(guestCapabilities['m.change_password'], { enabled: false });
       assert.equal((await get('/capabilities')).body['errcode'], 'M_MISSING_TOKEN');
     });
 

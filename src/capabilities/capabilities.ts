@@ -18,7 +18,7 @@ export interface ServedFeatures {
   readonly thirdPartyIdChanges: boolean;
   /** Users may create tokens that log in another client. */
   readonly loginTokens: boolean;
-  /** Whether such a token needs interactive authentication. */
+  /** Whether a user who creates a login token must confirm it by interactive authentication. */
   readonly confirmsLoginTokens: boolean;
   /** Administrators may lock accounts through the client API. */
   readonly locking: boolean;
@@ -67,7 +67,7 @@ function delayedEventLimits(
   return { 'm.delayed_events': limits, 'org.matrix.msc4140.delayed_events': limits };
 }
 
-/** Returns the moderation capability; empty when nothing of it is available. */
+/** Returns the moderation capability; empty when administrators can neither lock nor suspend accounts. */
 const moderation = ({ locking, suspension }: ServedFeatures): JsonObject =>
   locking || suspension ? { 'm.account_moderation': { lock: locking, suspend: suspension } } : {};
 

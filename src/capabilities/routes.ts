@@ -10,7 +10,7 @@ export type AuthMetadata = () => Promise<JsonObject>;
 
 export interface CapabilityRoutesDeps {
   readonly served: ServedFeatures;
-  /** Whether a session can confirm operations by interactive authentication; absent where all can. */
+  /** Whether a session can confirm operations by interactive authentication; absent where all sessions can. */
   readonly canConfirm?: ((requester: Requester) => Promise<boolean>) | undefined;
   readonly authMetadata?: AuthMetadata | undefined;
   /**

@@ -139,22 +139,22 @@ report_stats_endpoint: "https://user:hunter2@stats.example.org/push"
 
   it('show prints the effective document with defaults and with masked secrets', () => {
     const { code, stdout } = run((context) => showConfiguration({ files: [write(secrets)] }, context));
-    const shown = parse(stdout);
+    const document = parse(stdout);
     assert.equal(code, 0);
     assert.ok(!stdout.includes('hunter2'));
-    assert.equal(shown.session_lifetime, '90m');
-    assert.equal(shown.max_upload_size, '2M');
-    assert.equal(shown.bcrypt_rounds, 12);
-    assert.equal(shown.registration_shared_secret, '<secret>');
-    assert.equal(shown.report_stats_endpoint, 'https://<secret>@stats.example.org/push');
-    assert.equal(shown.macaroon_secret_key, null);
-    assert.equal(shown.oidc_providers[0].client_secret, '<secret>');
-    assert.equal(shown.database.args.sslmode, 'require');
-    assert.equal(shown.database.args.sslpassword, '<secret>');
-    assert.deepEqual(shown.modules, [{ module: 'm', config: '<secret>' }]);
+    assert.equal(document.session_lifetime, '90m');
+    assert.equal(document.max_upload_size, '2M');
+    assert.equal(document.bcrypt_rounds, 12);
+    assert.equal(document.registration_shared_secret, '<secret>');
+    assert.equal(document.report_stats_endpoint, 'https://<secret>@stats.example.org/push');
+    assert.equal(document.macaroon_secret_key, null);
+    assert.equal(document.oidc_providers[0].client_secret, '<secret>');
+    assert.equal(document.database.args.sslmode, 'require');
+    assert.equal(document.database.args.sslpassword, '<secret>');
+    assert.deepEqual(document.modules, [{ module: 'm', config: '<secret>' }]);
   });
 
-  it('show --json prints JSON that means the same when it is loaded', () => {
+  it('show --json prints JSON that loads as the same configuration', () => {
     const show = (file: string) =>
       run((context) => showConfiguration({ files: [file], json: true }, context)).stdout;
     const file = write(

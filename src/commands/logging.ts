@@ -50,7 +50,7 @@ function readLogConfig({ observability: { log_config: file } }: HearthConfigurat
 }
 
 function logRemarks({ root }: Logs, { remarks }: LogConfig): void {
-  if (remarks.length > 0) root.warn({ remarks }, 'Remarks on the log configuration');
+  if (remarks.length > 0) root.warn({ remarks }, 'Warnings about the log configuration');
 }
 
 function asCommandFailure<T>(action: () => T): T {

@@ -23,6 +23,7 @@ export async function moveMediaToProviders(
   const { media, outbound, caches } = readConfiguration(paths, { environment: process.env }).values;
   const progress = new Progress(stderr);
   const registry = new CacheRegistry(systemClock, caches);
+  // The operator has chosen the storage server, so all addresses are allowed, private ones included.
   const config = { ...outbound, ip_range_blacklist: [], ip_range_whitelist: [] };
   const http = new OutboundHttp({ config, clock: systemClock, caches: registry });
   try {
@@ -30,7 +31,7 @@ export async function moveMediaToProviders(
     const providers = await openProviders(list, { clock: systemClock, http, environment: process.env });
     if (!providers.some(({ storesLocal, storesRemote }) => storesLocal || storesRemote))
       throw new CommandFailure(
-        'no provider of media_storage_providers has store_local or store_remote: there is nothing to move',
+        'no provider of media_storage_providers has store_local or store_remote: no provider can take the media',
       );
     const directory = resolve(media.media_store_path);
     const report = ({ files, totalFiles, sentBytes }: MoveProgress) =>

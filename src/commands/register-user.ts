@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { registrationMac } from '../accounts/index.ts';
+import { registrationMac, userIdFor } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
+import { isServerName, MatrixError } from '../protocol/index.ts';
 import { type AdminApi, adminApiAt, reasonOf } from './admin-api.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
@@ -24,7 +25,7 @@ export async function registerUser(url: string | undefined, options: RegisterUse
   const server = url === undefined ? localServer(configuration!) : { address: url };
   const api = adminApiAt(server);
   const { username, password } = await askForCredentials(options, {
-    checkName: (name) => checkName(api, name, configuration?.server.server_name),
+    checkName: (name) => checkName(api, name, configuration),
     requirements: configuration && passwordRequirements(configuration),
   });
   const userId = await register(api, secret, { username, password, ...options });
@@ -35,20 +36,37 @@ export async function registerUser(url: string | undefined, options: RegisterUse
 }
 
 /**
- * Checks the name before the password is asked for. Where registration by clients is closed, only the profile of the user
- * tells whether the name is taken.
+ * Checks the name before the password is asked for. Where registration by clients is closed, the server does not say
+ * whether a name is available: then the rules of the configuration tell whether it is valid, and the profile of the user
+ * whether it is taken.
  * @throws CommandFailure when the name is taken or not valid
  */
-async function checkName(api: AdminApi, name: string, serverName: string | undefined): Promise<void> {
+async function checkName(
+  api: AdminApi,
+  name: string,
+  configuration: HearthConfiguration | undefined,
+): Promise<void> {
   const available = await api.ask(
     'GET',
     `/_matrix/client/v3/register/available?username=${encodeURIComponent(name)}`,
   );
   if (available.status === 400) throw new CommandFailure(`the user name ${name}: ${reasonOf(available)}`);
-  if (available.status === 200 || serverName === undefined) return;
-  const userId = encodeURIComponent(`@${name.toLowerCase()}:${serverName}`);
+  if (available.status === 200 || configuration === undefined) return;
+  const userId = encodeURIComponent(validUserId(name, configuration));
   const { status } = await api.ask('GET', `/_matrix/client/v3/profile/${userId}`);
   if (status === 200) throw new CommandFailure(`the user name ${name} is taken`);
+}
+
+/** Returns the user id for a name. @throws CommandFailure when the name is not valid */
+function validUserId(name: string, { server, accounts }: HearthConfiguration): string {
+  const { server_name } = server;
+  if (!isServerName(server_name)) throw new CommandFailure(`${server_name} is not a server name`);
+  try {
+    return userIdFor(name, { ...accounts, server_name });
+  } catch (error) {
+    if (error instanceof MatrixError) throw new CommandFailure(`the user name ${name}: ${error.message}`);
+    throw error;
+  }
 }
 
 /** Describes what a password must contain; `undefined` when the configuration requires nothing. */
@@ -104,7 +122,8 @@ function secretOf(
   throw new CommandFailure('the configuration has no registration_shared_secret');
 }
 
-interface Asking {
+interface CredentialPrompts {
+  /** Called before the password is asked for. @throws CommandFailure when the name cannot be registered */
   checkName(name: string): Promise<void>;
   /** Shown before the password is asked for. */
   readonly requirements: string | undefined;
@@ -115,7 +134,7 @@ const maxAttempts = 3;
 
 async function askForCredentials(
   { user, passwordFile }: RegisterUserOptions,
-  { checkName, requirements }: Asking,
+  { checkName, requirements }: CredentialPrompts,
 ) {
   const prompt = new TerminalPrompt('give the name with -u and the password with --password-file');
   try {

@@ -6,6 +6,7 @@ import { diffReload, formatProblem, type OptionPlaces, reloadedOrigins } from '.
 import { LoggedErrors, type Logger, type Logs, UncaughtErrors } from '../kernel/observability/index.ts';
 import { ownSoftware } from '../kernel/outbound/index.ts';
 import {
+  HeapGrowth,
   IdleCollection,
   limitOpenFiles,
   ownCommand,
@@ -43,7 +44,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   const logs = openLogs(values, loggedErrors);
   const log = logs.root;
   for (const problem of warnings) log.warn(formatProblem(problem));
-  if (notices.length > 0) log.warn({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
+  if (notices.length > 0)
+    log.warn({ remarks: notices.map(formatProblem) }, 'Notices about the configuration');
   await limitOpenFiles(values.process.soft_file_limit).catch((error: unknown) =>
     log.warn({ err: error }, 'Could not set soft_file_limit'),
   );
@@ -70,6 +72,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   void databaseLost.promise.then(() => stop(1));
   const { addresses, hasAccounts } = await homeserver.start();
   new IdleCollection({ clock: systemClock });
+  new HeapGrowth({ clock: systemClock });
   if (isDaemon && pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
   printAddresses({ values, addresses, hasAccounts, paths });
@@ -101,7 +104,7 @@ function createStop(homeserver: Homeserver, pidFile: string | null, serviceManag
   };
 }
 
-/** SIGTERM and SIGINT stop the server, a second signal at once; SIGHUP reloads. */
+/** Stops the server at SIGTERM or SIGINT, at once when a second signal arrives, and reads the configuration again at SIGHUP. */
 function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): void {
   const stopBy = (signal: string) => {
     log.info({ signal }, 'Stopping');
@@ -112,7 +115,7 @@ function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): voi
   process.on('SIGHUP', () => void reload());
 }
 
-/** Ends the process after an uncaught exception or rejection, except for those of modules. */
+/** Ends the process after an uncaught exception or rejection, except for exceptions and rejections of modules. */
 function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
   // The memory may be wrong after this; all acknowledged writes are on disk.
   process.on('uncaughtException', (error) => {

@@ -7,16 +7,16 @@ import { CommandFailure } from './failure.ts';
  * all questions, because input that one reader has read ahead would be lost to the next.
  */
 export class TerminalPrompt {
-  readonly #withoutAnswer: string;
+  readonly #advice: string;
   #lines: Interface | undefined;
   #hidden = false;
   readonly #receivedLines: string[] = [];
   #ended = false;
   #wake: () => void = () => {};
 
-  /** @param withoutAnswer what the user can do where there is no answer on standard input */
-  constructor(withoutAnswer: string) {
-    this.#withoutAnswer = withoutAnswer;
+  /** @param advice what the user can do when standard input contains no answer */
+  constructor(advice: string) {
+    this.#advice = advice;
   }
 
   /** Reads a line. @throws CommandFailure if the input has ended or the prompt is cancelled */
@@ -49,7 +49,7 @@ export class TerminalPrompt {
     }
     const line = this.#receivedLines.shift();
     if (line !== undefined) return line;
-    const reason = process.stdin.isTTY ? 'cancelled' : `no answer on standard input: ${this.#withoutAnswer}`;
+    const reason = process.stdin.isTTY ? 'cancelled' : `no answer on standard input: ${this.#advice}`;
     throw new CommandFailure(reason);
   }
 

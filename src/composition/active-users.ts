@@ -4,7 +4,8 @@ import type { OpenedSlices } from './opened-slices.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 
 /**
- * Opens the count and the limit of monthly active users, before accounts and before jobs are started.
+ * Opens the count and the limit of monthly active users. Must be called before accounts are opened and before jobs are
+ * started.
  * @returns `undefined` where users are not counted
  */
 export async function startActiveUsers(

@@ -6,23 +6,23 @@ import {
   openControlSocket,
 } from '../kernel/control/index.ts';
 import { copySqliteFile } from '../kernel/database/index.ts';
-import { type Kernel, optionsOf } from './kernel.ts';
+import { databaseOptionsOf, type Kernel } from './kernel.ts';
 
 /** Milliseconds between two reports of progress. */
 const reportInterval = 500;
 
 /**
  * Opens the socket for commands of the same machine. PostgreSQL needs none: its own tools make backups.
- * @returns `undefined` without a SQLite file of this server alone
+ * @returns `undefined` unless the database is a SQLite file that only this server opens
  */
 export async function openControl(kernel: Kernel): Promise<ControlSocket | undefined> {
-  const options = optionsOf(kernel);
+  const options = databaseOptionsOf(kernel);
   if (options.kind !== 'sqlite' || options.path === ':memory:' || kernel.sharesDatabase) return undefined;
   const { path } = options;
   return openControlSocket(controlPathOf(path), [copyDatabase(path, kernel)], kernel.namedLog('control'));
 }
 
-/** Copies the database into a new file: a part of `hearth backup`. */
+/** Returns the command that copies the database into a new file, as a step of `hearth backup`. */
 function copyDatabase(source: string, { clock, namedLog }: Kernel): ControlCommand {
   return {
     name: 'copy-database',

@@ -69,7 +69,13 @@ export async function startConversations(
   const limiter = kernel.userLimiter(configuration.rateLimits.rc_presence.per_user);
   const { presence } = opened.add(
     'presence',
-    await openPresence({ ...deps, limiter, routing, options: configuration.presence.presence }),
+    await openPresence({
+      ...deps,
+      limiter,
+      routing,
+      options: configuration.presence.presence,
+      follows: kernel.role === 'reader',
+    }),
   );
   users.accounts.accounts.accountStream.subscribe(({ kind, userId }) => {
     if (kind === 'deactivated') presence.forget(userId);

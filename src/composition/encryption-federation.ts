@@ -39,7 +39,8 @@ export async function federateEncryption(deps: Deps, opened: OpenedSlices): Prom
     sendDisplayNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
   };
   const announcer = await DeviceListAnnouncer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
-  const sawDevice = async (userId: string, deviceId: string) => lists?.fetchIfDeviceMissing(userId, deviceId);
+  const fetchIfMissing = async (userId: string, deviceId: string) =>
+    lists?.fetchIfDeviceMissing(userId, deviceId);
   if (lists) {
     destinations.onReturn((server) => {
       lists
@@ -48,12 +49,12 @@ export async function federateEncryption(deps: Deps, opened: OpenedSlices): Prom
           log.error({ err: error, server }, 'Failed to schedule the download of device lists'),
         );
     });
-    followSenders(deps, sawDevice);
+    followSenders(deps, fetchIfMissing);
   }
   opened.add('announcements of devices', {
     routes: deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer }),
     eduHandlers: {
-      'm.direct_to_device': directToDeviceHandler(toDevice, kernel.serverName, sawDevice),
+      'm.direct_to_device': directToDeviceHandler(toDevice, kernel.serverName, fetchIfMissing),
       ...(lists && deviceListHandlers(lists)),
     },
     stop: () => announcer.stop(),
@@ -77,7 +78,7 @@ function deviceListHandlers(lists: NonNullable<E2ee['remoteLists']>): EduHandler
  */
 function followSenders(
   { kernel, rooms }: Deps,
-  sawDevice: (userId: string, deviceId: string) => Promise<unknown>,
+  fetchIfMissing: (userId: string, deviceId: string) => Promise<unknown>,
 ): void {
   const seen = kernel.caches.create<string, true>('seen_remote_devices', { size: devicesInMemory });
   const log = kernel.namedLog('e2ee');
@@ -89,7 +90,7 @@ function followSenders(
     const key = `${sender} ${deviceId}`;
     if (seen.has(key)) return;
     seen.set(key, true);
-    sawDevice(sender, deviceId).catch((error: unknown) =>
+    fetchIfMissing(sender, deviceId).catch((error: unknown) =>
       log.error({ err: error, sender }, 'Failed to check the device of a sender'),
     );
   });

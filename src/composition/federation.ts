@@ -31,9 +31,11 @@ export async function startFederation(kernel: MainKernel, opened: OpenedSlices):
   const open = (config: OutboundConfig, name: string) =>
     new OutboundHttp({ config, clock, caches, name, resolver, tls });
   const http = open(configuration.outbound, 'connection_pools');
-  const ofFederation = outboundOfFederation(configuration.outbound);
+  const federationOutbound = outboundOfFederation(configuration.outbound);
   const federationHttp =
-    ofFederation === configuration.outbound ? http : open(ofFederation, 'federation_connection_pools');
+    federationOutbound === configuration.outbound
+      ? http
+      : open(federationOutbound, 'federation_connection_pools');
   opened.add('outbound requests', {
     stop: async () => {
       await http.close();

@@ -1,6 +1,6 @@
 import { membershipHandshakeRoutes, RoomAccess } from '../federation/index.ts';
 import { MembershipApi } from '../federation-client/index.ts';
-import type { Route } from '../kernel/http/index.ts';
+import { administratorRight, type Route } from '../kernel/http/index.ts';
 import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import type { CheckReceivedInvite } from '../room-engine/index.ts';
 import {
@@ -48,8 +48,9 @@ export async function remoteMemberships(
       signer,
       prejoinKeys: prejoinKeys(kernel),
       strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
-      complexity: new ComplexityLimit(configuration.rooms.limit_remote_rooms, (userId) =>
-        accounts.isAdmin(userId),
+      complexity: new ComplexityLimit(
+        configuration.rooms.limit_remote_rooms,
+        administratorRight((userId) => accounts.isAdmin(userId)),
       ),
     });
   };

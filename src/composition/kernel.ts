@@ -33,13 +33,13 @@ import { migrations, stateMigrations } from '../slices.ts';
 import type { Shutdown } from './shutdown.ts';
 import { startTracing } from './tracing.ts';
 
-/** The errors and stalls of the process, for parts that report or claim them. */
+/** Sources of the errors of the process, and of stalls of its event loop. */
 export interface ProcessErrors {
-  /** The errors that are logged, if they are to be reported. */
+  /** The errors that are logged; absent unless they are reported to a service. */
   readonly loggedErrors?: LoggedErrors;
   /** The uncaught errors; absent where another program handles them. */
   readonly uncaughtErrors?: UncaughtErrors;
-  /** Finds code that blocks the process; absent where another program does. */
+  /** Finds code that blocks the event loop; absent where another program watches the process. */
   readonly stallWatch?: StallWatch;
 }
 
@@ -53,23 +53,26 @@ export interface Environment extends ProcessErrors {
   readonly namedLog?: (name: string) => Logger;
   /** Replaces the DNS resolver of the machine. */
   readonly resolver?: Resolver;
-  /** PEM certificates of trusted authorities; replace those of the machine. */
+  /** PEM certificates of trusted authorities, which replace the trusted authorities of the machine. */
   readonly authorities?: readonly string[];
   /** Replaces the database of the configuration. */
   readonly databaseOptions?: DatabaseOptions;
-  /** Lets other servers open the database too: for simulated crashes, after which a server stays in memory. */
+  /**
+   * Lets other servers open the database too. Tests need it to simulate a crash: the crashed server still has the
+   * database open when the next one starts.
+   */
   readonly sharesDatabase?: boolean;
   /** Called when another server has taken the lease on the database: writes fail, and this server should stop. */
   readonly onDatabaseLost?: (error: Error) => void;
 }
 
-/** The part of a process: `main` does everything and alone writes; a `reader` follows it and answers requests that read. */
+/** The role of a process: only `main` writes; a `reader` follows `main` and answers requests that only read. */
 export type Role = 'main' | 'reader';
 
 /** The databases of a server. */
 export interface Databases {
   readonly database: Database;
-  /** Has the state groups (option `databases`); otherwise the same as `database`. */
+  /** The database of the state groups: a separate one where the option `databases` names one, else `database`. */
   readonly stateDatabase: Database;
 }
 
@@ -86,11 +89,11 @@ export interface Kernel extends Environment, Databases {
   /** The users whose rate limits differ from the configured ones. */
   readonly limitOverrides: LimitOverrides;
   limiter(limit: RateLimit): RateLimiter;
-  /** Limits actions of users: keys are user ids, or begin with one and a space. */
+  /** Returns a limiter of users' actions. A key is a user id, or begins with a user id and a space. */
   userLimiter(limit: RateLimit): RateLimiter;
 }
 
-/** The kernel of the process that writes. */
+/** The kernel of the main process. */
 export interface MainKernel extends Kernel {
   readonly streams: LocalStreams;
   /** Absent unless `opentracing` is enabled. */
@@ -123,7 +126,7 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
   const streams = await LocalStreams.open({ database, clock, log: namedLog('streams'), metrics });
   const limitOverrides = await LimitOverrides.open(database, clock);
   const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
-  const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true, tracing });
+  const jobs = new Jobs({ database, clock, log: namedLog('jobs'), isOnlyProcess: true, tracing });
   return {
     ...environment,
     role: 'main',
@@ -150,15 +153,17 @@ async function openDatabases(
 ): Promise<Databases> {
   const { clock, randomness } = environment;
   const now = () => clock.now();
-  const open = async (options: DatabaseOptions, name: string, environmentOf: DatabaseEnvironment) => {
+  const open = async (options: DatabaseOptions, name: string, databaseEnvironment: DatabaseEnvironment) => {
     const opened = environment.sharesDatabase
-      ? await openDatabase(options, environmentOf)
-      : await openDatabaseExclusively(options, environmentOf, (error) => environment.onDatabaseLost?.(error));
+      ? await openDatabase(options, databaseEnvironment)
+      : await openDatabaseExclusively(options, databaseEnvironment, (error) =>
+          environment.onDatabaseLost?.(error),
+        );
     shutdown.add(name, () => opened.close());
     return opened;
   };
-  const options = optionsOf(environment);
-  const stateOptions = stateOptionsOf(environment);
+  const options = databaseOptionsOf(environment);
+  const stateOptions = stateDatabaseOptionsOf(environment);
   const database = await open(options, 'database', deps);
   const main = { kind: options.kind, database };
   if (stateOptions === undefined) {
@@ -166,7 +171,7 @@ async function openDatabases(
     await migrate(database, migrations, now);
     return { database, stateDatabase: database };
   }
-  // The metrics are those of the main database.
+  // Only the main database has metrics.
   const { metrics: _, ...withoutMetrics } = deps;
   const stateDatabase = await open(stateOptions, 'database of state groups', withoutMetrics);
   await requireStores(main, { kind: stateOptions.kind, database: stateDatabase }, randomness);
@@ -175,8 +180,8 @@ async function openDatabases(
   return { database, stateDatabase };
 }
 
-/** Returns the options of the database of state groups; `undefined` when the main database has them. */
-export function stateOptionsOf({
+/** Returns the options of the database of state groups; `undefined` when the main database has the state groups. */
+export function stateDatabaseOptionsOf({
   databaseOptions: given,
   configuration,
 }: Environment): DatabaseOptions | undefined {
@@ -184,10 +189,12 @@ export function stateOptionsOf({
   return given !== undefined || state === main ? undefined : databaseOptions(state);
 }
 
-export function optionsOf({ databaseOptions: given, configuration }: Environment): DatabaseOptions {
+/** Returns the options of the main database. */
+export function databaseOptionsOf({ databaseOptions: given, configuration }: Environment): DatabaseOptions {
   return given ?? databaseOptions(dataStoreEntries(configuration.database).main);
 }
 
+/** Returns the server name of the configuration. @throws Error when it is no valid server name */
 export function serverNameOf({ server }: HearthConfiguration): ServerName {
   const { server_name: name } = server;
   if (!isServerName(name)) throw new Error(`server_name: '${name}' is not a server name`);

@@ -50,7 +50,7 @@ export async function startMedia(
 /** Maximum number of redirects that are followed to the URL at which a remote server offers its media. */
 const maxRedirects = 3;
 
-/** Timeout of a request to such a URL in milliseconds; the signal may abort it earlier. */
+/** Timeout in milliseconds of a request to the URL at which a remote server offers its media. The signal may end it earlier. */
 const fetchTimeout = 15 * 60_000;
 
 function mediaServers({ requests, http }: Federation): MediaServers {

@@ -25,7 +25,7 @@ export interface MessageDeps {
   readonly opened: OpenedSlices;
 }
 
-/** The parts of these slices that others use. */
+/** The services of the slices about messages that other slices use. */
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
   readonly openIdTokens: OpenIdTokens;

@@ -17,11 +17,11 @@ export interface OpenedSlice {
   readonly eduHandlers?: EduHandlersByType;
   /** Checks of events of local users; from slices that are opened before the rooms. */
   readonly eventChecks?: OpenEventChecks;
-  /** Streams whose facts a process that only reads needs. */
+  /** Streams whose facts a reader process needs. */
   readonly streams?: readonly AnyStream[];
-  /** Begins its work in the background; called when all slices are opened. */
+  /** Starts the background work of the slice; called when all slices are opened. */
   start?(): void | Promise<void>;
-  /** Stops it, before the slices that were opened earlier stop. */
+  /** Stops the slice; called before the slices that were opened earlier are stopped. */
   stop?(): unknown;
 }
 

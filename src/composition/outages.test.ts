@@ -11,14 +11,14 @@ import { describeOutage, outageForClient, startFailureOf } from './outages.ts';
 describe('outages', () => {
   let folder = '';
   let database: Database;
-  let full: unknown;
+  let diskFullError: unknown;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-outages-'));
     const path = join(folder, 'small.db');
     database = await openDatabase({ kind: 'sqlite', path, flush: 'never' }, { log: silentLogger });
     await database.batch([{ sql: 'create table t (text text)', rows: [[]] }]);
     await database.transaction((writer) => sql.raw('pragma max_page_count = 10').execute(writer));
-    full = await database
+    diskFullError = await database
       .batch([{ sql: 'insert into t values (?)', rows: [['x'.repeat(200_000)]] }])
       .catch((error: unknown) => error);
   });
@@ -26,25 +26,26 @@ describe('outages', () => {
     await database.close();
     rmSync(folder, { recursive: true });
   });
-  const absent = () =>
+  /** Returns the error of a connection to a port on which no database listens. */
+  const connectionError = () =>
     openDatabase({ kind: 'postgres', host: '127.0.0.1', port: 1 }, { log: silentLogger }).catch(
       (error: Error) => error.cause,
     );
 
-  it('outageForClient returns 507 for a full disk: M_RESOURCE_LIMIT_EXCEEDED with the contact, or M_UNKNOWN without one', () => {
-    const error = outageForClient(full, 'mailto:a@example.org');
+  it('outageForClient returns 507 for a full disk: M_RESOURCE_LIMIT_EXCEEDED with the configured admin contact, or M_UNKNOWN when none is configured', () => {
+    const error = outageForClient(diskFullError, 'mailto:a@example.org');
     assert.deepEqual([error?.status, error?.errcode], [507, 'M_RESOURCE_LIMIT_EXCEEDED']);
     assert.equal(error?.extra['admin_contact'], 'mailto:a@example.org');
-    const plain = outageForClient(new Error('wrapped', { cause: full }), null);
+    const plain = outageForClient(new Error('wrapped', { cause: diskFullError }), null);
     assert.deepEqual([plain?.status, plain?.errcode], [507, 'M_UNKNOWN']);
     assert.match(plain?.message ?? '', /disk of this server is full/);
     const file = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
     assert.equal(outageForClient(file, null)?.status, 507);
-    assert.equal(describeOutage(full), 'the disk is full');
+    assert.equal(describeOutage(diskFullError), 'the disk is full');
   });
 
   it('outageForClient returns 503 with a text and the time of the next attempt while the database is not available', async () => {
-    for (const error of [await absent(), new DatabaseOverloaded('too many')]) {
+    for (const error of [await connectionError(), new DatabaseOverloaded('too many')]) {
       const found = outageForClient(error, null);
       assert.equal(found?.status, 503, String(error));
       assert.match(found?.message ?? '', /database of this server is not available/);
@@ -57,10 +58,10 @@ describe('outages', () => {
     assert.equal(outageForClient(new TypeError('x is not a function'), null), undefined);
   });
 
-  it('startFailureOf names the database whose disk is full, and returns programming errors as they are', async () => {
+  it('startFailureOf names the database whose disk is full, and returns programming errors unchanged', async () => {
     const options = { kind: 'sqlite' as const, path: '/var/lib/hearth/homeserver.db' };
     assert.match(
-      String(startFailureOf(full, options)),
+      String(startFailureOf(diskFullError, options)),
       /the database \/var\/lib\/hearth\/homeserver\.db cannot be written because its disk is full/,
     );
     const mistake = new TypeError('x');

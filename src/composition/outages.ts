@@ -24,7 +24,7 @@ export function outageForClient(error: unknown, contact: string | null): MatrixE
   return new MatrixError(507, 'M_RESOURCE_LIMIT_EXCEEDED', text, { admin_contact: contact }, headers);
 }
 
-/** Returns the failure of a start because of the disk or the database, which names it; other errors as they are. */
+/** Turns an error of the disk or the database into a `StartFailure` that names the database; returns other errors unchanged. */
 export function startFailureOf(error: unknown, options: DatabaseOptions): unknown {
   const found = error instanceof StartFailure ? undefined : outageIn(error);
   if (found === undefined) return error;
@@ -36,7 +36,7 @@ export function startFailureOf(error: unknown, options: DatabaseOptions): unknow
   return new StartFailure(`${database} ${problem}: ${found.message}`, { cause: error });
 }
 
-/** The outage that an error is or was caused by. */
+/** Returns the error of the disk or the database in a chain of causes; `undefined` if there is none. */
 function outageIn(error: unknown): Error | undefined {
   for (let found = error; found instanceof Error; found = found.cause) {
     if (isOutage(found) || isDiskFull(found)) return found;

@@ -4,9 +4,9 @@ import { forSelectedDatabases } from '../../test/support/databases/databases.ts'
 import { tableColumns } from '../../test/support/databases/table-columns.ts';
 import { migrations, slices } from '../slices.ts';
 
-/** Tables with user ids whose rows stay, or that the owner of the account deletes itself, by the reason. */
+/** Tables with user ids that are not in `accountRows` or `deviceRows` of a manifest, by the reason. */
 const others: Readonly<Record<string, readonly string[]>> = {
-  'accounts and devices delete them': [
+  'the slices accounts and devices delete the rows themselves': [
     'devices',
     'user_ips',
     'access_tokens',
@@ -14,9 +14,15 @@ const others: Readonly<Record<string, readonly string[]>> = {
     'interactive_sessions',
   ],
   'profiles publish the deletion of each field': ['profile_fields', 'listed_profiles'],
-  'a job deletes them': ['user_directory', 'delayed_events', 'openid_tokens'],
-  'the account itself': ['users', 'user_activity', 'erased_users', 'rate_limit_overrides', 'external_ids'],
-  'other users and servers still need them': [
+  'a job deletes the rows': ['user_directory', 'delayed_events', 'openid_tokens'],
+  'the rows are the account itself': [
+    'users',
+    'user_activity',
+    'erased_users',
+    'rate_limit_overrides',
+    'external_ids',
+  ],
+  'other users and servers still need the rows': [
     'device_list_changes',
     'unannounced_devices',
     'announced_device_lists',
@@ -30,7 +36,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
     'reports',
     'server_notice_rooms',
   ],
-  'they are about users of other servers': ['remote_device_lists', 'remote_devices'],
+  'the rows are about users of other servers': ['remote_device_lists', 'remote_devices'],
 };
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -42,13 +48,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const covered = [
         ...accounts.map(({ table }) => table),
         ...devices.map(({ table }) => table),
-        // The function of the manifest deletes their rows.
+        // A function in the manifest of the slice sync deletes the rows of this table.
         'sliding_sync_connections',
         ...Object.values(others).flat(),
       ];
-      const naming = [...columns].filter(([, names]) => names.includes('user_id')).map(([table]) => table);
-      assert.ok(naming.length > 30, 'no tables found');
-      assert.deepEqual(naming.filter((table) => !covered.includes(table)).sort(), []);
+      const withUserIds = [...columns]
+        .filter(([, names]) => names.includes('user_id'))
+        .map(([table]) => table);
+      assert.ok(withUserIds.length > 30, 'no tables found');
+      assert.deepEqual(withUserIds.filter((table) => !covered.includes(table)).sort(), []);
       for (const { table, column } of accounts) assert.ok(columns.get(table)?.includes(column), table);
       for (const { table, userColumn, deviceColumn } of devices) {
         assert.ok(

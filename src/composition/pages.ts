@@ -23,8 +23,8 @@ export const templateFolders: readonly string[] = [
 ];
 
 /**
- * Opens the templates of pages. @param custom folder of the operator's templates, which are preferred to
- * built-in ones
+ * Opens the templates of pages.
+ * @param custom folder of the operator's templates, which are preferred to built-in ones
  */
 export function openPages(custom: string | null): Pages {
   const folders = custom === null ? templateFolders : [resolve(custom), ...templateFolders];

@@ -72,8 +72,8 @@ function mailingOf(
 }
 
 /**
- * Returns whether a push gateway at a host may be reached without TLS: only at an address that the operator allows by
- * name, since the specification demands https and a gateway on the same machine needs none.
+ * Returns whether a push gateway at a host may be reached without TLS: only at an address that `ip_range_whitelist`
+ * contains. The specification demands https, but a gateway on the same machine needs no TLS.
  */
 function plainHttpCheck(whitelist: readonly string[]): (host: string) => boolean {
   const allowed = new IpRangeSet(whitelist);

@@ -14,22 +14,31 @@ import { RelationIndex, Relations } from '../relations/index.ts';
 import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
 import { openToDeviceReading } from '../to-device/index.ts';
 import { type Conversations, startConversations } from './conversations.ts';
-import { type Environment, type Kernel, optionsOf, serverNameOf, stateOptionsOf } from './kernel.ts';
+import {
+  databaseOptionsOf,
+  type Environment,
+  type Kernel,
+  serverNameOf,
+  stateDatabaseOptionsOf,
+} from './kernel.ts';
 import { OpenedSlices } from './opened-slices.ts';
 import type { Shutdown } from './shutdown.ts';
 import { startUsers, type Users } from './users.ts';
 
-/** Delivers the facts of the writing process to this one. */
+/** Delivers the facts of the main process to this one. */
 export interface FactBus {
-  /** The position of the writer after which `subscribe` delivers facts. */
+  /** The position of the main process after which `subscribe` delivers facts. */
   readonly current: number;
   /** @returns a function that ends the subscription */
   subscribe(listener: (range: PublishedRange) => void): () => void;
-  /** Reads facts in `(after, upTo]` that the bus has lost; `undefined` when they cannot be read. Absent: they never can. */
+  /**
+   * Reads facts in `(after, upTo]` that the bus has lost; `undefined` when they cannot be read. Absent when the bus can
+   * never read lost facts.
+   */
   readMissing?(after: number, upTo: number): Promise<readonly PublishedFact[] | undefined>;
 }
 
-/** A reader process: answers syncs from the database of the writing process and follows its facts. */
+/** A reader process: answers syncs from the database of the main process and follows its facts. */
 export interface Reader {
   readonly kernel: Kernel;
   readonly users: Users;
@@ -41,8 +50,8 @@ export interface Reader {
 
 /**
  * Assembles a reader process, which writes no events, runs no jobs and sends no requests to other servers.
- * @param onLost called when its caches may be outdated, because facts were lost or another main process has taken over:
- * the reader must be closed, and a new one opened
+ * @param onLost called when the caches of the reader may be outdated, because facts were lost or another main process
+ * has taken over; the caller must then close the reader and open a new one
  */
 export async function openReader(
   environment: Environment,
@@ -83,7 +92,10 @@ export async function openReader(
   return { kernel, users, rooms, conversations, caughtUp: () => remote.settled() };
 }
 
-/** Opens the database without migrations, which belong to the writing process, and under its lease. */
+/**
+ * Opens the database. Runs no migrations, because the main process has run them. Writes need the lease of the main
+ * process: they fail when another process has taken it.
+ */
 async function openReaderKernel(
   environment: Environment,
   remote: RemoteStreams,
@@ -98,8 +110,8 @@ async function openReaderKernel(
     shutdown.add(name, () => opened.close());
     return opened;
   };
-  const database = await open(optionsOf(environment), 'database');
-  const stateOptions = stateOptionsOf(environment);
+  const database = await open(databaseOptionsOf(environment), 'database');
+  const stateOptions = stateDatabaseOptionsOf(environment);
   const stateDatabase = stateOptions ? await open(stateOptions, 'database of state groups') : database;
   const caches = new CacheRegistry(clock, configuration.caches, undefined);
   shutdown.add('caches', () => caches.close());
@@ -112,8 +124,8 @@ async function openReaderKernel(
     database,
     stateDatabase,
     streams: new ReadOnlyStreams(remote),
-    // These jobs are never started, because the writing process runs them.
-    jobs: new Jobs({ database, clock, log: namedLog('jobs'), alone: false }),
+    // These jobs are never started, because the main process runs them.
+    jobs: new Jobs({ database, clock, log: namedLog('jobs'), isOnlyProcess: false }),
     caches,
     metrics: undefined,
     limitOverrides,

@@ -9,8 +9,8 @@ import { migrations } from '../slices.ts';
 import { roomRows } from './rooms.ts';
 
 /**
- * Tables with room ids that no manifest declares: reports stay for moderators, key backups belong to users, and
- * the purge itself deletes the rows of the others.
+ * Tables with room ids that no manifest declares: reports stay for moderators, key backups belong to users, and the
+ * purge itself deletes the rooms, their events and their state groups.
  */
 const others = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
 
@@ -19,20 +19,20 @@ const ofEvents = ['event_auth', 'redacted_events'];
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomPurge over all slices', () => {
-    let play: RoomsUnderTest;
+    let fixture: RoomsUnderTest;
     let purge: RoomPurge;
     before(async () => {
-      play = await RoomsUnderTest.open(open, migrations.slice(0, 0));
+      fixture = await RoomsUnderTest.open(open, migrations.slice(0, 0));
     });
-    after(() => play.engine.close());
+    after(() => fixture.engine.close());
 
     it('covers all tables with a column of room ids', async () => {
       const database = await open(migrations);
       const known = await tableColumns(database, open.kind);
-      const naming = [...known]
+      const withRoomIds = [...known]
         .filter(([, names]) => names.includes('room_id') || names.includes('room_nid'))
         .map(([table]) => table);
-      purge = new RoomPurge({ database, streams: play.streams, engine: play.engine, rows: roomRows });
+      purge = new RoomPurge({ database, streams: fixture.streams, engine: fixture.engine, rows: roomRows });
       const covered = [
         ...purge.tables.map(({ table }) => table),
         ...others,
@@ -41,8 +41,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         // A deleted room stays blocked.
         'blocked_rooms',
       ];
-      assert.deepEqual(naming.filter((name) => !covered.includes(name)).sort(), []);
-      assert.ok(naming.length > 15, 'no tables found');
+      assert.deepEqual(withRoomIds.filter((name) => !covered.includes(name)).sort(), []);
+      assert.ok(withRoomIds.length > 15, 'no tables found');
       for (const { table, column, key } of purge.tables) {
         const columns = known.get(table) ?? [];
         assert.ok(
@@ -56,15 +56,15 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomPurge.purge()', () => {
     it('deletes all rows of a room, and none of other rooms', async (context) => {
       const all = migrations.filter(({ name }) => !/^(streams|rooms)\//.test(name));
-      const play = await RoomsUnderTest.open(open, all);
-      context.after(() => play.engine.close());
-      const { database, streams, engine } = play;
+      const fixture = await RoomsUnderTest.open(open, all);
+      context.after(() => fixture.engine.close());
+      const { database, streams, engine } = fixture;
       const purge = new RoomPurge({ database, streams, engine, rows: roomRows });
-      const [room, kept] = [await play.room(alice, bob), await play.room(alice, bob)];
+      const [room, kept] = [await fixture.room(alice, bob), await fixture.room(alice, bob)];
       for (const roomId of [room, kept]) {
-        const root = await play.say(alice, roomId, 'root');
-        await play.redact(alice, roomId, await play.say(alice, roomId, 'gone'));
-        for (let index = 0; index < 220; index++) await play.reply(bob, roomId, root, `reply ${index}`);
+        const root = await fixture.say(alice, roomId, 'root');
+        await fixture.redact(alice, roomId, await fixture.say(alice, roomId, 'gone'));
+        for (let index = 0; index < 220; index++) await fixture.reply(bob, roomId, root, `reply ${index}`);
       }
       const { roomNid } = (await engine.heads.get(room))!;
       const count = async (table: string, column: string, value: string | number) => {
@@ -102,8 +102,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const left = await Promise.all(ofEvents.map(total));
       for (const [index, name] of ofEvents.entries()) assert.equal(left[index]! * 2, totals[index], name);
       assert.equal((await engine.userRooms.of(alice)).has(room), false);
-      await assert.rejects(play.say(alice, room, 'hello?'), { errcode: 'M_FORBIDDEN' });
-      await play.say(alice, kept, 'still here');
+      await assert.rejects(fixture.say(alice, room, 'hello?'), { errcode: 'M_FORBIDDEN' });
+      await fixture.say(alice, kept, 'still here');
     });
   });
 });

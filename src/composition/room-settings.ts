@@ -8,9 +8,10 @@ import {
 import type { Users } from './users.ts';
 
 /**
- * Copies a user's tags and push rules from one room to another, and marks the other as direct chat if the
- * first is one. Each of these is copied also when another is refused, for instance because there are too many rules.
- * @throws MatrixError the first of these errors
+ * Copies a user's tags and push rules from the room `from` to the room `to`, and marks `to` as direct chat if `from` is
+ * one. When one of these changes is refused, for instance because there are too many rules, the other changes are still
+ * made.
+ * @throws MatrixError the first refusal
  */
 export async function transferSettings(
   { tags, pushRules, accountData }: Pick<Users, 'tags' | 'pushRules' | 'accountData'>,

@@ -1,4 +1,5 @@
 import { directoryRules } from '../directory/index.ts';
+import { administratorRight } from '../kernel/http/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
 import { keysWithEmptyStateKey, PrejoinKeys } from '../room-engine/index.ts';
@@ -75,17 +76,16 @@ export async function startRooms(
   { extendRules = (rules) => rules, chooseInviteLimits, ...remote }: RoomSources = {},
 ): Promise<Rooms> {
   const { accounts } = users.accounts;
+  const isAdmin = administratorRight((userId) => accounts.isAdmin(userId));
   const rooms = await openRooms({
     ...kernel,
     signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
     profiles: { profile: (userId) => users.profiles.read(userId) },
     users: {
-      isAdmin: (userId) => accounts.isAdmin(userId),
+      isAdmin,
     },
     options: kernel.configuration.rooms,
-    directoryRules: extendRules(
-      directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
-    ),
+    directoryRules: extendRules(directoryRules(kernel.configuration.directory, isAdmin)),
     limits: limitsOf(kernel, chooseInviteLimits),
     ...remote,
     leaveCheck: noticeLeaveCheck(kernel),
@@ -138,7 +138,7 @@ const defaultPrejoinTypes = [
   'm.room.topic',
 ];
 
-/** State events that users receive with invites and knocks. */
+/** Returns the types and state keys of the state events that users receive with invites and knocks. */
 export function prejoinKeys({ configuration }: Kernel): PrejoinKeys {
   const { disable_default_event_types, additional_event_types } = configuration.rooms.room_prejoin_state;
   const types = disable_default_event_types ? [] : defaultPrejoinTypes;

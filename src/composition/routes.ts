@@ -61,9 +61,9 @@ function ownRoutes(
 ): Route[] {
   const { web_client_location } = configuration.server;
   const databases = [...new Set([database, stateDatabase])];
-  const writing = databases.map((one) => new WriteCheck(one, clock));
+  const writeChecks = databases.map((one) => new WriteCheck(one, clock));
   const outage = async () => {
-    const errors = await Promise.all(writing.map((check) => check.error()));
+    const errors = await Promise.all(writeChecks.map((check) => check.error()));
     const error = errors.find((found) => found !== undefined);
     return error === undefined ? undefined : `Cannot write: ${describeOutage(error)}`;
   };

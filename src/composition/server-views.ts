@@ -7,7 +7,7 @@ import { RequestCounts } from '../kernel/http/index.ts';
 import { ProcessReading } from '../kernel/observability/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { DailyFigures } from '../statistics/index.ts';
-import { type Kernel, optionsOf } from './kernel.ts';
+import { databaseOptionsOf, type Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 
 interface Deps {
@@ -33,7 +33,7 @@ export function startServerViews(kernel: Kernel, deps: Deps, opened: OpenedSlice
     'views of the server',
     openServerViews({
       ...kernel,
-      databaseKind: optionsOf(kernel).kind,
+      databaseKind: databaseOptionsOf(kernel).kind,
       requests,
       processReading: new ProcessReading(kernel),
       sender: deps.sender,

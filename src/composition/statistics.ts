@@ -1,7 +1,7 @@
 import type { Rooms } from '../rooms/index.ts';
 import { type DailyFigures, openStatistics, type ReportTarget } from '../statistics/index.ts';
 import { openHttpToConfiguredServers } from './http-to-configured-servers.ts';
-import { type Kernel, optionsOf } from './kernel.ts';
+import { databaseOptionsOf, type Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
@@ -32,7 +32,7 @@ function reportTarget(kernel: Kernel, opened: OpenedSlices): ReportTarget | unde
     server: {
       serverName: kernel.serverName,
       context: observability.server_context,
-      databaseEngine: optionsOf(kernel).kind === 'sqlite' ? 'sqlite3' : 'psycopg2',
+      databaseEngine: databaseOptionsOf(kernel).kind === 'sqlite' ? 'sqlite3' : 'psycopg2',
       cacheFactor: caches.caches.global_factor,
       eventCacheSize: caches.event_cache_size,
       logLevel: kernel.log.level,

@@ -1,5 +1,6 @@
 import { errorForClient, MembershipApi } from '../federation-client/index.ts';
 import { IdentityServers } from '../identity-servers/index.ts';
+import { administratorRight } from '../kernel/http/index.ts';
 import type { Rooms, ThirdPartyInviting } from '../rooms/index.ts';
 import {
   type CheckAddressInvite,
@@ -48,7 +49,7 @@ export function openThirdPartyInvites(
     ...rooms,
     identityServers,
     redemption,
-    users: { isAdmin: (userId) => accounts.isAdmin(userId) },
+    users: { isAdmin: administratorRight((userId) => accounts.isAdmin(userId)) },
     options: {
       ...configuration.accounts,
       ...configuration.rooms,

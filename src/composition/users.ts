@@ -61,7 +61,7 @@ export interface Users {
   readonly sso: SsoSlice | undefined;
 }
 
-/** Services that users need in a process that writes; a process that only reads has none of them. */
+/** Services that users need in the main process; a reader process has none of them. */
 export interface UserSources {
   readonly remoteProfiles?: RemoteProfiles;
   readonly avatarFiles?: AvatarFiles | undefined;
@@ -72,7 +72,7 @@ export interface UserSources {
   /** Application services reserve names, log in as their users, and create users on demand. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
-  /** Passwords and login types of modules, their checks and names of accounts, and their receivers of changes. */
+  /** What modules add: password checks, login types, checks and names of new accounts, and callbacks after logins and for deleted devices. */
   readonly modules?:
     | Pick<
         AccountExtensions,

@@ -1,7 +1,7 @@
 import { type Alias, mapNode, type SourceNode, scalarNode } from '../kernel/config/index.ts';
 
 /**
- * Other names under which options are accepted: names of the wider ecosystem, which are only another
+ * Other names under which options are accepted: names in configurations of other homeservers, which are only another
  * spelling, and deprecated names, which cause a warning.
  */
 export const aliases: readonly Alias[] = [
@@ -12,7 +12,7 @@ export const aliases: readonly Alias[] = [
     name: 'federation_ip_range_blacklist',
     option: 'ip_range_blacklist',
     old: true,
-    beside: 'it counts for federation only',
+    meaningBesideOption: 'it counts for federation only',
   },
   { name: 'riot_base_url', within: 'email', option: 'client_base_url', old: true },
   { name: 'bind_address', within: 'listeners[]', option: 'bind_addresses', old: true, convert: asList },
@@ -46,8 +46,8 @@ function keyOf(node: SourceNode): SourceNode {
 }
 
 /**
- * Converts the deprecated single provider to a list of one, under the id with which its users are stored; to
- * nothing if it was not enabled.
+ * Converts the deprecated option of a single provider to a list of one provider, whose id is `oidc` by default, as in
+ * the rows of its users. Returns `undefined` unless the provider is enabled.
  */
 function providersOf(node: SourceNode): SourceNode | undefined {
   if (node.kind !== 'map') return node;

@@ -37,7 +37,7 @@ describe('effectiveOptions', () => {
     assert.equal(at('listeners').line, 5);
   });
 
-  it('tells defaults from values of the environment and of other options', () => {
+  it('distinguishes defaults from values of the environment and of other options', () => {
     assert.deepEqual(options.get('bcrypt_rounds'), { name: 'bcrypt_rounds', value: 12, source: 'default' });
     assert.deepEqual(options.get('caches.global_factor'), {
       name: 'caches.global_factor',

@@ -6,7 +6,7 @@ import { sectionOptions } from '../kernel/config/section.ts';
 import type { JsonValue } from '../protocol/index.ts';
 
 /**
- * Returns all options, each with its value as a file would contain it and the place from which the value comes. A mapping with
+ * Returns all options, each with its value as written in a file and with the source of that value. A mapping with
  * fixed names yields an option for each name; other mappings and lists are one option. Secrets are masked.
  */
 export function effectiveOptions(values: HearthConfiguration, origins: OptionPlaces): EffectiveOption[] {

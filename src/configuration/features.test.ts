@@ -22,7 +22,7 @@ function warningsOf(document: string, inForce: readonly string[] = ['server_name
 }
 
 describe('features that are not in force', () => {
-  it('features cover every option that no test proves exactly once', () => {
+  it('every option that no test proves belongs to exactly one feature', () => {
     for (const path of counted.filter((option) => !proven.has(option))) {
       const owners = features.filter((feature) => belongsTo(feature, path)).map(({ name }) => name);
       assert.equal(owners.length, 1, `${path}: ${owners.join(', ') || 'no feature'}`);
@@ -67,7 +67,7 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
     );
   });
 
-  it('features with other options in force are reported by their ignored options alone', () => {
+  it('a feature that is partly in force is reported with its ignored options only', () => {
     const document = 'retention: { enabled: true, allowed_lifetime_min: 1d }';
     assert.deepEqual(warningsOf(document, ['server_name', 'retention.enabled']), [
       '2: message retention: not in force yet, this release ignores retention.allowed_lifetime_min',

@@ -2,7 +2,7 @@ import type { Feature } from '../kernel/config/index.ts';
 
 /**
  * Features whose options are not in force yet, each with a text for operators that says what the server does not do.
- * Every option that the ledger counts as not in force belongs to exactly one of them (features.test.ts): by its path,
+ * Every option that the ledger of options counts as not in force belongs to exactly one of them (features.test.ts): by its path,
  * or by a path above it.
  */
 export const features: readonly Feature[] = [

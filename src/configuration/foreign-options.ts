@@ -1,15 +1,15 @@
 const experiments =
-  'enables experiments of another server software, which Hearth does not have: delete it. Features that have been released need no option';
+  'enables experimental features of other server software, which Hearth does not have: delete it. Features that have been released need no option';
 const workers = 'is about workers; Hearth runs as one process: delete it';
 const workerFile =
-  'belongs to a file for a worker; Hearth runs as one process: start it once, without the files of workers';
+  'belongs to the configuration file of a worker; Hearth runs as one process: start it once, without these files';
 const modules =
-  'configures modules of another server software; Hearth loads modules in JavaScript with the option modules, see docs/modules.md';
+  'configures modules of other server software; Hearth loads modules in JavaScript with the option modules, see docs/modules.md';
 const obsolete = 'is obsolete and has no effect: delete it';
 const messageRate = 'is not read; write rc_message: { per_second: …, burst_count: … }';
 const federationRate = (member: string) => `is not read; write rc_federation: { ${member}: … }`;
 
-/** Options of the wider ecosystem that Hearth does not have or does not need, and what to do about each. */
+/** Options of other homeservers that Hearth does not have or does not need, and what to do about each. */
 export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['experimental_features', experiments],
   ['redis', workers],
@@ -26,7 +26,7 @@ export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['update_user_directory_from_worker', workers],
   ['media_instance_running_background_jobs', workers],
   ['run_background_tasks_on', workers],
-  ['worker_app', `${workers} here, and do not start the files of workers`],
+  ['worker_app', `${workers} here, and do not start Hearth with the configuration files of workers`],
   ['worker_name', workerFile],
   ['worker_listeners', workerFile],
   ['worker_daemonize', workerFile],
@@ -83,5 +83,5 @@ export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ],
   ['uploads_path', 'is not needed, unfinished uploads are below media_store_path: delete it'],
   ['cpu_affinity', 'is not read; set CPUAffinity in the systemd unit, or use taskset'],
-  ['extras', 'names optional packages of another server software, which Hearth does not need: delete it'],
+  ['extras', 'names optional packages of other server software, which Hearth does not need: delete it'],
 ]);

@@ -14,7 +14,7 @@ function load(text: string, environment: Record<string, string> = {}) {
 }
 
 describe('other names of options', () => {
-  it('accepts names of the wider ecosystem without a warning', () => {
+  it('accepts the spelling matrix_ of options whose names begin with proto_, without a warning', () => {
     const { values, errors, warnings } = load(
       'matrix_authentication_service: {secret: s}\nmatrix_rtc: {transports: []}\n',
     );
@@ -64,7 +64,7 @@ describe('other names of options', () => {
       [
         [
           'federation_ip_range_blacklist',
-          'is an old name beside ip_range_blacklist: it counts for federation only',
+          'is an old name, given together with ip_range_blacklist: it counts for federation only',
           3,
         ],
       ],
@@ -96,13 +96,13 @@ describe('other names of options', () => {
     assert.deepEqual(ids(`oidc_config: {${provider}}\n`), []);
   });
 
-  it('has aliases only of existing options, which document them', () => {
+  it('every alias belongs to an existing option, whose definition names the alias', () => {
     const options = new Map(allPaths(sections).map(({ path, schema }) => [path, schema]));
-    for (const { name, within, option, beside } of aliases) {
+    for (const { name, within, option, meaningBesideOption } of aliases) {
       const path = within === undefined ? option : `${within}.${option}`;
       const from = within === undefined ? name : `${within}.${name}`;
       assert.ok(options.get(path)?.['x-deprecated-names']?.includes(from), `${from} of ${path}`);
-      assert.equal(options.has(from), beside !== undefined, from);
+      assert.equal(options.has(from), meaningBesideOption !== undefined, from);
     }
     for (const name of foreignOptions.keys()) assert.ok(!options.has(name), name);
   });

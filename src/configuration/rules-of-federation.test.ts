@@ -59,14 +59,14 @@ const cases: RuleCase[] = [
 describe('configuration rules of federation', () => {
   testRules(cases);
 
-  it('gives no notice about the public key server on request [option: suppress_key_server_warning]', () => {
+  it('gives no notice about the public key server when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
       problemsOf(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
     assert.equal(remarks('pid_file: null').length, 1);
     assert.deepEqual(remarks('suppress_key_server_warning: true'), []);
   });
 
-  it('accepts key servers without verify_keys on request [option: trusted_key_servers[].accept_keys_insecurely]', () => {
+  it('accepts key servers without verify_keys when accept_keys_insecurely is set [option: trusted_key_servers[].accept_keys_insecurely]', () => {
     const document = (accept: boolean) =>
       `federation_verify_certificates: false\ntrusted_key_servers: [{server_name: a.org, accept_keys_insecurely: ${accept}}]`;
     assert.deepEqual(

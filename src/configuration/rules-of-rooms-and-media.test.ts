@@ -44,7 +44,7 @@ const cases: RuleCase[] = [
     valid: 'url_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
   },
   {
-    rule: 'warns about a refused URL of previews without a pattern, for instance because its only part is misspelt',
+    rule: 'warns about an entry of url_preview_url_blacklist without a pattern, for instance because the name of its only part is misspelt',
     invalid: 'url_preview_url_blacklist: [{netloc: x.org}, {netlok: x.org}]',
     kind: 'warning',
     path: 'url_preview_url_blacklist[1]',

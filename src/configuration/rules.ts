@@ -76,7 +76,7 @@ const oneAuthorizationServer: Rule<HearthConfiguration> = ({ accounts, oauth }, 
 };
 
 /**
- * Points out options that give work of the main process to workers: Hearth has no workers, so that this work
+ * Points out options that give work of the main process to workers: Hearth has no workers, so this work
  * would not be done at all.
  */
 const workOfWorkers: Rule<HearthConfiguration> = ({ http, media }, view) => {

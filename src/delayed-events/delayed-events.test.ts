@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const act = (delayId: string, action: string, user?: TestUser) =>
       call(server, user, 'POST', `${unstable}/delayed_events/${delayId}/${action}`, {});
-    const one = async (delayId: string) =>
+    const readDelayedEvent = async (delayId: string) =>
       (await call(server, alice, 'GET', `${unstable}/delayed_events/${delayId}`)).body as {
         delay: number;
         running_since: number;
@@ -78,16 +78,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
     const messages = async () =>
       idsOf(await talk.call(alice!, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
-    /** Jobs run concurrently with requests: waits until the due job is done. */
+    /**
+     * Waits until the job of a delayed event whose delay is over is done, because jobs run concurrently with requests.
+     */
     const finalised = (delayId: string) =>
-      eventually('end of the delayed event', async () => (await one(delayId)).finalised);
+      eventually('end of the delayed event', async () => (await readDelayedEvent(delayId)).finalised);
 
     it('sends events when their delay is over, also after a restart', async () => {
       const delayId = await schedule(60_000);
       await server.restart();
-      assert.equal((await one(delayId)).finalised, undefined);
+      assert.equal((await readDelayedEvent(delayId)).finalised, undefined);
       clock.advance(59_000);
-      assert.equal((await one(delayId)).finalised, undefined);
+      assert.equal((await readDelayedEvent(delayId)).finalised, undefined);
       clock.advance(1_000);
       const { event_id: eventId } = await finalised(delayId);
       const event = await talk.event(bob!, String(eventId));
@@ -122,11 +124,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const delayId = await schedule(10_000);
       clock.advance(9_000);
       assert.deepEqual(await act(delayId, 'restart'), { status: 200, body: {} });
-      assert.equal((await one(delayId)).running_since, clock.now());
+      assert.equal((await readDelayedEvent(delayId)).running_since, clock.now());
       clock.advance(9_000);
-      assert.equal((await one(delayId)).finalised, undefined);
+      assert.equal((await readDelayedEvent(delayId)).finalised, undefined);
       assert.equal((await act(delayId, 'cancel', bob)).status, 200);
-      assert.equal((await one(delayId)).finalised?.event_id, undefined);
+      assert.equal((await readDelayedEvent(delayId)).finalised?.event_id, undefined);
       const before = await messages();
       clock.advance(20_000);
       assert.deepEqual(await messages(), before);
@@ -168,7 +170,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lists the delayed events of a user', async () => {
-      const [late, soon] = [await schedule(9_000), await schedule(8_000)];
+      const [laterId, soonerId] = [await schedule(9_000), await schedule(8_000)];
       const list = async (user: TestUser, query = '') => {
         const { body } = await call(server, user, 'GET', `${unstable}/delayed_events${query}`);
         return body as {
@@ -180,18 +182,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { delayed_events: events, scheduled } = await list(alice!, '?status=scheduled');
       assert.deepEqual(
         events.map(({ delay_id: delayId }) => delayId),
-        [soon, late],
+        [soonerId, laterId],
       );
       assert.deepEqual(scheduled, events);
       const { content, room_id: roomId, type, ...times } = events[0]!;
       assert.deepEqual([content, roomId, type], [hello, talk.roomId, 'm.room.message']);
       assert.deepEqual([times['delay'], times['running_since']], [8_000, clock.now()]);
       assert.deepEqual([times['delay_ms'], times['delayed_since_ts']], [8_000, clock.now()]);
-      const stable = await call(server, alice, 'GET', `v1/delayed_events/${soon}`);
+      const stable = await call(server, alice, 'GET', `v1/delayed_events/${soonerId}`);
       assert.deepEqual(stable, { status: 200, body: events[0]! });
       assert.deepEqual((await list(bob!)).delayed_events, []);
-      assert.equal((await call(server, bob, 'GET', `${unstable}/delayed_events/${soon}`)).status, 404);
-      for (const delayId of [late, soon]) await act(delayId, 'cancel');
+      assert.equal((await call(server, bob, 'GET', `${unstable}/delayed_events/${soonerId}`)).status, 404);
+      for (const delayId of [laterId, soonerId]) await act(delayId, 'cancel');
       assert.deepEqual((await list(alice!)).delayed_events, []);
       assert.ok((await list(alice!)).finalised!.length >= 2);
     });
@@ -237,10 +239,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await act('nothing', 'send')).status, 404);
       const delayId = await schedule(1_000);
       assert.equal((await act(delayId, 'explode')).status, 404);
-      const named = await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {
+      const refused = await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {
         action: 'explode',
       });
-      assert.deepEqual([named.status, named.body['errcode']], [400, 'M_INVALID_PARAM']);
+      assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_INVALID_PARAM']);
       assert.equal(
         (await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {})).status,
         400,

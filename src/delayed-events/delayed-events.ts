@@ -24,7 +24,7 @@ export interface DelayedEventsDeps {
   readonly randomness: Randomness;
   readonly jobs: Jobs;
   readonly rooms: Pick<Rooms, 'sending' | 'throttle'>;
-  /** Whether an account is suspended or shadow-banned; without it, no account is. */
+  /** Whether an account is suspended or shadow-banned. Absent: no account is. */
   readonly restrictions?: (userId: string) => Promise<Pick<Sender, 'isSuspended' | 'isShadowBanned'>>;
   /** Checks again, when a delayed event is sent, whether its user may send events. Absent: all users may. @throws MatrixError */
   readonly checkSender?: ((userId: string) => Promise<void>) | undefined;
@@ -36,10 +36,10 @@ export type Action = 'send' | 'cancel' | 'restart';
 
 const job = 'delayed-events/send';
 
-/** Scheduled events per user. */
+/** Maximum number of scheduled events per user. */
 export const maxScheduled = 100;
 
-/** Delayed events in one response. */
+/** Maximum number of delayed events in one response. */
 const maxListed = 1_000;
 
 /** Milliseconds for which ended delayed events are stored. */
@@ -47,7 +47,7 @@ const retention = 7 * 24 * 3_600_000;
 
 const hour = 3_600_000;
 
-/** About 190 bits: the id authorizes requests that manage the delayed event. */
+/** Characters of an id: about 190 bits of entropy, because the id authorizes requests that manage the delayed event. */
 const idLength = 32;
 
 /** Schedules and sends delayed events. Source: MSC4140, "Cancellable delayed events". */
@@ -72,7 +72,9 @@ export class DelayedEvents implements DelayedSending {
     return this.#schedule(sender, event, delay);
   }
 
-  /** Handles requests in the accepted form, which has other errors for rejected delays. */
+  /**
+   * Handles requests in the form of the accepted MSC: an endpoint of its own, with other errors for rejected delays.
+   */
   async scheduleByOwnEndpoint(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
     return this.#schedule(sender, event, delay);
@@ -124,7 +126,10 @@ export class DelayedEvents implements DelayedSending {
     return event;
   }
 
-  /** Returns the scheduled events of the user and those that ended last, in the order of their sending times. */
+  /**
+   * Returns the scheduled events of the user and the delayed events that ended last, in the order of their sending
+   * times.
+   */
   async all(userId: string): Promise<DelayedEvent[]> {
     const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxListed);
     const ended = await store.readEndedEventsOf(this.#reader, userId, maxListed - scheduled.length);
@@ -245,7 +250,7 @@ function checkRepeated({ outcome }: Finalised, action: Action): void {
     throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has already been sent or cancelled');
 }
 
-/** Identifies the request of a device, if it has a transaction id. */
+/** Returns a text that identifies the request of a device; `undefined` for a request without transaction id. */
 function requestOf(
   sender: Sender,
   { roomId, type, txnId }: Pick<EventToDelay, 'roomId' | 'type' | 'txnId'>,

@@ -77,7 +77,7 @@ export async function readEndedEventsOf(
   return rows.map(toDelayedEvent);
 }
 
-/** @returns whether it was still scheduled */
+/** @returns whether the event was still scheduled */
 export async function restartDelayedEvent(
   writer: Writer<DelayedEventTables>,
   delayId: string,
@@ -92,7 +92,7 @@ export async function restartDelayedEvent(
   return numUpdatedRows > 0n;
 }
 
-/** @returns whether it was still scheduled */
+/** @returns whether the event was still scheduled */
 export async function finaliseDelayedEvent(
   writer: Writer<DelayedEventTables>,
   delayId: string,

@@ -11,7 +11,7 @@ export async function countDevices(database: Database): Promise<number> {
   return count;
 }
 
-/** Counts the users who were active since a time. */
+/** Counts the users who were active since a time. @param since milliseconds since the epoch */
 export async function countActiveUsers(database: Database, since: number): Promise<number> {
   const { count } = await database
     .scanner<DeviceTables>()

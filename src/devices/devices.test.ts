@@ -63,12 +63,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await whoami(token);
-      const before = server.database.statistics.batches;
+      const batchesBefore = server.database.statistics.batches;
       for (let i = 0; i < 10; i++) await whoami(token);
-      assert.equal(server.database.statistics.batches, before);
+      assert.equal(server.database.statistics.batches, batchesBefore);
       server.clock.advance(minute);
       await server.slice.lastSeen.flush();
-      assert.equal(server.database.statistics.batches, before + 1);
+      assert.equal(server.database.statistics.batches, batchesBefore + 1);
       const { body } = await server.call('GET', '/devices/A', { token });
       const last_seen_ts = server.clock.now();
       assert.deepEqual(body, { device_id: 'A', display_name: null, last_seen_ip: '127.0.0.1', last_seen_ts });
@@ -117,16 +117,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });
       await server.login('alice', { device_id: 'A' });
-      const asked = await server.call('DELETE', '/devices/A', { token });
-      const auth = { ...passwordLogin('alice'), session: asked.body['session'] };
+      const challenge = await server.call('DELETE', '/devices/A', { token });
+      const auth = { ...passwordLogin('alice'), session: challenge.body['session'] };
       const remove = () => server.call('DELETE', '/devices/A', { token, body: { auth } });
       assert.deepEqual([(await remove()).status, (await remove()).status], [200, 200]);
-      const again = await server.login('alice', { device_id: 'A' });
+      const newSession = await server.login('alice', { device_id: 'A' });
       assert.deepEqual((await remove()).body, {});
-      assert.equal((await whoami(again.token)).status, 200, 'a new device with the same id stays');
+      assert.equal((await whoami(newSession.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('challenges the deletion of a device of another user like that of an unknown one, and answers 403 M_FORBIDDEN after the confirmation', async () => {
+    it('responds with the same challenge to the deletion of a device of another user and of an unknown device, and only then 403 M_FORBIDDEN', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });
@@ -138,11 +138,11 @@ forSelectedDatabases(import.meta.url, (open) => {
           ['DELETE', `/devices/${deviceId}`, {}],
           ['POST', '/delete_devices', { devices: [deviceId] }],
         ] as const) {
-          const asked = await server.call(method, path, { token: alice.token, body });
-          const { session, ...rest } = asked.body;
+          const challenge = await server.call(method, path, { token: alice.token, body });
+          const { session, ...rest } = challenge.body;
           assert.equal(typeof session, 'string');
           assert.deepEqual(
-            [asked.status, rest],
+            [challenge.status, rest],
             [401, { flows: [{ stages: ['m.login.password'] }], params: {}, completed: [] }],
           );
           const confirmed = await server.callWithPassword(alice, method, path, body);
@@ -157,9 +157,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const alice = await server.register('alice', { device_id: 'PHONE' });
       await server.register('bob');
       const codeOf = ({ status, body }: Awaited<ReturnType<typeof server.call>>) => [status, body['errcode']];
-      const asked = await server.call('DELETE', '/devices/PHONE', { token: alice.token });
-      assert.equal(asked.status, 401);
-      const { session } = asked.body;
+      const challenge = await server.call('DELETE', '/devices/PHONE', { token: alice.token });
+      assert.equal(challenge.status, 401);
+      const { session } = challenge.body;
       const confirm = (name: string) =>
         server.call('DELETE', '/devices/PHONE', {
           token: alice.token,
@@ -173,8 +173,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects the deletion of a device with a confirmation for another device with 403 M_FORBIDDEN', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });
-      const asked = await server.call('DELETE', '/devices/A', { token });
-      const auth = { ...passwordLogin('alice'), session: asked.body['session'] };
+      const challenge = await server.call('DELETE', '/devices/A', { token });
+      const auth = { ...passwordLogin('alice'), session: challenge.body['session'] };
       const other = await server.call('DELETE', '/devices/PHONE', { token, body: { auth } });
       assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
     });
@@ -199,13 +199,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       const users: string[] = [];
       server.slice.devices.deviceListStream.subscribe(({ userId }) => users.push(userId));
-      const before = server.streams.current;
+      const positionBefore = server.streams.current;
       const alice = await server.register('alice');
       await server.register('bob');
       await server.call('POST', '/logout', { token: alice.token });
       assert.deepEqual(users, ['@alice:test', '@bob:test', '@alice:test']);
       const { devices } = server.slice;
-      assert.deepEqual((await devices.changedSince(before, server.streams.current)).sort(), [
+      assert.deepEqual((await devices.changedSince(positionBefore, server.streams.current)).sort(), [
         '@alice:test',
         '@bob:test',
       ]);
@@ -221,7 +221,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         ...((await slice.devices.names([old.userId])).get(old.userId)?.keys() ?? []),
       ];
       const runFor = async (duration: number) => {
-        const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+        const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
         server.scheduleHousekeeping(jobs, 36 * hour);
         await jobs.start();
         clock.advance(duration);
@@ -229,12 +229,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         await jobs.stop();
       };
       for (let run = 0; run < 3; run++) await runFor(10 * hour);
-      const young = await server.login('alice');
-      assert.deepEqual((await deviceIds()).sort(), [old.deviceId, young.deviceId].sort());
+      const recentSession = await server.login('alice');
+      assert.deepEqual((await deviceIds()).sort(), [old.deviceId, recentSession.deviceId].sort());
       for (let run = 0; run < 3; run++) await runFor(10 * hour);
-      assert.deepEqual(await deviceIds(), [young.deviceId]);
+      assert.deepEqual(await deviceIds(), [recentSession.deviceId]);
       assert.equal((await whoami(old.token)).status, 401);
-      assert.equal((await whoami(young.token)).status, 200);
+      assert.equal((await whoami(recentSession.token)).status, 200);
     });
   });
 });

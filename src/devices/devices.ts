@@ -14,7 +14,7 @@ import {
   deleteUserIps,
   deviceNames,
   eraseActivity,
-  haveOnlyOtherOwners,
+  hasDeviceOfOthersOnly,
   insertDevice,
   listConnections,
   listDevices,
@@ -97,14 +97,14 @@ export class Devices {
     this.#cleanups = cleanups;
   }
 
-  /** All devices of a user with their last activity. */
+  /** Returns all devices of a user with their last activity. */
   async list(userId: string): Promise<Device[]> {
     await this.#deps.lastSeen?.flush();
     return listDevices(this.#deps.database.reader<DeviceTables>(), userId);
   }
 
   /**
-   * Device names of several local users: user id to device id to name. Users without devices are absent.
+   * Returns the device names of several local users, by user id and then by device id. Users without devices are absent.
    * @param writer to read inside a transaction
    */
   names(userIds: readonly string[], writer?: AnyWriter): Promise<DeviceNames> {
@@ -177,12 +177,12 @@ export class Devices {
    */
   async checkOwner(userId: string, deviceIds: readonly string[]): Promise<void> {
     const reader = this.#deps.database.reader<DeviceTables>();
-    if (await haveOnlyOtherOwners(reader, userId, deviceIds.filter(isStorable))) {
+    if (await hasDeviceOfOthersOnly(reader, userId, deviceIds.filter(isStorable))) {
       throw forbidden('A device belongs to another user');
     }
   }
 
-  /** Logs the devices out and deletes them with all their data. Unknown ones are ignored. */
+  /** Logs the devices out and deletes them with all their data. Unknown devices are ignored. */
   async remove(userId: string, deviceIds: readonly string[]): Promise<void> {
     await this.#deps.streams.write<DeviceTables, void>((writer, publish) =>
       this.removeIn(writer, publish, userId, deviceIds),
@@ -245,7 +245,7 @@ export class Devices {
     }
   }
 
-  /** Users whose device list changed last in `(after, upTo]`. */
+  /** Users whose device list has its last change at a position in `(after, upTo]`. */
   changedSince(after: number, upTo: number): Promise<string[]> {
     return changedLists(this.#deps.database.reader<DeviceTables>(), after, upTo);
   }

@@ -94,7 +94,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('does not reject when a write fails, and accepts further activity', async () => {
+    it('does not reject when writes to the database fail, and accepts further activity', async () => {
       const { database, lastSeen, see } = await start(day);
       await database.close();
       see('A', '::1');

@@ -83,16 +83,16 @@ export class LastSeen {
   record(activity: DeviceActivity): void {
     const { userId, deviceId, ip, userAgent } = activity;
     const at = this.#clock.now();
-    const ofUser = this.#pending.get(userId);
-    if (ofUser) {
-      for (const known of ofUser) {
+    const pending = this.#pending.get(userId);
+    if (pending) {
+      for (const known of pending) {
         if (known.deviceId !== deviceId || known.ip !== ip) continue;
         known.at = at;
         known.userAgent = userAgent;
         return;
       }
     }
-    if (ofUser) ofUser.push({ ...activity, at });
+    if (pending) pending.push({ ...activity, at });
     else this.#pending.set(userId, [{ ...activity, at }]);
     this.#count += 1;
     if (this.#count >= maxPending) void this.flush();
@@ -107,14 +107,15 @@ export class LastSeen {
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const seen = [...this.#pending.values()].flat();
+    const activities = [...this.#pending.values()].flat();
     this.#pending = new Map();
     this.#count = 0;
-    return this.#enqueue(() => this.#write(seen));
+    return this.#enqueue(() => this.#write(activities));
   }
 
   /**
-   * Drops the pending activities of a user whose account was deactivated, and deletes what a write that has begun still adds.
+   * Drops the pending activities of a user whose account was deactivated. After a write that has already begun, the rows
+   * that it has added are deleted.
    * @param isErased whether the time of the last activity is deleted as well
    */
   forget(userId: string, isErased: boolean): void {

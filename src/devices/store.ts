@@ -65,9 +65,9 @@ export async function deviceNames(
       .where('user_id', 'in', userIds.slice(start, start + usersPerQuery))
       .execute();
     for (const row of rows) {
-      const ofUser = names.get(row.user_id);
+      const userNames = names.get(row.user_id);
       const name = row.display_name ?? undefined;
-      if (ofUser) ofUser.set(row.device_id, name);
+      if (userNames) userNames.set(row.device_id, name);
       else names.set(row.user_id, new Map([[row.device_id, name]]));
     }
   }
@@ -89,7 +89,7 @@ export async function readDevice(
 }
 
 /** Whether one of the devices belongs to other users only. */
-export async function haveOnlyOtherOwners(
+export async function hasDeviceOfOthersOnly(
   reader: Reader<DeviceTables>,
   userId: string,
   deviceIds: readonly string[],
@@ -238,7 +238,7 @@ export async function deleteListChange(writer: Writer<DeviceTables>, userId: str
   await writer.deleteFrom('device_list_changes').where('user_id', '=', userId).execute();
 }
 
-/** Users whose device list changed last in `(after, upTo]`. */
+/** Users whose device list has its last change at a position in `(after, upTo]`. */
 export async function changedLists(
   reader: Reader<DeviceTables>,
   after: number,

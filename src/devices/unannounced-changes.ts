@@ -54,7 +54,7 @@ export async function readUnannounced(
   return rows.map((row) => ({ userId: row.user_id, deviceId: row.device_id, position: row.position }));
 }
 
-/** Deletes changes, except those of devices that have changed again since. */
+/** Deletes these changes, but keeps the change of a device that has changed again at a later position. */
 export async function deleteUnannounced(
   writer: Writer<DeviceTables>,
   changes: readonly UnannouncedChange[],

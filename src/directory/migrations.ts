@@ -1,4 +1,5 @@
 import type { Migration } from '../kernel/database/index.ts';
+import { listedRoomsMigration } from './room-stats/listed-rooms.ts';
 import { roomServersMigration } from './room-stats/room-servers.ts';
 import { userTexts } from './users/store.ts';
 
@@ -58,4 +59,5 @@ export const directoryMigrations: readonly Migration[] = [
     },
   },
   roomServersMigration,
+  listedRoomsMigration,
 ];

@@ -34,7 +34,7 @@ export interface DirectoryDeps {
   readonly remoteRoomLists?: RemoteRoomLists | undefined;
   readonly remoteHierarchies?: RemoteHierarchies | undefined;
   readonly options: DirectoryConfig;
-  /** Whether a search may show a user; absent: it may show all. */
+  /** Whether a search may show a user; absent: a search may show all users. */
   readonly mayShow?: MayShowUser | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Directory {
   readonly users: UserDirectory;
 }
 
-/** Opens the directories and starts to follow rooms; before jobs are started. */
+/** Opens the directories and starts to follow rooms. Must be called before jobs are started. */
 export async function openDirectory(deps: DirectoryDeps) {
   const { rooms, options } = deps;
   const { engine, published } = rooms;

@@ -1,8 +1,9 @@
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
- * Collects the state events that redactions changed, since the state map still has the same event ids then.
- * Redactions are collected as they come, and checked when a follower asks.
+ * Collects state events that were redacted. A redaction is no state change, because the state map still has the id of
+ * the redacted event, so followers of state changes do not see it. Redactions are collected as they come, and
+ * looked up in `take`.
  */
 export class RedactedState {
   readonly #engine: RoomReader;
@@ -21,12 +22,12 @@ export class RedactedState {
     const ids = this.#redacted;
     this.#redacted = new Set();
     try {
-      const found: StoredEvent[] = [];
+      const redactedEvents: StoredEvent[] = [];
       for (const id of ids) {
         const stored = await this.#engine.events.getById(id);
-        if (stored?.redactedBy !== undefined && (await this.#isPresent(stored))) found.push(stored);
+        if (stored?.redactedBy !== undefined && (await this.#isPresent(stored))) redactedEvents.push(stored);
       }
-      return found;
+      return redactedEvents;
     } catch (error) {
       for (const id of ids) this.#redacted.add(id);
       throw error;

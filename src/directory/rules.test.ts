@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { directoryRules } from './rules.ts';
 
-const nobody = async () => false;
+const noAdmins = async () => false;
 const everything = { user_id: '*', alias: '*', room_id: '*' };
 const allow = { ...everything, action: 'allow' as const };
 const deny = { ...everything, action: 'deny' as const };
@@ -10,24 +10,28 @@ const deny = { ...everything, action: 'deny' as const };
 const rulesOf = (
   aliases: (typeof allow | typeof deny)[] | null,
   publications: (typeof allow | typeof deny)[] | null = null,
-  isAdmin: (userId: string) => Promise<boolean> = nobody,
+  isAdmin: (userId: string) => Promise<boolean> = noAdmins,
 ) => directoryRules({ alias_creation_rules: aliases, room_list_publication_rules: publications }, isAdmin);
 
 test('rules for aliases: null allows all, an empty list allows none, and the first rule that matches decides', async () => {
-  const asks = (rules: ReturnType<typeof rulesOf>, user: string, alias: string, room?: string) =>
+  const mayCreate = (rules: ReturnType<typeof rulesOf>, user: string, alias: string, room?: string) =>
     rules.mayCreateAlias(user, alias, room);
-  assert.equal(await asks(rulesOf(null), '@a:test', '#x:test', '!r'), true);
-  assert.equal(await asks(rulesOf([]), '@a:test', '#x:test', '!r'), false);
+  assert.equal(await mayCreate(rulesOf(null), '@a:test', '#x:test', '!r'), true);
+  assert.equal(await mayCreate(rulesOf([]), '@a:test', '#x:test', '!r'), false);
   const rules = rulesOf([
     { ...deny, user_id: '@spam*:test' },
     { ...allow, alias: '#bridge_*:test' },
     { ...allow, room_id: '!known:*' },
   ]);
-  assert.equal(await asks(rules, '@spammer:test', '#bridge_1:test', '!r'), false);
-  assert.equal(await asks(rules, '@a:test', '#bridge_1:test', '!r'), true);
-  assert.equal(await asks(rules, '@a:test', '#other:test', '!r'), false);
-  assert.equal(await asks(rules, '@a:test', '#other:test', '!known:test'), true);
-  assert.equal(await asks(rules, '@a:test', '#other:test'), false, 'a new room matches no pattern for rooms');
+  assert.equal(await mayCreate(rules, '@spammer:test', '#bridge_1:test', '!r'), false);
+  assert.equal(await mayCreate(rules, '@a:test', '#bridge_1:test', '!r'), true);
+  assert.equal(await mayCreate(rules, '@a:test', '#other:test', '!r'), false);
+  assert.equal(await mayCreate(rules, '@a:test', '#other:test', '!known:test'), true);
+  assert.equal(
+    await mayCreate(rules, '@a:test', '#other:test'),
+    false,
+    'a new room matches no pattern for rooms',
+  );
 });
 
 test('rules for publication: null allows administrators only, who may always publish; a rule matches any alias of the room', async () => {

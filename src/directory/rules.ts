@@ -8,18 +8,17 @@ export type DirectoryRuleOptions = Pick<
 >;
 
 interface CompiledRule {
-  readonly user: GlobMatcher;
-  readonly alias: GlobMatcher;
+  readonly matchesUser: GlobMatcher;
+  readonly matchesAlias: GlobMatcher;
   readonly anyAlias: boolean;
-  readonly room: GlobMatcher;
+  readonly matchesRoom: GlobMatcher;
   readonly anyRoom: boolean;
   readonly allows: boolean;
 }
 
 /**
- * Compiles the operator's rules. The first rule that matches decides; without one, the answer is no. A room
- * that is being created has no id yet, and matches only the pattern `*`. Administrators may publish all
- * rooms.
+ * Compiles the operator's rules. The first rule that matches decides; when none matches, the action is denied. A room
+ * that is being created has no id yet, and matches only the pattern `*`. Administrators may publish all rooms.
  */
 export function directoryRules(
   options: DirectoryRuleOptions,
@@ -31,15 +30,17 @@ export function directoryRules(
     mayCreateAlias(userId, alias, roomId) {
       if (!aliasRules) return true;
       const rule = aliasRules.find(
-        ({ user, alias: matches, room, anyRoom }) =>
-          user(userId) && matches(alias) && (anyRoom || (roomId !== undefined && room(roomId))),
+        ({ matchesUser, matchesAlias, matchesRoom, anyRoom }) =>
+          matchesUser(userId) &&
+          matchesAlias(alias) &&
+          (anyRoom || (roomId !== undefined && matchesRoom(roomId))),
       );
       return rule?.allows ?? false;
     },
     async mayPublish(userId, roomId, aliases) {
       const rule = publicationRules?.find(
-        ({ user, alias, anyAlias, room }) =>
-          user(userId) && room(roomId) && (anyAlias || aliases.some(alias)),
+        ({ matchesUser, matchesAlias, anyAlias, matchesRoom }) =>
+          matchesUser(userId) && matchesRoom(roomId) && (anyAlias || aliases.some(matchesAlias)),
       );
       return rule?.allows === true || isAdmin(userId);
     },
@@ -48,10 +49,10 @@ export function directoryRules(
 
 function compile({ user_id, alias, room_id, action }: DirectoryRule): CompiledRule {
   return {
-    user: compileGlob(user_id ?? '*'),
-    alias: compileGlob(alias ?? '*'),
+    matchesUser: compileGlob(user_id ?? '*'),
+    matchesAlias: compileGlob(alias ?? '*'),
     anyAlias: isAnything(alias),
-    room: compileGlob(room_id ?? '*'),
+    matchesRoom: compileGlob(room_id ?? '*'),
     anyRoom: isAnything(room_id),
     allows: action === 'allow',
   };

@@ -23,6 +23,23 @@ export interface DirectoryTables {
     /** Name, alias and topic, folded. */
     search_text: string;
   };
+  /**
+   * What lists of rooms sort and search, updated together with `room_stats`: texts that do not change with
+   * the members, so that few changes of a room write the indexes of the orders. All but `search_text` are cut after 200
+   * characters.
+   */
+  listed_rooms: {
+    room_id: string;
+    name: string;
+    canonical_alias: string;
+    version: string;
+    creator: string;
+    encryption: string;
+    join_rule: string;
+    history_visibility: string;
+    /** The whole name and the localpart of the alias, on a line each, in lower case. */
+    search_text: string;
+  };
   /** The servers with joined users in each room, updated together with `room_stats`. */
   room_servers: {
     server_name: string;

@@ -4,8 +4,8 @@ import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import type { DeviceAddress } from './keys/one-time-key-store.ts';
 
 /**
- * The stream of devices whose one-time or fallback keys have changed. Constructed before the devices, which report
- * deleted devices to it.
+ * The stream of devices whose one-time or fallback keys have changed. It is constructed before the `Devices` service,
+ * which calls `devicesRemoved` for deleted devices.
  */
 export class DeviceKeyChanges implements DeviceCleanup {
   readonly keyStream = new Stream<DeviceAddress>('device_keys', jsonFacts());

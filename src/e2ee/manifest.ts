@@ -3,13 +3,13 @@ import { deleteDeviceSignatures } from './device-signatures.ts';
 import { deleteOneTimeKeys } from './keys/delete-one-time-keys.ts';
 import { e2eeMigrations } from './migrations.ts';
 
-const ofAccount = (table: string, column = 'user_id'): AccountTable => ({
+const accountTable = (table: string, column = 'user_id'): AccountTable => ({
   table,
   column,
   deletedOn: 'deactivation',
 });
 
-const ofDevice = (table: string): DeviceTable => ({
+const deviceTable = (table: string): DeviceTable => ({
   table,
   userColumn: 'user_id',
   deviceColumn: 'device_id',
@@ -24,23 +24,23 @@ export const e2eeManifest = {
   migrations: e2eeMigrations,
   accountRows: {
     tables: [
-      ofAccount('cross_signing_keys'),
-      ofAccount('user_signatures'),
-      ofAccount('user_signatures', 'target_user_id'),
-      ofAccount('room_key_versions'),
-      ofAccount('room_key_backups'),
-      ofAccount('room_keys'),
+      accountTable('cross_signing_keys'),
+      accountTable('user_signatures'),
+      accountTable('user_signatures', 'target_user_id'),
+      accountTable('room_key_versions'),
+      accountTable('room_key_backups'),
+      accountTable('room_keys'),
     ],
   },
   deviceRows: {
     tables: [
-      ofDevice('one_time_keys'),
-      ofDevice('claimed_one_time_keys'),
-      ofDevice('fallback_keys'),
-      ofDevice('device_keys'),
-      ofDevice('dehydrated_devices'),
+      deviceTable('one_time_keys'),
+      deviceTable('claimed_one_time_keys'),
+      deviceTable('fallback_keys'),
+      deviceTable('device_keys'),
+      deviceTable('dehydrated_devices'),
     ],
     deleteForDevices: deleteDeviceSignatures,
   },
-  restored: { change: deleteOneTimeKeys },
+  afterRestore: { change: deleteOneTimeKeys },
 } satisfies SliceManifest;

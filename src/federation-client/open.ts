@@ -43,11 +43,14 @@ export interface FederationClientSlice {
   readonly keys: KeyRing;
   /** Identifies the server that sent a request. */
   readonly serverAuthenticator: ServerAuthenticator;
-  /** Returns the `Authorization` header of a request to a server that is not a homeserver; `requests` signs its own requests. */
+  /**
+   * Returns the `Authorization` header of a request to a server that is not a homeserver; `requests` signs its own
+   * requests.
+   */
   readonly sign: (request: Omit<SignedParts, 'origin'>) => string;
 }
 
-/** @throws Error when a file of `federation_custom_ca_list` cannot be read */
+/** Opens the federation client. @throws Error when a file of `federation_custom_ca_list` cannot be read */
 export async function openFederationClient(deps: FederationClientSliceDeps): Promise<FederationClientSlice> {
   const { options, serverName, signingKeys } = deps;
   const [key] = signingKeys;

@@ -1,14 +1,14 @@
-import { toDocumentsSpelling, toEcosystemSpelling } from '../kernel/http/index.ts';
+import { toDeclaredSpelling, toMatrixSpelling } from '../kernel/http/index.ts';
 
 /**
- * The namespace of the paths that a server answers: `documents` for `/_proto`, as in the requirement
- * documents and in the code, `ecosystem` for `/_matrix`.
+ * The namespace of the paths that a server answers, by its name in the database: `documents` for `/_proto`, as in the
+ * interface document and in the code, `ecosystem` for `/_matrix`, as in the specification.
  */
 export type Spelling = 'documents' | 'ecosystem';
 
 /** Returns a path and query in a namespace. */
 export const spell = (path: string, spelling: Spelling) =>
-  spelling === 'ecosystem' ? toEcosystemSpelling(path) : toDocumentsSpelling(path);
+  spelling === 'ecosystem' ? toMatrixSpelling(path) : toDeclaredSpelling(path);
 
 /**
  * Returns the namespaces to try, in order: `/_matrix` first when nothing is known. A server that used

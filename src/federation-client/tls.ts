@@ -16,8 +16,8 @@ type Options = Pick<
 export type FederationTls = (name: string) => TlsSettings;
 
 /**
- * Reads the configured certificate authorities. @throws Error when a file of `federation_custom_ca_list`
- * cannot be read
+ * Reads the configured certificate authorities, and returns the function that chooses the TLS settings for a host.
+ * @throws Error when a file of `federation_custom_ca_list` cannot be read
  */
 export async function federationTls(options: Options): Promise<FederationTls> {
   const files = options.federation_custom_ca_list;

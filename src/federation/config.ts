@@ -11,7 +11,7 @@ export const federationSection = section({
     }),
     federation_metrics_domains: option(list(string({ minLength: 1 })), {
       description:
-        'Servers for which the metrics include the age of events when they are sent to and received from them.',
+        'Servers for which the metrics include how old events are when they are sent to these servers or received from them.',
       default: [],
     }),
     federation_rr_transactions_per_room_per_second: option(integer({ minimum: 1 }), {

@@ -8,7 +8,7 @@ export const federationManifest = {
   options: { federation: federationSection },
   migrations: federationMigrations,
   // Other servers ignore updates of device lists with ids below the last one.
-  restored: { sequences: ['device_list_updates'] },
+  afterRestore: { sequences: ['device_list_updates'] },
   roomRows: {
     tables: [
       { table: 'destination_rooms', column: 'room_nid', holds: 'room nid', key: ['destination', 'room_nid'] },

@@ -13,10 +13,10 @@ export interface TrafficMetricsDeps {
   readonly domains: readonly string[];
 }
 
-/** Minimal interval between two counts of all servers, in milliseconds. */
+/** Minimum interval between two counts of all servers, in milliseconds. */
 const countInterval = 60_000;
 
-/** Metrics of the traffic between this server and others. */
+/** Metrics of the traffic between this server and other servers. */
 export class TrafficMetrics implements SenderObserver, TransactionObserver {
   readonly #clock: Clock;
   readonly #domains: ReadonlySet<string>;
@@ -38,7 +38,7 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     });
     this.#received = metrics.counter({
       name: 'server_federation_transactions_received_total',
-      help: 'Transactions received from other servers; repeated ones had been received before',
+      help: 'Transactions received from other servers, by kind: new, or repeated (the same one was received before)',
       labelNames: ['kind'],
     });
     this.#items = metrics.counter({
@@ -58,13 +58,13 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     });
   }
 
-  /** Reports how many servers share rooms with this one; calls `count` at most once per minute. */
+  /** Reports how many servers share rooms with this server; calls `count` at most once per minute. */
   watchServers(count: () => Promise<number>): void {
-    let known: { readonly at: number; readonly value: Promise<number> } | undefined;
+    let lastCount: { readonly at: number; readonly value: Promise<number> } | undefined;
     const current = () => {
       const now = this.#clock.monotonic();
-      if (!known || now - known.at > countInterval) known = { at: now, value: count() };
-      return known.value;
+      if (!lastCount || now - lastCount.at > countInterval) lastCount = { at: now, value: count() };
+      return lastCount.value;
     };
     this.#metrics.gauge({
       name: 'server_federation_known_servers',
@@ -132,6 +132,7 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     }
   }
 
+  /** A transaction of another server was received again. */
   repeated(): void {
     this.#received.inc({ kind: 'repeated' });
   }

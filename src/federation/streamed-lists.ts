@@ -4,12 +4,12 @@ import { Reply } from '../kernel/http/index.ts';
 /** Chunks of serialized list items, by the name of the list. */
 export type JsonLists = Readonly<Record<string, AsyncIterable<readonly string[]>>>;
 
-/** Text around the object, and members before the lists. */
+/** Text around the object, and fields before the lists. */
 export interface StreamedListsOptions {
   /** Text before and after the object. */
   readonly around?: readonly [before: string, after: string];
-  /** Further members as serialized JSON. */
-  readonly members?: Readonly<Record<string, string>>;
+  /** Further fields as serialized JSON. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -25,9 +25,9 @@ export function streamedLists(lists: JsonLists, more: StreamedListsOptions = {})
 
 async function* jsonPieces(
   lists: JsonLists,
-  { around: [before, after] = ['', ''], members = {} }: StreamedListsOptions,
+  { around: [before, after] = ['', ''], fields = {} }: StreamedListsOptions,
 ): AsyncGenerator<string> {
-  const first = Object.entries(members).map(([name, json]) => `${JSON.stringify(name)}:${json},`);
+  const first = Object.entries(fields).map(([name, json]) => `${JSON.stringify(name)}:${json},`);
   let start = `${before}{${first.join('')}`;
   for (const [name, pieces] of Object.entries(lists)) {
     yield `${start}${JSON.stringify(name)}:[`;

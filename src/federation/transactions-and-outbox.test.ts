@@ -21,7 +21,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const start = async () => {
     const database = await open([...streamMigrations, ...transactionMigrations, ...senderMigrations]);
     const clock = manualClock();
-    return { database, clock, jobs: new Jobs({ database, clock, log: silentLogger, alone: true }) };
+    return { database, clock, jobs: new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true }) };
   };
 
   describe('received transactions', () => {
@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('a transaction with an EDU that could not be stored', () => {
-    it('does not acknowledge a transaction with an EDU that could not be stored, and processes it when it is repeated', async () => {
+    it('is not acknowledged, and is processed when it is repeated', async () => {
       const server = await start();
       let isOverloaded = true;
       const handled: unknown[] = [];
@@ -85,14 +85,14 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('the outbox', () => {
-    it('deletes EDUs from the outbox after 30 days, and the oldest ones beyond a limit', async () => {
+    it('deletes EDUs from the outbox after 30 days, and the oldest EDUs beyond a limit', async () => {
       const { database, clock } = await start();
       const outbox = await EduOutbox.open({ database, clock, isDestination: () => true });
       const add = (destination: string, ...numbers: readonly number[]) =>
         database.transaction<SenderTables, void>(async (writer) => {
           for (const n of numbers) await outbox.add(writer, destination, { type: 'm.test', content: { n } });
         });
-      const left = async () => {
+      const storedEdus = async () => {
         const rows = await database
           .reader<SenderTables>()
           .selectFrom('federation_outbox')
@@ -107,10 +107,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await add('a.example', 2, 3, 4);
       await add('b.example', 5);
       await trimOutbox({ database, clock }, 4);
-      assert.equal((await left()).length, 5);
+      assert.equal((await storedEdus()).length, 5);
       clock.advance(1);
       await trimOutbox({ database, clock }, 2);
-      assert.deepEqual(await left(), ['a.example {"n":3}', 'a.example {"n":4}', 'b.example {"n":5}']);
+      assert.deepEqual(await storedEdus(), ['a.example {"n":3}', 'a.example {"n":4}', 'b.example {"n":5}']);
     });
   });
 });

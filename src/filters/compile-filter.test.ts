@@ -37,8 +37,8 @@ describe('a filter', () => {
     assert.equal(filter.passes(event('m', '@b:test')), false);
     assert.equal(filter.passes(event('m', '@c:test')), false);
     assert.equal(filter.passes({ type: 'm.typing' }), false);
-    const without = compileRoomEventFilter({ not_senders: ['@b:test'] });
-    assert.equal(without.passes({ type: 'm.typing' }), true);
+    const notSendersOnly = compileRoomEventFilter({ not_senders: ['@b:test'] });
+    assert.equal(notSendersOnly.passes({ type: 'm.typing' }), true);
   });
 
   it('selects rooms for the whole room filter and for each of its parts', () => {
@@ -52,16 +52,16 @@ describe('a filter', () => {
 
   it('selects events by contains_url: whether the content has the key url', () => {
     const image = event('m', '@a:test', { url: 'mxc://a/b' });
-    const odd = event('m', '@a:test', { url: 5 });
+    const urlNotText = event('m', '@a:test', { url: 5 });
     const text = event('m');
     const withUrl = compileRoomEventFilter({ contains_url: true });
     assert.deepEqual(
-      [image, odd, text].map((e) => withUrl.passes(e)),
+      [image, urlNotText, text].map((e) => withUrl.passes(e)),
       [true, true, false],
     );
     const withoutUrl = compileRoomEventFilter({ contains_url: false });
     assert.deepEqual(
-      [image, odd, text].map((e) => withoutUrl.passes(e)),
+      [image, urlNotText, text].map((e) => withoutUrl.passes(e)),
       [false, false, true],
     );
   });
@@ -114,7 +114,7 @@ describe('a filter', () => {
   });
 
   it('throws M_BAD_JSON for an invalid filter', () => {
-    const wrong = [
+    const invalidFilters = [
       null,
       [],
       'x',
@@ -130,7 +130,7 @@ describe('a filter', () => {
       { event_format: 'xml' },
       { event_fields: 'type' },
     ];
-    for (const json of wrong) assert.throws(() => compileFilter(json), { errcode: 'M_BAD_JSON' });
+    for (const json of invalidFilters) assert.throws(() => compileFilter(json), { errcode: 'M_BAD_JSON' });
   });
 
   it('matches hostile patterns in linear time', () => {

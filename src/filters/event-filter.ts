@@ -13,7 +13,7 @@ export interface FilteredEvent {
 export class EventFilter {
   /** Maximum number of events; `undefined` when the server may choose. */
   readonly limit: number | undefined;
-  /** The lists of the filter, for queries that can use them. */
+  /** The filter as JSON, for queries that can use its lists. */
   readonly json: EventFilterJson;
   readonly #type: TextMatcher | undefined;
   readonly #sender: TextMatcher | undefined;

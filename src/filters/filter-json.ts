@@ -79,6 +79,8 @@ export function checkRoomEventFilter(json: unknown): RoomEventFilterJson {
 }
 
 function filterError([error]: readonly { instancePath: string; message: string }[]) {
-  const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'it';
-  return badJson(`The filter is invalid: '${where}' ${error?.message ?? 'is invalid'}`);
+  const path = error?.instancePath.slice(1).replaceAll('/', '.');
+  return badJson(
+    `The filter is invalid: ${path ? `'${path}'` : 'the whole filter'} ${error?.message ?? 'is invalid'}`,
+  );
 }

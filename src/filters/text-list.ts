@@ -41,11 +41,11 @@ function compilePattern(pattern: string): TextMatcher {
     if (text.length < first.length + last.length) return false;
     if (!text.startsWith(first) || !text.endsWith(last)) return false;
     const end = text.length - last.length;
-    let at = first.length;
+    let position = first.length;
     for (const part of parts) {
-      const found = text.indexOf(part, at);
+      const found = text.indexOf(part, position);
       if (found === -1 || found + part.length > end) return false;
-      at = found + part.length;
+      position = found + part.length;
     }
     return true;
   };

@@ -23,7 +23,7 @@ export interface PublishedBy {
   readonly clientSecret: string;
 }
 
-/** An address that an identity server shows as one of a user. */
+/** An address that an identity server publishes as belonging to a user. */
 export interface PublishedAddress {
   readonly server: string;
   readonly userId: string;
@@ -49,8 +49,8 @@ const passedOnCodes = new Set([
 ]);
 
 /**
- * Sends requests to identity servers. Users choose the servers, so their responses are trusted for nothing
- * else.
+ * Sends requests to identity servers. Users choose the servers, so a response is trusted for the request of that user
+ * only.
  * Source: identity service API.
  */
 export class IdentityServers {

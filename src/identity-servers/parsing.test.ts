@@ -34,10 +34,10 @@ describe('responses of identity servers', () => {
   });
 
   it('takes a key of an identity server as valid only over HTTPS and only with the JSON value true', async () => {
-    const asked: string[] = [];
+    const requestedUrls: string[] = [];
     const servers = new IdentityServers({
       async fetch(url) {
-        asked.push(url.href);
+        requestedUrls.push(url.href);
         const body = Buffer.from(url.pathname === '/yes' ? '{"valid":true}' : '{"valid":"true"}');
         return { status: 200, headers: {}, body, url };
       },
@@ -49,7 +49,7 @@ describe('responses of identity servers', () => {
       ),
       [true, false, false, false],
     );
-    assert.deepEqual(asked, [
+    assert.deepEqual(requestedUrls, [
       'https://id.example/yes?a=b&public_key=%2B%2F%3D',
       'https://id.example/no?public_key=%2B%2F%3D',
     ]);

@@ -37,7 +37,7 @@ export class KeyedMutex {
     }
   }
 
-  /** How many tasks of a key run or wait. */
+  /** Returns how many tasks of a key run or wait. */
   pending(key: string): number {
     return this.#queues.get(key)?.pending ?? 0;
   }

@@ -100,7 +100,7 @@ describe('LoadOnce', () => {
     assert.equal(loads.length, 3);
   });
 
-  it('settles when no load is running, including loads that start meanwhile and loads that fail', async () => {
+  it('settled waits for all running loads, also for loads that start while it waits and for loads that fail', async () => {
     const once = new LoadOnce<string, string>();
     const { loads, load } = openSource();
     const first = once.run('a', load).then(() => once.run('b', load));

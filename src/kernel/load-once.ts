@@ -18,7 +18,7 @@ export class LoadOnce<K, V> {
     return this.#running.get(key) ?? this.#start(key, load, keep);
   }
 
-  /** The running load of a key. */
+  /** Returns the running load of a key, if there is one. */
   get(key: K): Promise<V> | undefined {
     return this.#running.get(key);
   }

@@ -30,7 +30,7 @@ describe('LoadTogether', () => {
     assert.deepEqual(loads, [['one', 'none', 'later']]);
   });
 
-  it('loads the keys of several callers with one call, and begins another call when they are too many for one', async () => {
+  it('loads the keys of several callers with one call, and uses another call when one call would have too many keys', async () => {
     const { loads, together } = lengths();
     const many = Array.from({ length: 499 }, (_, index) => `key ${index}`);
     const [first, second] = await Promise.all([

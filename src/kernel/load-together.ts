@@ -29,7 +29,7 @@ export class LoadTogether<K, V> {
   }
 
   /**
-   * Returns the values of at most 500 keys, and with them those that other callers have requested.
+   * Returns the values of at most 500 keys, and also values that other callers have requested.
    * @throws what the load throws, to all callers that wait for it
    */
   getMany(wanted: readonly K[]): Promise<ReadonlyMap<K, V>> {

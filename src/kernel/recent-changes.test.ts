@@ -43,7 +43,7 @@ describe('RecentChanges', () => {
     assert.deepEqual(recent.between(4), []);
   });
 
-  it('reports that nothing has changed after the newest change; without any change, after the floor', () => {
+  it('reports that nothing has changed after the newest change, or after the floor when there was no change', () => {
     const recent = new RecentChanges<string>(5, 10);
     assert.deepEqual(
       [recent.isUnchangedSince(4), recent.isUnchangedSince(5), recent.newest],

@@ -47,7 +47,7 @@ export class RecentChanges<T> {
     return position >= this.newest;
   }
 
-  /** The changes in `(after, upTo]`, oldest first; `undefined` when some of them may have been dropped. */
+  /** Returns the changes in `(after, upTo]`, oldest first; `undefined` when some of them may have been dropped. */
   between(after: number, upTo = Number.POSITIVE_INFINITY): T[] | undefined {
     if (after < this.#floor) return undefined;
     let end = this.#positions.length;
@@ -70,11 +70,17 @@ export class RecentChanges<T> {
 
 const one = () => 1;
 
+/** The cache of `RecentChangesByKey`, and its bounds. */
 export interface RecentChangesCache {
+  /** Name of the cache. */
   readonly name: string;
+  /** Maximum number of keys. */
   readonly maxKeys: number;
+  /** Minimum number of kept changes of each key; up to twice as many are in memory. */
   readonly perKey: number;
+  /** Maximum estimated bytes of all changes. */
   readonly maxBytes: number;
+  /** Estimated bytes of one change. */
   readonly changeBytes: number;
 }
 
@@ -85,11 +91,7 @@ export class RecentChangesByKey<T> {
   /** Changes up to this position may be missing for keys that are not in memory. */
   #floor: number;
 
-  /**
-   * @param floor position after which all changes are added
-   * @param cache name of the cache, maximum number of keys, minimum number of kept changes for each, maximum bytes
-   *   of all changes, and estimated bytes of one
-   */
+  /** @param floor position after which all changes are added */
   constructor(floor: number, caches: CacheRegistry, cache: RecentChangesCache) {
     const { name, maxKeys, perKey, maxBytes, changeBytes } = cache;
     this.#floor = floor;
@@ -115,7 +117,7 @@ export class RecentChangesByKey<T> {
     this.#keys.remeasure(key);
   }
 
-  /** The changes of a key in `(after, upTo]`, oldest first; `undefined` when some may have been dropped. */
+  /** Returns the changes of a key in `(after, upTo]`, oldest first; `undefined` when some may have been dropped. */
   between(key: string, after: number, upTo: number): T[] | undefined {
     const changes = this.#keys.get(key);
     if (changes) return changes.between(after, upTo);
@@ -123,7 +125,7 @@ export class RecentChangesByKey<T> {
   }
 }
 
-/** The position of the last change of each key. For keys that are not in memory, it returns a later position. */
+/** The position of the last change of each key; for keys that are not in memory, a later position. */
 export class LastChanges {
   readonly #positions: Cache<string, number>;
   /** Keys that are not in memory have not changed after this position. */
@@ -143,11 +145,12 @@ export class LastChanges {
     });
   }
 
+  /** Records a change of a key. */
   set(key: string, position: number): void {
     this.#positions.set(key, position);
   }
 
-  /** Returns a position after which the key has not changed: that of its last change if the key is in memory. */
+  /** Returns a position after which the key has not changed: the position of its last change if the key is in memory. */
   of(key: string): number {
     return this.#positions.get(key) ?? this.#floor;
   }

@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
   /** Starts the jobs of a server on the database. */
   const startMails = async ({ database, clock, port }: Fixture) => {
-    const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+    const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
     const given = { smtp_host: '127.0.0.1', smtp_port: port, notif_from: 'a@example.org' };
     const email = sectionDefaults(mailSection, { email: given }).email!;
     const templates = new Templates({ folders: mailTemplateFolders(folder, email, [mailTemplates]) });
@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await jobs.list({ kind: 'mail/send' }), []);
   });
 
-  it('schedules a job for a decoy, which sends nothing', async () => {
+  it('schedules a job that sends nothing for a mail with isDecoy', async () => {
     const { jobs, schedule } = await setUp();
     await schedule({ isDecoy: true });
     await jobs.settled();
@@ -165,7 +165,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual([to, content.bcc], [['anna@example.org'], undefined]);
   });
 
-  it('leaves characters out of subjects by which a name would change the direction of the rest, or begin a line', async () => {
+  it('removes from the names in subjects the characters that begin a line or change the direction of the text after the name', async () => {
     const { jobs, schedule } = await setUp();
     const person = '\u202eAnna\u2066\u2028\tשלום 👩‍💻';
     await schedule({ subject: 'From %(person)s, by %(app)s', subjectValues: { person } });

@@ -142,7 +142,7 @@ describe('Smtp', () => {
     }
   });
 
-  it('sends a mail to a mail server that answers slowly, and gives up a mail server that stops answering after it has the mail', async () => {
+  it('sends a mail to a mail server that answers slowly, and gives up when a mail server never answers after the content of the mail', async () => {
     await start();
     server.replyDelay = 100;
     await smtp().send(mail);

@@ -10,7 +10,7 @@ export interface RenderedMail {
   readonly subject: string;
   readonly html: string;
   readonly text: string;
-  /** Without angle brackets; the same for all attempts to send the mail, so that receivers find duplicates. */
+  /** Without angle brackets; the same for all attempts to send the mail, so that receivers recognize duplicates. */
   readonly messageId: string;
   /** Images of the HTML part by their names in it. */
   readonly images?: readonly {

@@ -43,6 +43,6 @@ export const subjectsOption = option(
   }),
   {
     description:
-      'Templates of subjects. `%(app)s` is replaced by `app_name`, `%(person)s` by the names of the senders, `%(room)s` by the name of the room, and in the last two `%(server_name)s` by the name of this server.',
+      'Templates of subjects. `%(app)s` is replaced by `app_name`, `%(server_name)s` by the name of this server, and in subjects about messages and invitations `%(person)s` by the names of the senders and `%(room)s` by the name of the room.',
   },
 );

@@ -24,30 +24,30 @@ export const templateOptions = {
     'the page that tells a new user why the link is not valid',
     'registration_failure.html',
   ),
-  password_reset_template_html: file('the HTML part of the mail for a new password', 'password_reset.html'),
-  password_reset_template_text: file('the text part of the mail for a new password', 'password_reset.txt'),
+  password_reset_template_html: file('the HTML part of the mail for a password reset', 'password_reset.html'),
+  password_reset_template_text: file('the text part of the mail for a password reset', 'password_reset.txt'),
   password_reset_template_success_html: file(
     'the page that says that the new password can be set',
     'password_reset_success.html',
   ),
   password_reset_template_failure_html: file(
-    'the page that tells why the link for a new password is not valid',
+    'the page that tells why the link for a password reset is not valid',
     'password_reset_failure.html',
   ),
   add_threepid_template_html: file(
-    'the HTML part of the mail for an address to be added',
+    'the HTML part of the mail that validates an address before it is added to an account',
     'add_threepid.html',
   ),
   add_threepid_template_text: file(
-    'the text part of the mail for an address to be added',
+    'the text part of the mail that validates an address before it is added to an account',
     'add_threepid.txt',
   ),
   add_threepid_template_success_html: file(
-    'the page that says that an address can be added',
+    'the page that says that an address is valid and can be added to an account',
     'add_threepid_success.html',
   ),
   add_threepid_template_failure_html: file(
-    'the page that tells why the link for an address to be added is not valid',
+    'the page that tells why the link that validates an address before it is added is not valid',
     'add_threepid_failure.html',
   ),
   already_in_use_template_html: file(

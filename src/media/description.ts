@@ -18,7 +18,7 @@ export function contentTypeOf(header: string | readonly string[] | undefined): s
 /** Returns a content type without parameters: `text/html` for `Text/HTML; charset=utf-8`. */
 export const essenceOf = (contentType: string) => contentType.split(';', 1)[0]!.trim().toLowerCase();
 
-/** @throws MatrixError M_INVALID_PARAM for an invalid file name */
+/** Returns the content type and file name that are stored for an upload. @throws MatrixError M_INVALID_PARAM for an invalid file name */
 export function describeUpload(
   contentType: string | readonly string[] | undefined,
   fileName: string | undefined,
@@ -29,7 +29,7 @@ export function describeUpload(
 }
 
 /**
- * Whether a file name can be stored and served again; clients must handle slashes and other special
+ * Reports whether a file name can be stored and served again; clients must handle slashes and other special
  * characters.
  */
 export function isFileName(name: string): boolean {

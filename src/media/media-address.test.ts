@@ -7,7 +7,7 @@ import { contentTypeOf, unknownType } from './description.ts';
 import { mediaAddress } from './media-address.ts';
 
 describe('mediaAddress', () => {
-  it('accepts media ids without path separators, and throws M_NOT_FOUND for others', () => {
+  it('accepts media ids without path separators, and throws M_NOT_FOUND for other media ids', () => {
     assert.deepEqual(mediaAddress('a.test:8448', 'a-B_9'), { serverName: 'a.test:8448', mediaId: 'a-B_9' });
     const bad = ['', '.', '..', '../x', 'a/b', 'a\\b', 'a.b', 'a b', 'a%2e', 'ä', 'a\0', 'x'.repeat(256)];
     for (const id of bad) assert.throws(() => mediaAddress('a.test', id), { errcode: 'M_NOT_FOUND' }, id);
@@ -41,8 +41,16 @@ describe('contentTypeOf', () => {
     for (const type of ['image/png', 'text/plain; charset=utf-8', 'application/x.y+json;a="b"']) {
       assert.equal(contentTypeOf(` ${type}`), type);
     }
-    for (const none of [undefined, '', 'png', 'a/b c', 'text/plain; x=é', 'a/b\n', `a/${'b'.repeat(300)}`]) {
-      assert.equal(contentTypeOf(none), none === 'a/b\n' ? 'a/b' : unknownType);
+    for (const invalid of [
+      undefined,
+      '',
+      'png',
+      'a/b c',
+      'text/plain; x=é',
+      'a/b\n',
+      `a/${'b'.repeat(300)}`,
+    ]) {
+      assert.equal(contentTypeOf(invalid), invalid === 'a/b\n' ? 'a/b' : unknownType);
     }
   });
 });

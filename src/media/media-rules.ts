@@ -8,9 +8,9 @@ export interface UploadLimit {
 
 /** A file that has been received and is not stored yet. */
 export interface ReceivedFile {
-  /** The local user who uploads it; absent for files of other servers. */
+  /** The local user who uploads the file; absent for files of other servers. */
   readonly userId: string | undefined;
-  /** The server that has it; absent for uploads. */
+  /** The server that the file was fetched from; absent for uploads. */
   readonly remoteServer: string | undefined;
   readonly contentType: string;
   readonly fileName: string | undefined;
@@ -30,14 +30,15 @@ export interface RejectedUpload {
   readonly size: number;
 }
 
-/** Rules of the media repository beyond its options; supplied by modules. An absent member is no rule. */
+/** Rules of the media repository beyond its options; supplied by modules. Where a member is absent, there is no such rule. */
 export interface MediaRepositoryRules {
   /** Checks a file before it is stored. @throws MatrixError */
   readonly checkFile?: ((file: ReceivedFile) => Promise<void>) | undefined;
   /** Checks the size of an upload. @throws MatrixError M_TOO_LARGE */
   readonly checkSize?: ((userId: string, size: number) => Promise<void>) | undefined;
-  /** Returns the limits of a user's uploads; `undefined` for those of the configuration. */
+  /** Returns the limits of a user's uploads; `undefined` for the limits of the configuration. */
   readonly uploadLimits?: ((userId: string) => Promise<readonly UploadLimit[] | undefined>) | undefined;
+  /** Called after an upload was rejected because of a limit. */
   readonly limitExceeded?: ((upload: RejectedUpload) => void) | undefined;
   /** Returns the answer of `GET /media/config` for a user; `undefined` for the default. */
   readonly config?: ((userId: string) => Promise<JsonObject | undefined>) | undefined;

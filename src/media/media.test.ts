@@ -24,10 +24,10 @@ for (const database of selectedDatabases(import.meta.url)) {
     const running: TestServer[] = [];
     after(() => rmSync(folder, { recursive: true, force: true }));
 
-    const start = async (media: MediaOptions = {}, rest: ConfigurationOverrides = {}) => {
+    const start = async (media: MediaOptions = {}, otherConfig: ConfigurationOverrides = {}) => {
       const clock = shiftedClock();
       const media_store_path = mkdtempSync(join(folder, 'store-'));
-      const config = { ...rest, media: { media_store_path, ...media } };
+      const config = { ...otherConfig, media: { media_store_path, ...media } };
       const server = await startTestServer({ database, clock, config });
       running.push(server);
       const user = await server.register('anna');
@@ -37,13 +37,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const server of running.splice(0)) await server.stop();
     };
 
-    const upload = async (server: TestServer, { token }: TestUser, body: unknown, more: Upload = {}) => {
-      const headers = { 'content-type': more.type ?? 'image/png' };
-      const query = more.name === undefined ? {} : { filename: more.name };
+    const upload = async (server: TestServer, { token }: TestUser, body: unknown, options: Upload = {}) => {
+      const headers = { 'content-type': options.type ?? 'image/png' };
+      const query = options.name === undefined ? {} : { filename: options.name };
       return server.api('POST', '/_matrix/media/v3/upload', { token, body, headers, query });
     };
-    const uploaded = async (server: TestServer, user: TestUser, body: unknown, more: Upload = {}) => {
-      const { status, body: answer } = await upload(server, user, body, more);
+    const uploadedMedia = async (server: TestServer, user: TestUser, body: unknown, options: Upload = {}) => {
+      const { status, body: answer } = await upload(server, user, body, options);
       assert.equal(status, 200, JSON.stringify(answer));
       return (answer['content_uri'] as string).slice('mxc://'.length);
     };
@@ -70,7 +70,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
       it('serves uploads unchanged to logged-in users [option: media_store_path]', async () => {
         const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
-        const media = await uploaded(server, anna, bytes, { name: 'Kätzchen.png' });
+        const media = await uploadedMedia(server, anna, bytes, { name: 'Kätzchen.png' });
         assert.match(media, /^test\/[A-Za-z]{24}$/);
         const response = await download(server, anna, media);
         assert.equal(response.status, 200);
@@ -92,7 +92,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('requires an access token for uploads and downloads', async () => {
-        const media = await uploaded(server, anna, 'x');
+        const media = await uploadedMedia(server, anna, 'x');
         assert.equal(
           await codeOf(await get(server, `/_matrix/client/v1/media/download/${media}`)),
           '401 M_MISSING_TOKEN',
@@ -103,7 +103,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
       it('serves content that browsers could execute as an attachment', async () => {
         for (const type of ['text/html', 'image/svg+xml', 'nonsense']) {
-          const media = await uploaded(server, anna, html, { type });
+          const media = await uploadedMedia(server, anna, html, { type });
           const { headers } = await download(server, anna, media);
           assert.equal(headers.get('content-disposition'), 'attachment');
           assert.equal(headers.get('content-type'), type === 'nonsense' ? 'application/octet-stream' : type);
@@ -142,16 +142,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('serves uploads after a restart', async () => {
-        const media = await uploaded(server, anna, 'for ever', { type: 'text/plain' });
+        const media = await uploadedMedia(server, anna, 'for ever', { type: 'text/plain' });
         await server.restart();
         assert.equal(await (await download(server, anna, media)).text(), 'for ever');
       });
 
       it('answers 404 M_NOT_FOUND when the file is missing on disk', async () => {
-        const media = await uploaded(server, anna, 'x');
+        const media = await uploadedMedia(server, anna, 'x');
         rmSync(join(store, 'local'), { recursive: true });
         assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
-        assert.equal(await (await download(server, anna, await uploaded(server, anna, 'y'))).text(), 'y');
+        assert.equal(
+          await (await download(server, anna, await uploadedMedia(server, anna, 'y'))).text(),
+          'y',
+        );
       });
     });
 
@@ -171,10 +174,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('lets downloads wait for a pending upload until timeout_ms', async () => {
         const { server, user: anna } = await start();
         const media = mediaOf(await create(server, anna));
-        const atOnce = download(server, anna, `${media}?timeout_ms=0`);
-        assert.equal(await codeOf(await atOnce), '504 M_NOT_YET_UPLOADED');
-        const soon = download(server, anna, `${media}?timeout_ms=50`);
-        assert.equal(await codeOf(await soon), '504 M_NOT_YET_UPLOADED');
+        const withoutWaiting = download(server, anna, `${media}?timeout_ms=0`);
+        assert.equal(await codeOf(await withoutWaiting), '504 M_NOT_YET_UPLOADED');
+        const afterTimeout = download(server, anna, `${media}?timeout_ms=50`);
+        assert.equal(await codeOf(await afterTimeout), '504 M_NOT_YET_UPLOADED');
         assert.equal((await put(server, anna, media, 'there')).status, 200);
         const response = await download(server, anna, media);
         assert.deepEqual([response.status, await response.text()], [200, 'there']);
@@ -197,9 +200,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           return `${status} ${body['errcode']}`;
         };
         assert.equal(await code(put(server, ben, media, 'x')), '403 M_FORBIDDEN');
-        const both = await Promise.all([put(server, anna, media, 'one'), put(server, anna, media, 'two')]);
-        assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
-        const winner = both[0].status === 200 ? 'one' : 'two';
+        const answers = await Promise.all([put(server, anna, media, 'one'), put(server, anna, media, 'two')]);
+        assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+        const winner = answers[0].status === 200 ? 'one' : 'two';
         assert.equal(await (await download(server, anna, media)).text(), winner);
         assert.equal(await code(put(server, anna, media, 'x')), '409 M_CANNOT_OVERWRITE_MEDIA');
         assert.equal(await code(put(server, anna, 'test/unknown', 'x')), '404 M_NOT_FOUND');
@@ -211,11 +214,11 @@ for (const database of selectedDatabases(import.meta.url)) {
 
       it('lets media ids without an upload expire [option: unused_expiration_time]', async () => {
         const { server, clock, user: anna } = await start({ unused_expiration_time: 60_000 });
-        const begun = clock.now();
-        const made = await create(server, anna);
-        const expiresAt = made.body['unused_expires_at'] as number;
-        assert.ok(expiresAt >= begun + 60_000 && expiresAt <= clock.now() + 60_000);
-        const media = mediaOf(made);
+        const startedAt = clock.now();
+        const created = await create(server, anna);
+        const expiresAt = created.body['unused_expires_at'] as number;
+        assert.ok(expiresAt >= startedAt + 60_000 && expiresAt <= clock.now() + 60_000);
+        const media = mediaOf(created);
         clock.advance(60_000);
         assert.equal((await put(server, anna, media, 'x')).status, 404);
         assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
@@ -245,8 +248,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
       it('counts pending uploads whose media ids are created at the same time', async () => {
         const { server, user: anna } = await start({ max_pending_media_uploads: 3 });
-        const made = await Promise.all(Array.from({ length: 20 }, () => create(server, anna)));
-        assert.equal(made.filter(({ status }) => status === 200).length, 3);
+        const created = await Promise.all(Array.from({ length: 20 }, () => create(server, anna)));
+        assert.equal(created.filter(({ status }) => status === 200).length, 3);
       });
 
       it('answers 429 M_LIMIT_EXCEEDED when media ids are created too fast [option: rc_media_create]', async () => {
@@ -271,7 +274,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           const { body } = await server.api('GET', path, { token: anna.token });
           assert.deepEqual(body, { 'm.upload.size': 1_000 });
         }
-        await uploaded(server, anna, 'x'.repeat(1_000));
+        await uploadedMedia(server, anna, 'x'.repeat(1_000));
         const refused = await upload(server, anna, 'x'.repeat(1_001));
         assert.deepEqual([refused.status, refused.body['errcode']], [413, 'M_TOO_LARGE']);
         // Without a content-length header.
@@ -318,33 +321,33 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     describe('unauthenticated media endpoints', () => {
       afterEach(stopAll);
-      const openly = (server: TestServer, media: string, version = 'v3') =>
+      const downloadUnauthenticated = (server: TestServer, media: string, version = 'v3') =>
         get(server, `/_matrix/media/${version}/download/${media}`);
 
       it('unauthenticated endpoints serve media that was stored before authentication was required [option: enable_authenticated_media]', async () => {
         const media_store_path = mkdtempSync(join(folder, 'store-'));
         const { server, user: anna } = await start({ enable_authenticated_media: false, media_store_path });
-        const media = await uploaded(server, anna, 'old');
+        const media = await uploadedMedia(server, anna, 'old');
         for (const version of ['v3', 'r0', 'v1']) {
-          const response = await openly(server, media, version);
+          const response = await downloadUnauthenticated(server, media, version);
           assert.deepEqual([response.status, await response.text()], [200, 'old']);
           assert.match(response.headers.get('cache-control')!, /^public/);
         }
         assert.equal(
-          (await openly(server, `${media}/name.png`)).headers.get('content-disposition'),
+          (await downloadUnauthenticated(server, `${media}/name.png`)).headers.get('content-disposition'),
           'inline; filename=name.png',
         );
       });
 
       it('unauthenticated endpoints answer 404 M_NOT_FOUND for media that was stored since authentication is required', async () => {
         const { server, user: anna } = await start();
-        const media = await uploaded(server, anna, 'new');
-        assert.equal(await codeOf(await openly(server, media)), '404 M_NOT_FOUND');
-        assert.equal(await codeOf(await openly(server, 'test/unknown')), '404 M_NOT_FOUND');
+        const media = await uploadedMedia(server, anna, 'new');
+        assert.equal(await codeOf(await downloadUnauthenticated(server, media)), '404 M_NOT_FOUND');
+        assert.equal(await codeOf(await downloadUnauthenticated(server, 'test/unknown')), '404 M_NOT_FOUND');
         // These endpoints do not wait for a pending upload, because they will not serve it.
         const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
         const pending = String(body['content_uri']).slice('mxc://'.length);
-        const answer = await openly(server, `${pending}?timeout_ms=60000`);
+        const answer = await downloadUnauthenticated(server, `${pending}?timeout_ms=60000`);
         assert.equal(await codeOf(answer), '504 M_NOT_YET_UPLOADED');
         assert.equal(await (await download(server, anna, media)).text(), 'new');
       });
@@ -361,7 +364,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    describe('avatars', () => {
+    describe('avatars of profiles', () => {
       afterEach(stopAll);
 
       it('rejects avatars that are too large, of another type, or of another server with 403', async () => {
@@ -374,9 +377,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           const body = { avatar_url: `mxc://${media}` };
           return (await server.api('PUT', path, { token: anna.token, body })).status;
         };
-        assert.equal(await set(await uploaded(server, anna, 'face')), 200);
-        assert.equal(await set(await uploaded(server, anna, 'face'.repeat(5))), 403);
-        assert.equal(await set(await uploaded(server, anna, 'face', { type: 'text/plain' })), 403);
+        assert.equal(await set(await uploadedMedia(server, anna, 'face')), 200);
+        assert.equal(await set(await uploadedMedia(server, anna, 'face'.repeat(5))), 403);
+        assert.equal(await set(await uploadedMedia(server, anna, 'face', { type: 'text/plain' })), 403);
         assert.equal(await set('other.test/face'), 403);
       });
     });

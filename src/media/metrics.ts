@@ -4,7 +4,7 @@ import type { Database } from '../kernel/database/index.ts';
 import { type Metrics, PeriodicReading } from '../kernel/observability/index.ts';
 import type { MediaTables } from './tables.ts';
 
-/** Minimum milliseconds between two sums over the tables of media. */
+/** Minimum milliseconds between two computations of the sums over the tables of media. */
 const interval = 300_000;
 
 /** Exposes the number and bytes of stored media, and the free space of their disk. */

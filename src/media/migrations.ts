@@ -1,6 +1,6 @@
 import type { Migration } from '../kernel/database/index.ts';
 import { mediaModerationMigration } from './moderation/migration.ts';
-import { mediaUsageMigration, uploadsByUserMigration } from './usage/migration.ts';
+import { mediaUsageMigration, periodOfUploadsMigration, uploadsByUserMigration } from './usage/migration.ts';
 
 export const mediaMigrations: readonly Migration[] = [
   {
@@ -85,7 +85,7 @@ export const mediaMigrations: readonly Migration[] = [
   {
     name: 'media/0007-quarantined-hashes',
     async up({ run }) {
-      // Finds a quarantined hash at once, however many files have the same content.
+      // The index finds a quarantined hash at once, however many files have the same content.
       for (const table of ['local_media', 'remote_media'])
         await run(
           `CREATE INDEX ${table}_by_quarantined_hash ON ${table} (sha256) WHERE quarantined_by IS NOT NULL`,
@@ -94,4 +94,5 @@ export const mediaMigrations: readonly Migration[] = [
   },
   mediaUsageMigration,
   uploadsByUserMigration,
+  periodOfUploadsMigration,
 ];

@@ -56,7 +56,7 @@ export interface MediaSliceDeps {
     readonly previewImages: RateLimiter;
   };
   readonly options: MediaConfig;
-  /** Rules of modules. */
+  /** Rules that modules supply. */
   readonly rules?: MediaRepositoryRules | undefined;
 }
 
@@ -150,8 +150,8 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
       if (address?.serverName !== serverName) return undefined;
       try {
         const file = await local.find(address.mediaId, 0, new AbortController().signal);
-        const asked = { width: size, height: size, method: 'crop', isAnimated: false } as const;
-        const content = await thumbnails.find(file, asked);
+        const thumbnailRequest = { width: size, height: size, method: 'crop', isAnimated: false } as const;
+        const content = await thumbnails.find(file, thumbnailRequest);
         return { contentType: content.contentType, bytes: await buffer(streamOf(content)) };
       } catch (error) {
         log.debug({ err: error }, 'Failed to make a thumbnail of a picture');

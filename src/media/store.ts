@@ -76,7 +76,7 @@ const toFile = (area: MediaArea, row: FileRow): MediaFile => ({
   isQuarantined: row.quarantined_by !== null,
 });
 
-/** Whether a row refers to the file. */
+/** Reports whether a row refers to the file. */
 export async function isFileStored(
   reader: Reader<Tables>,
   area: MediaArea,
@@ -124,7 +124,7 @@ export async function insertUploaded(
       ...fileValues(file),
     })
     .execute();
-  await addToUsage(writer, userId, file.size);
+  await addToUsage(writer, userId, { at, size: file.size });
 }
 
 /** Stores an image of a URL preview, which belongs to no user. */
@@ -157,7 +157,7 @@ export async function sizeOfPreviewImages(reader: Reader<Tables>): Promise<numbe
   return Number(total ?? 0);
 }
 
-/** Returns the images of URL previews that were stored first, with their bytes, except quarantined ones. */
+/** Returns the oldest images of URL previews, with their sizes in bytes, except quarantined images. */
 export async function readOldestPreviewImages(
   reader: Reader<Tables>,
   limit: number,
@@ -185,7 +185,7 @@ export async function setContentType(
     .execute();
 }
 
-/** Returns ids of expired images of URL previews, except quarantined ones. */
+/** Returns ids of expired images of URL previews, except quarantined images. */
 export async function readOldPreviewImages(
   reader: Reader<Tables>,
   now: number,
@@ -212,10 +212,10 @@ export async function completePending(
     .set({ uploaded_at: at, expires_at: null, ...fileValues(file) })
     .where('media_id', '=', mediaId)
     .where('file_id', 'is', null)
-    .returning('user_id')
+    .returning(['user_id', 'created_at'])
     .executeTakeFirst();
   if (completed === undefined) return false;
-  await addToUsage(writer, completed.user_id, file.size);
+  await addToUsage(writer, completed.user_id, { at: completed.created_at, size: file.size });
   return true;
 }
 
@@ -248,6 +248,7 @@ export async function readPending(reader: Reader<Tables>, userId: string): Promi
   return rows.map((row) => row.expires_at ?? 0);
 }
 
+/** Deletes the media ids of a user that have expired without an upload. @param now milliseconds since the epoch */
 export async function deleteExpired(writer: Writer<Tables>, userId: string, now: number): Promise<void> {
   await writer
     .deleteFrom('local_media')
@@ -268,7 +269,7 @@ export async function sumUploaded(reader: Reader<Tables>, userId: string, since:
   return Number(total ?? 0);
 }
 
-/** Stores the row of a copy of remote media. @returns false when there was one already, which is kept */
+/** Stores the row of a copy of remote media. @returns false when there is a row already, which is kept */
 export async function insertRemote(
   writer: Writer<Tables>,
   { serverName, mediaId }: MediaAddress,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
 /**
- * Returns a stream of pieces that a generator makes of a source. Destroying the stream destroys the source, also before the
+ * Returns a stream of the pieces that a generator makes from a source. Destroying the stream destroys the source, also before the
  * first read, when the generator has run none of its code, and while the generator waits for the source.
  */
 export function streamOfPieces(pieces: AsyncGenerator<Uint8Array>, source: Readable): Readable {

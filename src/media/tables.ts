@@ -13,7 +13,7 @@ export interface MediaTables {
     file_id: string | null;
     uploaded_at: number | null;
     content_type: string | null;
-    /** Also null when no name was given. */
+    /** Also null for uploads without a name. */
     file_name: string | null;
     size: number | null;
     /** Hash of the content, in hexadecimal. */
@@ -42,11 +42,16 @@ export interface MediaTables {
     last_access_at: Generated<number | null>;
     quarantined_by: Generated<string | null>;
   };
-  /** The uploads of each local user that has any; without images of URL previews. Written with `local_media`. */
+  /**
+   * Number and bytes of the uploads of each local user with uploads, without images of URL previews, and a period with all of
+   * these uploads, in milliseconds since the epoch: deletions do not shorten it. Written with `local_media`.
+   */
   media_usage: {
     user_id: string;
     files: number;
     bytes: number;
+    first_at: number;
+    last_at: number;
   };
   /** The last change of each file that administrators have quarantined or released, in the order of the changes. */
   quarantine_changes: {

@@ -15,9 +15,9 @@ const replacements: readonly (readonly [begin: string, replacement: string])[] =
   ['synapse_simple_antispam.', 'contrib/modules/invite-policy.ts'],
 ];
 
-/** Returns an error text for the name of a module that is written in Python; `undefined` for other names. */
+/** Returns a remark about the name of a module that is written in Python; `undefined` for other names. */
 export function foreignModuleRemark(name: string): string | undefined {
   if (!isPythonClass(name)) return undefined;
   const [, replacement] = replacements.find(([begin]) => name.startsWith(begin)) ?? [];
-  return `is a module in Python for another server software; Hearth cannot load it and does not start with it. Delete it. Instead: ${replacement ?? 'a module in JavaScript, see docs/modules.md'}`;
+  return `is a module in Python for other server software; Hearth cannot load it and does not start with it. Delete it. Instead: ${replacement ?? 'a module in JavaScript, see docs/modules.md'}`;
 }

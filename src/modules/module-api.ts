@@ -1,4 +1,4 @@
-import { toDocumentsSpelling } from '../kernel/http/index.ts';
+import { toDeclaredSpelling } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { ModuleApi, ModuleLog } from './api/index.ts';
@@ -48,7 +48,7 @@ export function moduleApi(module: string, deps: ModuleApiDeps): ModuleApi {
     registerPasswordProvider: (provider) =>
       void callbacks.passwordProviders.push({ module, callbacks: provider }),
     registerWebResource(path, handler) {
-      const spelled = toDocumentsSpelling(path);
+      const spelled = toDeclaredSpelling(path);
       if (!resourcePath.test(spelled)) {
         throw new Error(`${path} is not a path below /_synapse/client/ without : * ? #`);
       }

@@ -3,7 +3,7 @@ import {
   type Authenticator,
   type ListenerConfig,
   type Route,
-  toDocumentsSpelling,
+  toDeclaredSpelling,
 } from '../kernel/http/index.ts';
 import type { UncaughtErrors } from '../kernel/observability/index.ts';
 import type { StallWatch } from '../kernel/process/index.ts';
@@ -89,7 +89,7 @@ export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
     for (const [path, configured] of Object.entries(listener.additional_resources)) {
       const { module } = configured;
       const handler = await loadResource(configured, moduleApi(module, apiDeps), loading);
-      routes.push(...webRoutes({ module, path: toDocumentsSpelling(path), handler }, calls));
+      routes.push(...webRoutes({ module, path: toDeclaredSpelling(path), handler }, calls));
     }
     additionalRoutes.set(listener, routes);
   }

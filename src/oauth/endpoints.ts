@@ -1,4 +1,4 @@
-/** Paths of the endpoints for clients, in the documents' spelling. */
+/** Paths of the endpoints for clients, as routes declare them: with `/_server` for `/_synapse`. */
 export const clientPaths = {
   registration: '/_server/client/oauth2/registration',
   token: '/_server/client/oauth2/token',
@@ -6,7 +6,7 @@ export const clientPaths = {
   deviceAuthorization: '/_server/client/oauth2/device',
 } as const;
 
-/** Paths of the pages for users, in the documents' spelling. */
+/** Paths of the pages for users, as routes declare them: with `/_server` for `/_synapse`. */
 export const pagePaths = {
   authorization: '/_server/client/oauth2/authorize',
   signIn: '/_server/client/oauth2/sign_in',
@@ -27,7 +27,7 @@ export class Endpoints {
     this.issuer = (publicBaseUrl ?? `https://${serverName}`).replace(/\/*$/, '/');
   }
 
-  /** Returns the public URL of a path, in the ecosystem's spelling. */
+  /** Returns the public URL of a path, with `/_synapse` in place of `/_server`. */
   url(path: string): string {
     return this.issuer + path.replace(/^\/_server\//, '_synapse/').replace(/^\//, '');
   }

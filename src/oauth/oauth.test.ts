@@ -58,8 +58,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         client.authorizationUrl('ELEMENTX', { scope, login_hint: 'mxid:@alice:test' }),
       );
       assert.match(consent.text, /name="username" value="@alice:test"/);
-      const back = await browser.signIn(consent, 'alice');
-      const page = await browser.get(locationOf(back));
+      const redirect = await browser.signIn(consent, 'alice');
+      const page = await browser.get(locationOf(redirect));
       assert.match(page.text, /Element X<\/strong> \(element\.io\)/);
       assert.match(page.headers.get('content-security-policy')!, /form-action 'self' io\.element\.android:/);
       const answer = await browser.post(authorizePath, { ...fieldsOf(page.text), decision: 'allow' });
@@ -198,24 +198,28 @@ forSelectedDatabases(import.meta.url, (open) => {
       const answers = await Promise.all([client.exchange(code), client.exchange(code)]);
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
 
-      const again = (await client.authorize(browser, { deviceId: 'REPLAYED' })).get('code')!;
-      const { json } = await client.exchange(again);
+      const replayedCode = (await client.authorize(browser, { deviceId: 'REPLAYED' })).get('code')!;
+      const { json } = await client.exchange(replayedCode);
       assert.deepEqual(await client.whoami(json['access_token']), ['@alice:test', 'REPLAYED']);
-      assert.equal((await client.exchange(again)).json['error'], 'invalid_grant');
+      assert.equal((await client.exchange(replayedCode)).json['error'], 'invalid_grant');
       assert.deepEqual(await client.whoami(json['access_token']), [401, 'M_UNKNOWN_TOKEN']);
 
-      const late = (await client.authorize(browser)).get('code')!;
+      const expiredCode = (await client.authorize(browser)).get('code')!;
       await clock.advance(5 * minute);
-      assert.equal((await client.exchange(late)).json['error'], 'invalid_grant');
+      assert.equal((await client.exchange(expiredCode)).json['error'], 'invalid_grant');
     });
 
     it('ends the session when a refresh token is used after its successor', async () => {
       const tokens = await client.logIn(new TestBrowser(server), { deviceId: 'STOLEN' });
       const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
       assert.equal((await other.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
-      const lost = await client.refresh(tokens['refresh_token']);
+      const lostAnswer = await client.refresh(tokens['refresh_token']);
       const second = await client.refresh(tokens['refresh_token']);
-      assert.deepEqual([lost.status, second.status], [200, 200], 'the client may have lost the first answer');
+      assert.deepEqual(
+        [lostAnswer.status, second.status],
+        [200, 200],
+        'the client may have lost the first answer',
+      );
       const token = second.json['access_token'];
       assert.deepEqual(await client.whoami(token), ['@alice:test', 'STOLEN']);
       assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
@@ -226,8 +230,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('refuses refresh tokens of OAuth 2.0 at POST /refresh, where a stolen one would not be noticed', async () => {
       const tokens = await client.logIn(new TestBrowser(server), { deviceId: 'BESIDE' });
       const body = { refresh_token: tokens['refresh_token'] };
-      const beside = await server.api('POST', '/_matrix/client/v3/refresh', { body });
-      assert.deepEqual([beside.status, beside.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      const refused = await server.api('POST', '/_matrix/client/v3/refresh', { body });
+      assert.deepEqual([refused.status, refused.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
       const renewed = await client.refresh(tokens['refresh_token']);
       assert.deepEqual(await client.whoami(renewed.json['access_token']), ['@alice:test', 'BESIDE']);
     });
@@ -266,11 +270,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const tokens = await client.logIn(browser, { user: 'carol', deviceId: 'CAROL' });
       const code = (await client.authorize(browser, { user: 'carol' })).get('code')!;
       const body = { auth: { type: 'm.login.password', user: 'carol', password: 'correct horse' } };
-      const gone = await server.api('POST', '/_matrix/client/v3/account/deactivate', {
+      const deactivated = await server.api('POST', '/_matrix/client/v3/account/deactivate', {
         token: carol.token,
         body,
       });
-      assert.equal(gone.status, 200, gone.raw);
+      assert.equal(deactivated.status, 200, deactivated.raw);
       assert.equal((await client.exchange(code)).json['error'], 'invalid_grant');
       assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
       const page = await browser.open(client.authorizationUrl('D'));
@@ -293,9 +297,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const consent = await victim.open(locationOf(await victim.signIn(page, 'alice')));
       const fields = { ...fieldsOf(consent.text), decision: 'allow' };
       assert.equal((await victim.post(authorizePath, { ...fields, form_token: 'guess' })).status, 403);
-      for (const back of ['https://attacker.example/', '//attacker.example', '/_matrix/client/v3/logout']) {
+      for (const returnUrl of [
+        'https://attacker.example/',
+        '//attacker.example',
+        '/_matrix/client/v3/logout',
+      ]) {
         const shown = await victim.get(
-          `/_synapse/client/oauth2/sign_in?continue=${encodeURIComponent(back)}`,
+          `/_synapse/client/oauth2/sign_in?continue=${encodeURIComponent(returnUrl)}`,
         );
         assert.equal(fieldsOf(shown.text)['continue'], '/_synapse/client/account');
       }
@@ -326,13 +334,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fields = { username: 'dora', password: 'correct horse', password_again: 'correct horse' };
       let done = await browser.post('/_synapse/client/register', fields);
       if (done.status === 303) done = await browser.get(`/_synapse/client/${locationOf(done)}`);
-      const back = /<a class="button" href="([^"]+)">Continue/.exec(done.text)![1]!.replaceAll('&amp;', '&');
-      const signIn = await browser.open(back);
+      const continueLink = /<a class="button" href="([^"]+)">Continue/
+        .exec(done.text)![1]!
+        .replaceAll('&amp;', '&');
+      const signIn = await browser.open(continueLink);
       const consent = await browser.open(locationOf(await browser.signIn(signIn, 'dora')));
       assert.match(consent.text, /@dora:test/);
-      const elsewhere = new TestBrowser(server);
-      await elsewhere.get('/_synapse/client/register?continue=https://attacker.example/');
-      assert.equal(elsewhere.cookies.size, 0);
+      const otherBrowser = new TestBrowser(server);
+      await otherBrowser.get('/_synapse/client/register?continue=https://attacker.example/');
+      assert.equal(otherBrowser.cookies.size, 0);
     });
 
     it('signs out one browser, and all browsers of a user at POST /logout/all', async () => {

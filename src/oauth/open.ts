@@ -64,7 +64,7 @@ const cleanupInterval = 3_600_000;
 /** Lifetimes of the rendezvous sessions of MSC4108 and of MSC4388, in milliseconds. */
 const [msc4108Lifetime, msc4388Lifetime] = [60_000, 120_000];
 
-/** Opens the authorization server, before jobs are started. */
+/** Opens the authorization server. Must be called before jobs are started. */
 export function openAuthorizationServer(deps: AuthorizationServerDeps) {
   const { accounts: slice, clock, jobs, limiter, endpoints } = deps;
   const { accounts, devices, login, sessions, registration, serverName } = slice;
@@ -97,7 +97,7 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     codeLimiter: limiter(codeRate),
   };
   deps.sso?.logins.addContinuation(signInContinuation(browsers));
-  deps.sso?.providerSessions.onLogout((logout) => browsers.endOf(logout));
+  deps.sso?.providerSessions.onLogout((logout) => browsers.endByLogout(logout));
   // Clients that prefer OAuth 2.0 offer no password login, so it is preferred only on servers without
   // passwords.
   if (deps.sso)

@@ -9,7 +9,7 @@ export const apiScopes: readonly string[] = [
 /** Beginnings of the scopes with a device id. */
 const devicePrefixes = ['urn:matrix:client:device:', 'urn:matrix:org.matrix.msc2967.client:device:'] as const;
 
-/** Characters of a scope (RFC 6749, section 3.3), and the maximum number of characters of a device id. */
+/** A device id in a scope: at most 255 of the characters that RFC 6749, section 3.3, allows in scopes. */
 const devicePattern = /^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/;
 
 /** The scope that is granted to a client. */
@@ -39,7 +39,9 @@ export function grantScope(requested: string): GrantedScope {
   }
   const granted = tokens.filter(
     (token) =>
-      token === 'openid' || apiScopes.includes(token) || devicePrefixes.some((one) => token.startsWith(one)),
+      token === 'openid' ||
+      apiScopes.includes(token) ||
+      devicePrefixes.some((prefix) => token.startsWith(prefix)),
   );
   return { deviceId, text: granted.join(' ') };
 }
@@ -48,7 +50,7 @@ export function grantScope(requested: string): GrantedScope {
 export function deviceIdsIn(tokens: readonly string[]): string[] {
   const devices = new Set<string>();
   for (const token of tokens) {
-    const prefix = devicePrefixes.find((one) => token.startsWith(one));
+    const prefix = devicePrefixes.find((start) => token.startsWith(start));
     if (prefix !== undefined) devices.add(token.slice(prefix.length));
   }
   return [...devices];

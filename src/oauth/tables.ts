@@ -70,7 +70,7 @@ export interface OAuthTables {
     /** JSON of the session at the identity provider that has authenticated the user; null for a password. */
     provider_session: string | null;
   };
-  /** Users who have confirmed that the next upload may replace their cross-signing keys. */
+  /** Users who may replace their cross-signing keys with the next upload. */
   cross_signing_resets: {
     user_id: string;
     expires_at: number;

@@ -8,7 +8,7 @@ import type { OpenIdTables } from './tables.ts';
 /** Milliseconds until a token expires. */
 const lifetime = 3_600_000;
 
-/** About 238 bits of entropy. */
+/** Characters of a token: about 238 bits of entropy. */
 const tokenLength = 40;
 
 /** SHA-256, base64url. A slow hash is not needed because tokens are long and random. */

@@ -13,7 +13,7 @@ import type { OpenIdTables } from './tables.ts';
 async function openTokens(open: OpenDatabase) {
   const clock = manualClock();
   const database = await open([...jobMigrations, ...openIdMigrations]);
-  const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+  const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
   const tokens = new OpenIdTokens({ database, clock, randomness: systemRandomness, jobs });
   return { clock, database, jobs, tokens };
 }

@@ -6,7 +6,7 @@ import { Announcements, type AnnouncementsDeps } from './announcements.ts';
 import type { PresenceFact } from './presence-fact.ts';
 import { offline } from './presence-status.ts';
 
-it('Announcements announces changes of presence later, with newer ones, when the rooms of their users could not be read', async () => {
+it('Announcements tries again after the rooms of changed users could not be read, and announces newer changes together with the older changes', async () => {
   const clock = manualClock();
   const facts: PresenceFact[] = [];
   let fails = true;

@@ -32,14 +32,12 @@ export const maxMembers = 1_000;
  */
 const [minPause, maxPause] = [500, 60_000];
 
-/**
- * Bounds the members notified per second on average: the pause after an announcement grows with its members.
- */
+/** Maximum number of members notified per second on average: the pause after an announcement grows with its members. */
 const maxNotifiedPerSecond = 2_000;
 
 /**
- * Collects changes of presence and announces them together, less often the more members they are announced
- * to.
+ * Collects changes of presence and announces them together: the more members receive them, the longer the pause until
+ * the next announcement.
  */
 export class Announcements {
   readonly stream = new Stream('presence', presenceFacts);
@@ -55,7 +53,10 @@ export class Announcements {
     this.#deps = deps;
   }
 
-  /** @param roomId only in this room, where the user is new */
+  /**
+   * Adds a change of a user's presence. @param roomId the room that the user has joined, whose members alone are
+   * notified; absent: the members of all rooms of the user
+   */
   add(userId: string, status: PresenceStatus, roomId?: string): void {
     if (this.#closed) return;
     const before = this.#pending.get(userId);

@@ -1,19 +1,25 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { IgnoredUserLists } from '../room-engine/index.ts';
 import type { PresenceConfig } from './config.ts';
+import { FollowedPresence } from './followed-presence.ts';
 import { Presence, type PresenceDeps } from './presence.ts';
 import { PresenceEvents } from './presence-events.ts';
 import { presenceRoutes } from './routes.ts';
 import { presenceSyncSource } from './sync-source.ts';
 
-export interface OpenPresenceDeps extends PresenceDeps {
+export interface OpenPresenceDeps extends Omit<PresenceDeps, 'followed'> {
+  readonly caches: CacheRegistry;
+  /** Whether another process announces presence: this process keeps what it announces, and announces and stores nothing. */
+  readonly follows?: boolean;
   readonly ignored: IgnoredUserLists;
   readonly options: PresenceConfig['presence'];
 }
 
 /** Opens presence and starts its timers. */
 export async function openPresence(deps: OpenPresenceDeps) {
-  const { options, clock } = deps;
-  const presence = new Presence(deps, options.enabled);
+  const { options, clock, caches, follows } = deps;
+  const followed = follows ? new FollowedPresence(caches) : undefined;
+  const presence = new Presence({ ...deps, followed }, options.enabled);
   await presence.start();
   const events = new PresenceEvents({ ...deps, presence }, options.include_offline_users_on_sync);
   return {

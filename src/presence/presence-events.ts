@@ -25,10 +25,13 @@ export interface PresenceRequest {
   readonly filter: SenderFilter;
 }
 
-/** Bounds the users whose presence one response contains. */
+/** Maximum number of users whose presence one response contains. */
 const maxUsers = 5_000;
 
-/** Bounds the changes of presence in memory; a client whose token is older gets the presence of all users. */
+/**
+ * Maximum number of changes of presence in memory; a client whose token is older than these changes gets the presence of
+ * all users.
+ */
 const maxRecentChanges = 50_000;
 
 /** The `presence` section of a sync. Source: client-server API, `GET /sync`. */
@@ -38,7 +41,7 @@ export class PresenceEvents implements PresenceSection {
   readonly #joins: RecentChanges<{ readonly roomId: string; readonly users: readonly string[] }>;
   readonly #includeOffline: boolean;
 
-  /** @param includeOffline whether a first sync, and one with `full_state`, contains offline users too */
+  /** @param includeOffline whether a first sync, and a sync with `full_state`, contain offline users too */
   constructor(deps: PresenceEventsDeps, includeOffline: boolean) {
     this.#deps = deps;
     this.#includeOffline = includeOffline;
@@ -74,24 +77,24 @@ export class PresenceEvents implements PresenceSection {
     const rooms = await this.#deps.engine.userRooms.of(userId);
     if (!facts) return this.#notOffline(joined(rooms.values()));
     const newRooms = joined(rooms.values()).filter(({ stream }) => stream > after);
-    const found = await this.#notOffline(newRooms);
+    const statuses = await this.#notOffline(newRooms);
     for (const fact of facts) {
       const own = fact.changes.get(userId);
-      if (own) found.set(userId, own);
+      if (own) statuses.set(userId, own);
       for (const user of fact.routed?.get(userId) ?? []) {
         const status = this.#deps.presence.peek(user) ?? fact.changes.get(user);
-        if (status) found.set(user, status);
+        if (status) statuses.set(user, status);
       }
       for (const [roomId, users] of fact.rooms) {
         if (rooms.get(roomId)?.membership !== 'join') continue;
         for (const user of users) {
           const status = this.#deps.presence.peek(user) ?? fact.changes.get(user);
-          if (status) found.set(user, status);
+          if (status) statuses.set(user, status);
         }
       }
     }
-    await this.#addOffline(found, await this.#newlySharing(userId, rooms, newRooms, { after, upTo }));
-    return found;
+    await this.#addOffline(statuses, await this.#newlySharing(userId, rooms, newRooms, { after, upTo }));
+    return statuses;
   }
 
   /**
@@ -122,7 +125,7 @@ export class PresenceEvents implements PresenceSection {
     return met;
   }
 
-  /** Adds users with their last known presence; those who are not in memory are offline. */
+  /** Adds users with their last known presence; users who are not in memory are offline. */
   async #addOffline(found: Map<string, PresenceStatus>, users: ReadonlySet<string>): Promise<void> {
     const missing = [...users].filter((user) => !found.has(user));
     if (missing.length === 0) return;
@@ -135,38 +138,38 @@ export class PresenceEvents implements PresenceSection {
 
   async #all(userId: string): Promise<Map<string, PresenceStatus>> {
     const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
-    const found = await this.#notOffline(rooms);
-    for (const [user, status] of await this.#deps.presence.routedTo(userId)) found.set(user, status);
+    const statuses = await this.#notOffline(rooms);
+    for (const [user, status] of await this.#deps.presence.routedTo(userId)) statuses.set(user, status);
     const own = this.#deps.presence.peek(userId);
-    if (own) found.set(userId, own);
-    if (!this.#includeOffline) return found;
+    if (own) statuses.set(userId, own);
+    if (!this.#includeOffline) return statuses;
     const missing = new Set<string>();
     for (const { roomId } of rooms) {
       for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
         if (missing.size >= maxUsers) break;
-        if (membership === 'join' && member !== userId && !found.has(member)) missing.add(member);
+        if (membership === 'join' && member !== userId && !statuses.has(member)) missing.add(member);
       }
     }
-    await this.#addOffline(found, missing);
-    return found;
+    await this.#addOffline(statuses, missing);
+    return statuses;
   }
 
   /** Returns the users with a presence other than offline in some rooms. */
   async #notOffline(rooms: readonly UserRoom[]): Promise<Map<string, PresenceStatus>> {
     const { presence } = this.#deps;
-    const found = new Map<string, PresenceStatus>();
+    const statuses = new Map<string, PresenceStatus>();
     for (const { roomId } of rooms) {
       const head = await this.#head(roomId);
       if (!head) continue;
       const candidates =
         presence.usersNotOffline.size < head.members.size ? presence.usersNotOffline : head.members;
       for (const user of candidates.keys()) {
-        if (found.has(user) || head.membership(user) !== 'join') continue;
+        if (statuses.has(user) || head.membership(user) !== 'join') continue;
         const status = presence.peek(user);
-        if (status && status.presence !== 'offline') found.set(user, status);
+        if (status && status.presence !== 'offline') statuses.set(user, status);
       }
     }
-    return found;
+    return statuses;
   }
 
   /** Returns the head of a room; `undefined` for rooms too large for presence. */
@@ -178,7 +181,7 @@ export class PresenceEvents implements PresenceSection {
 
 const isJoin = ({ from, to }: MembershipChange) => to === 'join' && from !== 'join';
 
-/** Whether some user joins; most facts change no membership. */
+/** Whether any user joins. The length is checked first, because most facts change no membership. */
 export const hasJoin = (changes: readonly MembershipChange[]) => changes.length > 0 && changes.some(isJoin);
 
 const joined = (rooms: Iterable<UserRoom>): UserRoom[] =>

@@ -6,7 +6,7 @@ export interface PresenceFact {
   readonly changes: ReadonlyMap<string, PresenceStatus>;
   /** Room id to the users whose new presence is sent to the members of that room. */
   readonly rooms: ReadonlyMap<string, readonly string[]>;
-  /** Further users who receive changes: the users whose presence they receive. */
+  /** Users who receive changes though they share no room, each with the users whose presence they receive. */
   readonly routed?: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -60,7 +60,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(third.presence, undefined);
     });
 
-    it('sets the presence of a user by a sync, and sends it to users who share a room in their next sync', async () => {
+    it('sets the presence of a user by a sync, and sends it, in their next sync, to users who share a room', async () => {
       const first = await sync(bob, { set_presence: 'offline' });
       assert.deepEqual(senders(first), []);
       const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 100_000 });
@@ -117,7 +117,7 @@ for (const database of selectedDatabases(import.meta.url)) {
   });
 
   describe(`presence options over HTTP on ${database}`, () => {
-    const during = async (
+    const withPresenceOptions = async (
       presence: NonNullable<NonNullable<ConfigurationOverrides['presence']>['presence']>,
       work: (
         users: { alice: TestUser; bob: TestUser; carol: TestUser },
@@ -157,9 +157,9 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
     const path = (user: TestUser) => `${v3}/presence/${user.userId}/status`;
 
-    it('[include_offline_users_on_sync] includes offline users in an initial sync and with full_state', async () => {
+    it('includes offline users in an initial sync and with full_state (presence.include_offline_users_on_sync)', async () => {
       for (const include_offline_users_on_sync of [false, true]) {
-        await during(
+        await withPresenceOptions(
           { enabled: true, include_offline_users_on_sync },
           async ({ alice, carol }, api, presenceInSync) => {
             for (const presence of ['online', 'offline']) {
@@ -176,9 +176,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('[presence.enabled] accepts but ignores presence of clients when presence is off or untracked', async () => {
+    it('answers PUT /presence/{userId}/status with 200, and ignores it, when presence is off or untracked (presence.enabled)', async () => {
       for (const enabled of [false, 'untracked'] as const) {
-        await during(
+        await withPresenceOptions(
           { enabled, include_offline_users_on_sync: false },
           async ({ alice, bob }, api, presenceInSync) => {
             const body = { presence: 'online', status_msg: 'Here' };

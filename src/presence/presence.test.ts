@@ -1,81 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
-import { forSelectedDatabases, type OpenDatabase } from '../../test/support/databases/databases.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
-import { compileFilter } from '../filters/index.ts';
-import { silentLogger } from '../kernel/observability/index.ts';
-import { RateLimiter } from '../kernel/rate-limits/index.ts';
-import { presenceMigrations } from './migrations.ts';
-import { Presence } from './presence.ts';
-import { PresenceEvents } from './presence-events.ts';
-import type { PresenceState } from './presence-status.ts';
-
-interface Options {
-  readonly enabled?: boolean | 'untracked';
-  readonly includeOffline?: boolean;
-  readonly limit?: { per_second: number; burst_count: number };
-}
-
-const unlimited = { per_second: 1e6, burst_count: 1e6 };
-
-class PresenceUnderTest {
-  readonly rooms: RoomsUnderTest;
-  readonly presence: Presence;
-  readonly events: PresenceEvents;
-  readonly ignored = new Set<string>();
-
-  constructor(rooms: RoomsUnderTest, { enabled = true, includeOffline = false, limit = unlimited }: Options) {
-    const { engine, database, streams, clock } = rooms;
-    const limiter = new RateLimiter(limit, clock);
-    this.rooms = rooms;
-    this.presence = new Presence({ engine, database, streams, clock, log: silentLogger, limiter }, enabled);
-    this.events = new PresenceEvents(
-      {
-        presence: this.presence,
-        engine,
-        streams,
-        clock,
-        ignored: { of: async () => this.ignored },
-      },
-      includeOffline,
-    );
-  }
-
-  static async open(open: OpenDatabase, options: Options = {}): Promise<PresenceUnderTest> {
-    return new PresenceUnderTest(await RoomsUnderTest.open(open, presenceMigrations), options);
-  }
-
-  async restart(open: OpenDatabase, options: Options = {}): Promise<PresenceUnderTest> {
-    await this.presence.stop();
-    const again = new PresenceUnderTest(await this.rooms.restart(open), options);
-    await again.presence.start();
-    return again;
-  }
-
-  sync(userId: string, presence: PresenceState = 'online'): () => void {
-    return this.presence.beginSync({ userId, deviceId: 'D' }, presence);
-  }
-
-  /** Advances the clock and waits until the changes are announced. */
-  async pass(milliseconds: number): Promise<void> {
-    this.rooms.clock.advance(milliseconds);
-    await this.presence.announcements.idle();
-  }
-
-  /** Returns the presence events of a sync: user id to presence. */
-  async presenceEvents(userId: string, after: number | undefined): Promise<Record<string, unknown>> {
-    const filter = compileFilter({}).presence;
-    const events = await this.events.events({ userId, after, upTo: this.now, filter });
-    return Object.fromEntries(
-      events.map(({ sender, content }) => [sender, (content as { presence: string }).presence]),
-    );
-  }
-
-  get now(): number {
-    return this.rooms.streams.current;
-  }
-}
+import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
+import { alice, bob, carol } from '../../test/support/rooms/rooms.ts';
+import { PresenceUnderTest } from './test/presence-under-test.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -100,7 +28,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
     });
 
-    it('sends the presence of offline members once to a user who joins their room, and the presence of that user to them', async () => {
+    it('sends the presence of offline members once to a user who joins their room, and the presence of that user to the members', async () => {
       const fixture = await PresenceUnderTest.open(open);
       const room = await fixture.rooms.room(alice, bob);
       const before = fixture.now;
@@ -123,6 +51,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.pass(29 * second);
       assert.equal((await fixture.presence.get(bob, alice)).presence, 'online');
       await fixture.pass(second);
+      assert.equal((await fixture.presence.get(bob, alice)).presence, 'offline');
       await fixture.pass(30 * second);
       assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'offline' });
       assert.equal(fixture.presence.usersNotOffline.size, 0);
@@ -225,7 +154,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(announced, 2);
     });
 
-    it('keeps the presence of remote users for 30 minutes, and ignores it when untracked', async () => {
+    it('keeps the presence of remote users for 30 minutes, and ignores it when presence is untracked', async () => {
       const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
       const dora = '@dora:far';
       const fixture = await PresenceUnderTest.open(open);
@@ -240,7 +169,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await untracked.presenceEvents(alice, undefined), {});
     });
 
-    it('stores the presence of remote users only once they share a room with a local user', async () => {
+    it('stores the presence of remote users only after they have begun to share a room with a local user', async () => {
       const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
       const [dora, eve] = ['@dora:far', '@eve:far'];
       const fixture = await PresenceUnderTest.open(open);
@@ -334,70 +263,6 @@ forSelectedDatabases(import.meta.url, (open) => {
       const again = await fixture.restart(open);
       assert.deepEqual(await again.presenceEvents(bob, before), { [alice]: 'online' });
       await again.presence.stop();
-    });
-
-    it('[option: presence.enabled] ignores presence of clients when off or untracked; untracked accepts it from modules', async () => {
-      for (const enabled of [true, false, 'untracked'] as const) {
-        const fixture = await PresenceUnderTest.open(open, { enabled });
-        await fixture.rooms.room(alice, bob, carol);
-        fixture.sync(alice);
-        fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
-        const status = {
-          presence: 'online',
-          statusMsg: undefined,
-          lastActive: 5,
-          currentlyActive: true,
-        } as const;
-        fixture.presence.reportByModule(carol, status);
-        const expected = {
-          true: { [alice]: 'online', [carol]: 'online' },
-          false: {},
-          untracked: { [carol]: 'online' },
-        };
-        assert.deepEqual(await fixture.presenceEvents(bob, undefined), expected[`${enabled}`]);
-        const seen = await fixture.presence.get(bob, alice);
-        assert.equal(seen.presence, enabled === true ? 'online' : 'offline');
-        await fixture.presence.stop();
-      }
-    });
-
-    it('[option: presence.include_offline_users_on_sync] includes offline users in an initial sync', async () => {
-      for (const includeOffline of [false, true]) {
-        const fixture = await PresenceUnderTest.open(open, { includeOffline });
-        await fixture.rooms.room(alice, bob);
-        fixture.sync(alice)();
-        await fixture.pass(minute);
-        const before = fixture.now;
-        await fixture.presence.stop();
-        assert.deepEqual(
-          await fixture.presenceEvents(bob, undefined),
-          includeOffline ? { [alice]: 'offline' } : {},
-        );
-        assert.deepEqual(await fixture.presenceEvents(bob, before), {});
-      }
-    });
-
-    it('[option: rc_presence.per_user] limits how often a user changes presence', async () => {
-      const fixture = await PresenceUnderTest.open(open, { limit: { per_second: 0.1, burst_count: 1 } });
-      await fixture.rooms.room(alice, bob);
-      const presenceOf = async () => (await fixture.presence.get(bob, alice)).presence;
-      fixture.sync(alice);
-      fixture.sync(alice, 'unavailable');
-      assert.equal(await presenceOf(), 'online', 'a sync over the limit changes nothing and does not fail');
-      fixture.sync(alice);
-      const device = { userId: alice, deviceId: 'D' };
-      assert.throws(() => fixture.presence.set(device, 'unavailable', undefined), {
-        errcode: 'M_LIMIT_EXCEEDED',
-      });
-      const bridged = { ...device, isUnlimited: true };
-      fixture.presence.beginSync(bridged, 'unavailable')();
-      assert.equal(await presenceOf(), 'unavailable', 'users of application services are not limited');
-      fixture.presence.set(bridged, 'online', undefined);
-      assert.equal(await presenceOf(), 'online');
-      fixture.rooms.clock.advance(10 * second);
-      fixture.sync(alice, 'unavailable');
-      assert.equal(await presenceOf(), 'unavailable');
-      await fixture.presence.stop();
     });
   });
 });

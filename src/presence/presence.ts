@@ -7,6 +7,7 @@ import { forbidden } from '../protocol/index.ts';
 import type { RoomFact, RoomReader } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
 import type { PresenceConfig } from './config.ts';
+import type { FollowedPresence } from './followed-presence.ts';
 import type { PresenceRouting } from './presence-routing.ts';
 import {
   mustBeSent,
@@ -19,8 +20,8 @@ import { PresenceWriter } from './presence-writer.ts';
 import { ReportedPresence } from './reported-presence.ts';
 import { readNotOffline, readPresence } from './store.ts';
 import type { PresenceTables } from './tables.ts';
-import { UnsharedUsers } from './unshared-users.ts';
 import { UserActivity } from './user-activity.ts';
+import { UsersWithoutSharedRoom } from './users-without-shared-room.ts';
 
 export interface PresenceDeps {
   readonly engine: RoomReader;
@@ -30,8 +31,10 @@ export interface PresenceDeps {
   readonly log: Logger;
   /** `rc_presence.per_user` */
   readonly limiter: Pick<RateLimiter, 'take' | 'tryTake'>;
-  /** Sends presence to further users; absent: there are none. */
+  /** Sends presence to further users; absent: only users who share a room receive it. */
   readonly routing?: PresenceRouting | undefined;
+  /** The presence that another process announces; absent in the main process, which alone announces and stores presence. */
+  readonly followed?: FollowedPresence | undefined;
 }
 
 /** The device of a user. */
@@ -65,7 +68,7 @@ export class Presence {
   readonly #deps: PresenceDeps;
   readonly #enabled: PresenceConfig['presence']['enabled'];
   readonly #users = new Map<string, PresentUser>();
-  readonly #unshared = new UnsharedUsers();
+  readonly #withoutSharedRoom = new UsersWithoutSharedRoom();
   readonly #writer: PresenceWriter;
 
   constructor(deps: PresenceDeps, enabled: PresenceConfig['presence']['enabled']) {
@@ -73,10 +76,12 @@ export class Presence {
     this.#enabled = enabled;
     this.announcements = new Announcements(deps);
     this.#writer = new PresenceWriter(deps);
-    deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
+    const { followed } = deps;
+    if (followed) this.presenceStream.subscribe((fact) => followed.follow(fact));
+    else deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
   }
 
-  /** Facts are the changes of presence that other users are notified of. */
+  /** The stream of the changes of presence that other users are notified of. */
   get presenceStream() {
     return this.announcements.stream;
   }
@@ -95,7 +100,12 @@ export class Presence {
     if (!this.isEnabled) return;
     const now = this.#deps.clock.now();
     const reader = this.#deps.database.reader<PresenceTables>();
-    for (const [userId, { presence, statusMsg, lastActive }] of await readNotOffline(reader)) {
+    const stored = await readNotOffline(reader);
+    if (this.#deps.followed) {
+      this.#deps.followed.restore(stored);
+      return;
+    }
+    for (const [userId, { presence, statusMsg, lastActive }] of stored) {
       const activity = new UserActivity(lastActive);
       activity.statusMsg = statusMsg;
       activity.restore(presence, now);
@@ -112,14 +122,15 @@ export class Presence {
   }
 
   /**
-   * Begins a sync of a device, with the presence that it reports; reports over the rate limit are ignored.
+   * Begins a sync of a device, with the presence that it reports; reports over the rate limit, and reports to a reader
+   * process, are ignored.
    * @returns a function to call when the sync ends
    */
   beginSync(
     { userId, deviceId = '', isUnlimited = false }: PresentDevice,
     presence: PresenceState,
   ): () => void {
-    if (this.#enabled !== true || presence === 'offline') return nothing;
+    if (this.#enabled !== true || presence === 'offline' || this.#deps.followed) return nothing;
     const { clock, limiter } = this.#deps;
     const known = this.#users.get(userId)?.source;
     const before = known instanceof UserActivity ? known.presenceOf(deviceId) : undefined;
@@ -165,18 +176,22 @@ export class Presence {
    */
   report(userId: string, status: PresenceStatus, sharesRoom = true): void {
     if (this.#enabled !== true) return;
-    if (sharesRoom) this.#unshared.delete(userId);
-    else if (!this.#users.has(userId) && !this.#unshared.add(userId)) return;
+    if (sharesRoom) this.#withoutSharedRoom.delete(userId);
+    else if (!this.#users.has(userId) && !this.#withoutSharedRoom.add(userId)) return;
     this.#report(userId, status, this.#deps.clock.now() + reportLifetime);
   }
 
-  /** Takes the presence of a user from a module; it holds until the module reports another. */
+  /** Takes the presence of a user from a module; the presence holds until the module reports another presence. */
   reportByModule(userId: string, status: PresenceStatus): void {
     if (this.isEnabled) this.#report(userId, status, Number.POSITIVE_INFINITY);
   }
 
   /** Removes presence and status message of a user whose account is closed. */
   forget(userId: string): void {
+    if (this.#deps.followed) {
+      this.#deps.followed.forget(userId);
+      return;
+    }
     if (this.isEnabled) this.#report(userId, offline, Number.POSITIVE_INFINITY);
     this.#writer.put(userId, offline);
   }
@@ -190,15 +205,15 @@ export class Presence {
     return this.peek(userId) ?? (await this.lastKnown([userId])).get(userId) ?? offline;
   }
 
-  /** Returns the users of other rooms who are present and whom a user may see. */
+  /** Returns the users who are not offline and whose presence modules show to `viewer`. */
   async routedTo(viewer: string): Promise<Map<string, PresenceStatus>> {
     const interests = await this.#deps.routing?.interestsOf(viewer);
-    const found = new Map<string, PresenceStatus>();
-    for (const userId of interests === 'all' ? this.#users.keys() : (interests ?? [])) {
+    const statuses = new Map<string, PresenceStatus>();
+    for (const userId of interests === 'all' ? this.usersNotOffline.keys() : (interests ?? [])) {
       const status = this.peek(userId);
-      if (status && status.presence !== 'offline') found.set(userId, status);
+      if (status && status.presence !== 'offline') statuses.set(userId, status);
     }
-    return found;
+    return statuses;
   }
 
   /**
@@ -208,7 +223,7 @@ export class Presence {
   async lastKnown(userIds: readonly string[]): Promise<Map<string, PresenceStatus>> {
     const noted = new Map<string, PresenceStatus>();
     for (const userId of userIds) {
-      const status = this.#writer.get(userId);
+      const status = this.#deps.followed?.get(userId) ?? this.#writer.get(userId);
       if (status) noted.set(userId, status);
     }
     const others = userIds.filter((userId) => !noted.has(userId));
@@ -219,12 +234,13 @@ export class Presence {
 
   /** Returns the presence of a user from memory; `undefined` for most offline users. */
   peek(userId: string): PresenceStatus | undefined {
-    return this.#users.get(userId)?.source.at(this.#deps.clock.now());
+    const { followed, clock } = this.#deps;
+    return followed ? followed.notOffline.get(userId) : this.#users.get(userId)?.source.at(clock.now());
   }
 
   /** All users who are not offline, and some who became offline recently. */
   get usersNotOffline(): ReadonlyMap<string, unknown> {
-    return this.#users;
+    return this.#deps.followed?.notOffline ?? this.#users;
   }
 
   async #maySee(viewer: string, userId: string): Promise<boolean> {
@@ -243,12 +259,13 @@ export class Presence {
   }
 
   #local(userId: string): { user: PresentUser; activity: UserActivity } {
-    const known = this.#users.get(userId);
-    if (known?.source instanceof UserActivity) return { user: known, activity: known.source };
+    const presentUser = this.#users.get(userId);
+    if (presentUser?.source instanceof UserActivity)
+      return { user: presentUser, activity: presentUser.source };
     const unwritten = this.#writer.get(userId);
     const activity = new UserActivity(unwritten?.lastActive);
     activity.statusMsg = unwritten?.statusMsg;
-    const user = known ?? { userId, source: activity, announced: offline, timer: undefined };
+    const user = presentUser ?? { userId, source: activity, announced: offline, timer: undefined };
     user.source = activity;
     this.#users.set(userId, user);
     if (!unwritten) void this.#restoreStatusMessage(user, activity);
@@ -285,18 +302,18 @@ export class Presence {
     if (mustBeSent(user.announced, status)) {
       user.announced = status;
       this.announcements.add(user.userId, status);
-      if (!this.#unshared.has(user.userId)) this.#writer.put(user.userId, status);
+      if (!this.#withoutSharedRoom.has(user.userId)) this.#writer.put(user.userId, status);
     }
     if (status.presence === 'offline' && user.source.nextChange(this.#deps.clock.now()) === undefined) {
       user.timer?.timer.cancel();
       if (this.#users.get(user.userId) === user) {
         this.#users.delete(user.userId);
-        this.#unshared.delete(user.userId);
+        this.#withoutSharedRoom.delete(user.userId);
       }
     } else this.#arm(user);
   }
 
-  /** Sets the timer of the next change, unless one is due earlier: that costs less than a new timer for every sync. */
+  /** Sets the timer of the next change, unless a timer is due earlier, so that most syncs set no timer. */
   #arm(user: PresentUser): void {
     const { clock } = this.#deps;
     const now = clock.now();

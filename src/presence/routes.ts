@@ -10,10 +10,10 @@ const path = [
   '/_proto/client/r0/presence/:userId/status',
 ] as const;
 
-/** Bounds the status message, in UTF-16 code units. */
+/** Maximum length of the status message, in UTF-16 code units. */
 const maxMessageLength = 2_048;
 
-/** Client-server API, "Presence". */
+/** Returns the routes that read and set presence. Source: client-server API, "Presence". */
 export function presenceRoutes(presence: Presence, clock: Clock): Route[] {
   return [
     route(

@@ -10,16 +10,16 @@ export async function readPresence(
   reader: Reader<PresenceTables>,
   userIds: readonly string[],
 ): Promise<Map<string, PresenceStatus>> {
-  const found = new Map<string, PresenceStatus>();
+  const statuses = new Map<string, PresenceStatus>();
   for (let start = 0; start < userIds.length; start += chunk) {
     const rows = await reader
       .selectFrom('presence')
       .selectAll()
       .where('user_id', 'in', userIds.slice(start, start + chunk))
       .execute();
-    for (const row of rows) found.set(row.user_id, toStatus(row));
+    for (const row of rows) statuses.set(row.user_id, toStatus(row));
   }
-  return found;
+  return statuses;
 }
 
 /** Reads all users whose stored presence is not offline. */

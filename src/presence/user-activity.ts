@@ -18,7 +18,7 @@ const idleAfter = 5 * 60_000;
 /** Milliseconds for which a user counts as active after an activity. */
 const activeFor = 60_000;
 
-/** Bounds the devices of one user that are distinguished; the device seen longest ago is dropped first. */
+/** Maximum number of devices of one user that are distinguished; the device seen longest ago is dropped first. */
 const maxDevices = 50;
 
 /** A device id that no client can have: stands for all devices from before a restart. */

@@ -23,7 +23,7 @@ export function checkField(field: string): void {
 
 /**
  * Checks the fields whose type is specified. An empty display name or avatar is valid: it removes the field. An avatar
- * may be any URL: bridges set those of other networks.
+ * may be any URL: bridges set URLs of other networks.
  * @throws MatrixError M_INVALID_PARAM
  */
 export function checkValue(field: string, value: JsonValue): void {

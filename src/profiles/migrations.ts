@@ -17,7 +17,7 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // Lists of users in the order of their names or avatars. PostgreSQL limits the length of values in an index.
+    // The indexes list users in the order of their names or avatars. PostgreSQL limits the length of values in an index.
     name: 'profiles/0002-users-by-value',
     async up({ run }) {
       for (const field of ['displayname', 'avatar_url']) {
@@ -28,8 +28,8 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // Names of new users were not always checked, and PostgreSQL fails to index long ones. In a transaction of its own, since an
-    // index also contains the rows that its own transaction has replaced.
+    // Names of new users were not always checked, and PostgreSQL fails to index long ones. The index is made in a later
+    // transaction, because an index also contains the rows that its own transaction has replaced.
     name: 'profiles/0003-bounded-names',
     async up({ db }) {
       const { rows } = await sql<{ user_id: string; value: string }>`
@@ -45,7 +45,7 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // With whole names, which have at most 256 characters, so that databases search names in the index alone.
+    // The index has whole names (at most 256 characters), so that databases search names in the index alone.
     name: 'profiles/0003-display-names',
     async up({ db, run }) {
       await db.schema.dropIndex('profile_fields_by_displayname').execute();
@@ -55,7 +55,7 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // Filled by the admin API, whose migrations know all accounts.
+    // The migrations of the admin API fill the table, because they know all accounts.
     name: 'profiles/0004-listed-profiles',
     async up({ db }) {
       await db.schema

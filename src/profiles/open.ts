@@ -1,7 +1,7 @@
 import { type ProfileOptions, Profiles, type ProfilesDeps } from './profiles.ts';
 import { type ProfileAccessOptions, profileRoutes, type RoomSharing } from './routes.ts';
 
-/** Opens profiles; they belong to accounts, and are opened with them, before the rooms. */
+/** Opens profiles. The server opens them together with the accounts, before the rooms. */
 export function openProfiles(deps: ProfilesDeps, options: ProfileOptions) {
   const profiles = new Profiles(deps, options);
   return { profiles, streams: [profiles.profileStream] };

@@ -167,10 +167,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       ] as const) {
         assert.deepEqual(codeOf(await set(token, `@alice:test/${field}`, body)), [400, errcode], field);
       }
-      const half = 'x'.repeat(33_000);
-      assert.equal((await set(token, '@alice:test/a.b', { 'a.b': half })).status, 200);
-      assert.equal((await set(token, '@alice:test/a.b', { 'a.b': half })).status, 200);
-      assert.deepEqual(codeOf(await set(token, '@alice:test/a.c', { 'a.c': half })), [
+      const halfOfMaximum = 'x'.repeat(33_000);
+      assert.equal((await set(token, '@alice:test/a.b', { 'a.b': halfOfMaximum })).status, 200);
+      assert.equal((await set(token, '@alice:test/a.b', { 'a.b': halfOfMaximum })).status, 200);
+      assert.deepEqual(codeOf(await set(token, '@alice:test/a.c', { 'a.c': halfOfMaximum })), [
         400,
         'M_PROFILE_TOO_LARGE',
       ]);

@@ -1,6 +1,6 @@
 import type { AccountLifecycle, AccountReader, RegisteredAccount } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
-import type { Requester } from '../kernel/http/index.ts';
+import { type Requester, useAdministratorRight } from '../kernel/http/index.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import {
   forbidden,
@@ -26,7 +26,7 @@ export interface ProfileChange {
 /** Fetches profiles of remote users. */
 export interface RemoteProfiles {
   /**
-   * @param field returns this field only
+   * @param field the only field to return
    * @throws MatrixError M_NOT_FOUND
    */
   fetch(userId: string, field: string | undefined): Promise<JsonObject>;
@@ -84,7 +84,8 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
-   * Returns the profile of a local or remote user. @param field returns this field only; nothing when it is unset
+   * Returns the profile of a local or remote user.
+   * @param field the only field to return; nothing when it is unset
    * @throws MatrixError M_NOT_FOUND
    */
   async get(userId: string, field?: string): Promise<JsonObject> {
@@ -105,7 +106,7 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
-   * Checks fields of a local user before they are set, also those that the options of avatars forbid.
+   * Checks fields of a local user before they are set, and an avatar also against the options of avatars.
    * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
    */
   async checkAll(userId: string, fields: JsonObject): Promise<void> {
@@ -127,7 +128,7 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
-   * Sets a field of a local user for the server itself, which may do so where users may not.
+   * Sets a field of a local user without checking whether a requester may change it.
    * @throws MatrixError M_FORBIDDEN for an avatar that is not allowed, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
    */
   async setForUser(userId: string, field: string, value: JsonValue): Promise<void> {
@@ -183,6 +184,7 @@ export class Profiles implements AccountLifecycle {
 
   async #checkMayChange(requester: Requester, userId: string, field: string): Promise<void> {
     if (requester.isAdmin) {
+      if (requester.userId !== userId) useAdministratorRight();
       if (!this.#isLocal(userId) || !(await this.#deps.accounts.userExists(userId))) throw profileNotFound();
       return;
     }

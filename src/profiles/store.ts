@@ -1,16 +1,19 @@
-import type { Reader, Writer } from '../kernel/database/index.ts';
+import { FixedQuery, type Reader, type Writer } from '../kernel/database/index.ts';
 import type { JsonObject, JsonValue } from '../protocol/index.ts';
 import { listedProfile, updateListedProfile } from './listed-profiles.ts';
 import type { ProfileTables } from './tables.ts';
 
-/** Reads all fields of a user's profile. */
-export async function readProfile(reader: Reader<ProfileTables>, userId: string): Promise<JsonObject> {
-  const rows = await reader
+const profileQuery = new FixedQuery((reader: Reader<ProfileTables>, userId: string) =>
+  reader
     .selectFrom('profile_fields')
     .select(['field', 'value'])
     .where('user_id', '=', userId)
-    .orderBy('field')
-    .execute();
+    .orderBy('field'),
+);
+
+/** Reads all fields of a user's profile. */
+export async function readProfile(reader: Reader<ProfileTables>, userId: string): Promise<JsonObject> {
+  const rows = await profileQuery.execute(reader, userId);
   return Object.fromEntries(rows.map((row) => [row.field, JSON.parse(row.value) as JsonValue]));
 }
 

@@ -7,7 +7,7 @@ export class MatrixError extends Error {
   /** HTTP status code. */
   readonly status: number;
   readonly errcode: string;
-  /** Further members of the response body, for instance `retry_after_ms`. */
+  /** Further fields of the response body, for instance `retry_after_ms`. */
   readonly extra: Readonly<Record<string, unknown>>;
   /** Further response headers, for instance `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;

@@ -243,7 +243,7 @@ const ownedStateVersions = [v10, v11].map(
   }),
 );
 
-/** All room versions that this server supports: those of the specification from oldest to newest, then others. */
+/** All room versions that this server supports: first the versions of the specification from oldest to newest, then others. */
 export const roomVersions: ReadonlyMap<string, RoomVersion> = new Map(
   [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, ...ownedStateVersions].map((version) => [
     version.id,

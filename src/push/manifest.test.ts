@@ -10,7 +10,7 @@ import { openUnread } from './test/unread-under-test.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('pushManifest.accountRows', () => {
-    it('deletes the tallies of deactivated accounts, and the push rules of erased ones', async () => {
+    it('deletes the unread tallies of deactivated accounts, and the push rules of erased accounts', async () => {
       const { fixture, roomId, unread, counts, rules } = await openUnread(open);
       for (const userId of [alice, bob]) {
         await rules.change(userId, (stored) => setRuleEnabled(stored, 'override', '.m.rule.master', false));
@@ -27,13 +27,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         return rows.map((row) => row.user_id).sort();
       };
       assert.deepEqual(await owners('unread_tallies'), [alice, bob]);
-      const end = (userId: string, erase: boolean) =>
+      const deactivate = (userId: string, erase: boolean) =>
         fixture.streams.write((writer, publish) =>
           new OwnedRows([pushManifest]).deactivated(writer, publish, { userId, erase }),
         );
-      await end(alice, false);
+      await deactivate(alice, false);
       assert.deepEqual([await owners('unread_tallies'), await owners('push_rules')], [[bob], [alice, bob]]);
-      await end(bob, true);
+      await deactivate(bob, true);
       assert.deepEqual([await owners('unread_tallies'), await owners('push_rules')], [[], [alice]]);
     });
   });

@@ -29,9 +29,9 @@ export type UnreadSliceDeps = Omit<UnreadDeps, 'evaluation' | 'enabled'> &
   };
 
 /** Opens unread counts, badge counts, and the decision which users an event notifies. */
-export function openUnread(given: UnreadSliceDeps) {
-  const { enabled, group_unread_count_by_room: countsRooms } = given.options;
-  const deps = { ...given, enabled, evaluation: new PushEvaluation(given) };
+export function openUnread(sliceDeps: UnreadSliceDeps) {
+  const { enabled, group_unread_count_by_room: countsRooms } = sliceDeps.options;
+  const deps = { ...sliceDeps, enabled, evaluation: new PushEvaluation(sliceDeps) };
   const unread = new Unread(deps);
   return {
     unread,

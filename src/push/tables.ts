@@ -8,13 +8,16 @@ export interface PushTables {
     /** The position of the last change. */
     position: number;
   };
-  /** Tallies of unread events, so that a restart need not evaluate them again. */
+  /** The unread events of users by room (tallies), so that a restart need not evaluate the push rules again. */
   unread_tallies: {
     user_id: string;
     room_id: string;
     /** The stream position up to which events were evaluated. */
     up_to: number;
-    /** `UnreadMark`s as JSON: `[stream, highlight (0 or 1), id of the root unless on the main timeline]`. */
+    /**
+     * The unread events (`UnreadMark`) as a JSON array of `[stream position, highlight (0 or 1), id of the thread root or
+     * null, time of sending or null]`.
+     */
     marks: string;
   };
 }

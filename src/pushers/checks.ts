@@ -1,7 +1,7 @@
 import { type DatabaseCheck, rowsCheck } from '../kernel/database/index.ts';
 
-/** Makes a check of a table whose rows belong to pushers. */
-const rowsOfPushers = (table: string): DatabaseCheck =>
+/** Makes a check that finds the rows of a table whose pushers do not exist. */
+const orphanedRowsCheck = (table: string): DatabaseCheck =>
   rowsCheck({
     problem: `rows of ${table} for pushers that do not exist`,
     select: `select pusher_id as subject from ${table} t
@@ -11,6 +11,6 @@ const rowsOfPushers = (table: string): DatabaseCheck =>
 
 /** Checks of the consistency of the tables of pushers, for `hearth database check`. */
 export const pusherChecks: readonly DatabaseCheck[] = [
-  rowsOfPushers('pending_pushes'),
-  rowsOfPushers('mail_throttles'),
+  orphanedRowsCheck('pending_pushes'),
+  orphanedRowsCheck('mail_throttles'),
 ];

@@ -7,5 +7,5 @@ export { openPushers, type PusherSliceDeps } from './open.ts';
 export { mailAppId, type Pusher, pusherForClient } from './pusher.ts';
 export { Pushers, type PushersDeps } from './pushers.ts';
 
-/** Folder of the templates: of mails about missed events, and of the page that confirms an unsubscription. */
+/** Folder of the templates for mails about missed events, and for the page that confirms an unsubscription. */
 export const pusherTemplates = fileURLToPath(new URL('./templates', import.meta.url));

@@ -18,16 +18,16 @@ export const pushersManifest = {
   },
   deviceRows: {
     deleteForDevices: async (writer, userId, deviceIds) => {
-      const writable = writerFor<PusherTables>(writer);
-      const found = await writable
+      const pusherWriter = writerFor<PusherTables>(writer);
+      const pushers = await pusherWriter
         .selectFrom('pushers')
         .select('id')
         .where('user_id', '=', userId)
         .where('device_id', 'in', deviceIds)
         .execute();
       await deletePushers(
-        writable,
-        found.map(({ id }) => id),
+        pusherWriter,
+        pushers.map(({ id }) => id),
       );
     },
   },

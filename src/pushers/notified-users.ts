@@ -23,6 +23,6 @@ export interface NotifiedUsers {
 
 /** Counts the unread notifications of users; declared here, supplied at composition. */
 export interface UnreadTotals {
-  /** Returns the unread count for a badge: rooms or messages, as `push.group_unread_count_by_room` says. */
+  /** Returns the unread count for a badge: the number of rooms or of messages, as `push.group_unread_count_by_room` says. */
   of(userId: string): Promise<number>;
 }

@@ -68,7 +68,7 @@ export interface PusherSliceDeps {
   readonly options: {
     readonly enabled: boolean;
     readonly include_content: boolean;
-    /** Milliseconds. */
+    /** Maximum random delay of a notification in milliseconds. */
     readonly jitter_delay: number;
   };
 }
@@ -92,8 +92,8 @@ export async function openPushers(deps: PusherSliceDeps) {
   const queueing = new PushQueueing({
     ...deps,
     jitter: options.jitter_delay,
-    mailAdded: mailPushers && ((writer, pushes) => mailPushers.added(writer, pushes)),
-    pushAdded: ({ id }) => httpPushers.sendPending(id),
+    scheduleMails: mailPushers && ((writer, pushes) => mailPushers.scheduleMails(writer, pushes)),
+    onPushAdded: ({ id }) => httpPushers.sendPending(id),
   });
   const routes = [
     ...pusherRoutes(pushers, deps.userLimiter(setRate), deps.allowsPlainHttp),
@@ -108,17 +108,17 @@ export async function openPushers(deps: PusherSliceDeps) {
   const forEachHttpPusher = async (userId: string, work: (id: number) => void) => {
     for (const { id, kind } of await pushers.list(userId)) if (kind === 'http') work(id);
   };
-  const report = (error: unknown) =>
+  const logReadFailure = (error: unknown) =>
     deps.log.error({ err: error }, 'The pushers of a user could not be read');
   pushers.onSet(
-    (userId) => void forEachHttpPusher(userId, (id) => httpPushers.sendPending(id)).catch(report),
+    (userId) => void forEachHttpPusher(userId, (id) => httpPushers.sendPending(id)).catch(logReadFailure),
   );
   receipts.receiptStream.subscribe(({ userId }) => {
     if (pushers.users.has(userId))
-      void forEachHttpPusher(userId, (id) => httpPushers.updateBadge(id)).catch(report);
+      void forEachHttpPusher(userId, (id) => httpPushers.updateBadge(id)).catch(logReadFailure);
   });
-  const waiting = await readHttpPushersWithPending(database.reader<PusherTables>());
-  const restoring = httpPushers.restore(waiting);
+  const idsWithPendingEvents = await readHttpPushersWithPending(database.reader<PusherTables>());
+  const restoring = httpPushers.restore(idsWithPendingEvents);
   await queueing.start();
   return {
     pushers,

@@ -2,21 +2,22 @@ import type { Metrics } from '../kernel/observability/index.ts';
 
 /**
  * The outcome of an attempt: the gateway accepted the notification, rejected the push key, or failed. Or why a pending
- * event was not sent: it notifies the user no more, because it was read or redacted for instance (`superseded`), or it
+ * event was not sent: it no longer notifies the user, because it was read or redacted for instance (`superseded`), or it
  * waited too long for a gateway (`dropped`).
  */
 export type PushOutcomeName = 'accepted' | 'rejected' | 'failed' | 'superseded' | 'dropped';
 
 /** Counts notifications that are sent to push gateways. */
 export interface PushMetrics {
-  ended(outcome: PushOutcomeName, count?: number): void;
+  /** @param count number of pending events with this outcome, by default 1 */
+  countOutcome(outcome: PushOutcomeName, count?: number): void;
   /** Counts a notification that is sent again although the gateway may have received it. */
-  repeated(): void;
+  countRepeat(): void;
 }
 
 /** @param metrics absent unless the configuration enables metrics */
 export function openPushMetrics(metrics: Metrics | undefined): PushMetrics {
-  if (!metrics) return { ended: () => undefined, repeated: () => undefined };
+  if (!metrics) return { countOutcome: () => undefined, countRepeat: () => undefined };
   const outcomes = metrics.counter({
     name: 'server_push_notifications_total',
     help: 'Attempts to send notifications to push gateways, by outcome.',
@@ -29,7 +30,7 @@ export function openPushMetrics(metrics: Metrics | undefined): PushMetrics {
     help: 'Notifications that were sent again although the gateway may have received them: after a timeout or a restart.',
   });
   return {
-    ended: (outcome, count = 1) => outcomes.inc({ outcome }, count),
-    repeated: () => repeats.inc(),
+    countOutcome: (outcome, count = 1) => outcomes.inc({ outcome }, count),
+    countRepeat: () => repeats.inc(),
   };
 }

@@ -23,11 +23,11 @@ export interface PusherSettings {
 export interface Pusher extends PusherSettings {
   readonly id: number;
   readonly userId: string;
-  /** The device that set it; `undefined` for pushers that the server has added. */
+  /** The device that set the pusher; `undefined` for pushers that the server has added. */
   readonly deviceId: string | undefined;
-  /** When a client last set it, in milliseconds since the epoch. */
+  /** When a client last set the pusher, in milliseconds since the epoch. */
   readonly setAt: number;
-  /** Failed attempts since the last success. */
+  /** Number of failed attempts since the last success. */
   readonly failures: number;
   /** Time of the first failed attempt since the last success, in milliseconds since the epoch. */
   readonly failingSince: number | undefined;

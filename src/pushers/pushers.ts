@@ -9,7 +9,7 @@ import type { PusherTables } from './tables.ts';
 
 /** Finds the accounts of mail addresses; declared here, supplied at composition. */
 export interface AddressOwners {
-  /** Returns the user id of the account with an address in any spelling. */
+  /** Returns the user id of the account that has a mail address, whatever its letter case. */
   findUser(medium: 'email', address: string): Promise<string | undefined>;
 }
 
@@ -26,7 +26,7 @@ export interface PusherOwner {
   readonly deviceId: string | undefined;
 }
 
-/** Bounds the pushers of one user: each notification is sent to all of them. */
+/** Maximum number of pushers of one user: each notification is sent to all of them. */
 const maxPushers = 100;
 
 /** The pushers of local users. Source: client-server API, "Push Notifications". */
@@ -61,18 +61,18 @@ export class Pushers {
     return readPushers(this.#reader, [userId]);
   }
 
-  /** The pushers of several users. */
+  /** Returns the pushers of several users by user id; users without pushers are absent. */
   async ofUsers(userIds: readonly string[]): Promise<Map<string, Pusher[]>> {
     const setCount = this.#setCount;
-    const found = Map.groupBy(await readPushers(this.#reader, userIds), ({ userId }) => userId);
+    const pushersByUser = Map.groupBy(await readPushers(this.#reader, userIds), ({ userId }) => userId);
     // A pusher that was set during the read may be missing in it.
-    if (setCount !== this.#setCount) return found;
-    for (const userId of userIds) if (!found.has(userId)) this.#users.delete(userId);
-    return found;
+    if (setCount !== this.#setCount) return pushersByUser;
+    for (const userId of userIds) if (!pushersByUser.has(userId)) this.#users.delete(userId);
+    return pushersByUser;
   }
 
   /**
-   * Adds a pusher, or replaces the one with the same `app_id` and `pushkey`. A mail address is stored in canonical form, so that
+   * Adds a pusher, or replaces the user's pusher with the same `app_id` and `pushkey`. A mail address is stored in canonical form, so that
    * no user has several pushers for one address.
    * @param append whether pushers of other users with the same kind, `app_id` and `pushkey` stay
    * @throws MatrixError M_THREEPID_NOT_FOUND for a mail address that the user's account does not have, M_LIMIT_EXCEEDED
@@ -93,7 +93,7 @@ export class Pushers {
     return address;
   }
 
-  /** Like `set`, inside the caller's transaction, and without the check of the mail address, which is in canonical form. */
+  /** Like `set`, inside the caller's transaction, and without the check of the mail address, which must be in canonical form. */
   async setIn(
     anyWriter: AnyWriter,
     owner: PusherOwner,
@@ -101,19 +101,21 @@ export class Pushers {
     append: boolean,
   ): Promise<void> {
     const writer = writerFor<PusherTables>(anyWriter);
-    const same = await findPushers(writer, settings);
+    const pushersWithKey = await findPushers(writer, settings);
     if (!append) {
       // Only pushers of the same kind are deleted, because a pushkey proves its owner for one kind only: for a pusher of
       // the kind `email`, for instance, the server has checked that the mail address belongs to the owner.
-      const ofOthers = same.filter(({ userId, kind }) => userId !== owner.userId && kind === settings.kind);
+      const pushersOfOthers = pushersWithKey.filter(
+        ({ userId, kind }) => userId !== owner.userId && kind === settings.kind,
+      );
       await deletePushers(
         writer,
-        ofOthers.map(({ id }) => id),
+        pushersOfOthers.map(({ id }) => id),
       );
     }
-    // Earlier versions stored addresses in any spelling, and each of them received every mail.
-    if (settings.kind === 'email') await this.#removeSpellings(writer, owner.userId, settings);
-    const isNew = same.every(({ userId }) => userId !== owner.userId);
+    // Earlier versions stored addresses as clients wrote them, and a user got every mail once for each form of the address.
+    if (settings.kind === 'email') await this.#removeOtherForms(writer, owner.userId, settings);
+    const isNew = pushersWithKey.every(({ userId }) => userId !== owner.userId);
     if (isNew && (await readPushers(writer, [owner.userId])).length >= maxPushers)
       throw new MatrixError(400, 'M_LIMIT_EXCEEDED', `A user has at most ${maxPushers} pushers`);
     await writePusher(writer, { ...owner, setAt: this.#deps.clock.now() }, settings);
@@ -135,24 +137,24 @@ export class Pushers {
     userId: string,
     key: Pick<PusherSettings, 'appId' | 'pushkey'>,
   ): Promise<void> {
-    const writable = writerFor<PusherTables>(writer);
-    const own = (await findPushers(writable, key)).filter((found) => found.userId === userId);
+    const pusherWriter = writerFor<PusherTables>(writer);
+    const pushersOfUser = (await findPushers(pusherWriter, key)).filter((pusher) => pusher.userId === userId);
     await deletePushers(
-      writable,
-      own.map(({ id }) => id),
+      pusherWriter,
+      pushersOfUser.map(({ id }) => id),
     );
-    await this.#removeSpellings(writable, userId, key);
+    await this.#removeOtherForms(pusherWriter, userId, key);
   }
 
-  /** Deletes the pushers of a user that mail to the address `pushkey` in another spelling. */
-  async #removeSpellings(
+  /** Deletes the pushers of a user whose address differs from `pushkey` only in its form, for instance in letter case. */
+  async #removeOtherForms(
     writer: Writer<PusherTables>,
     userId: string,
     { appId, pushkey }: Pick<PusherSettings, 'appId' | 'pushkey'>,
   ): Promise<void> {
     const address = appId === mailAppId ? canonicalAddress('email', pushkey) : undefined;
     if (address === undefined) return;
-    const others = (await readPushers(writer, [userId])).filter(
+    const pushersOfOtherForms = (await readPushers(writer, [userId])).filter(
       (pusher) =>
         pusher.kind === 'email' &&
         pusher.pushkey !== pushkey &&
@@ -160,7 +162,7 @@ export class Pushers {
     );
     await deletePushers(
       writer,
-      others.map(({ id }) => id),
+      pushersOfOtherForms.map(({ id }) => id),
     );
   }
 

@@ -31,7 +31,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const answer = await set(user, body);
       return [answer.status, answer.body['errcode']];
     };
-    const remaining = async (userId: string) => {
+    const remainingPushers = async (userId: string) => {
       const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/pushers`;
       return (await fixture.server.api('GET', path, { token: admin.token })).body['pushers'];
     };
@@ -57,12 +57,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(deviceId, anna.deviceId);
       const changed = { ...pusher, device_display_name: 'Tablet', 'org.matrix.msc3881.enabled': false };
       await set(anna, changed);
-      const [again, ...others] = (await fixture.get('/pushers', anna)).body['pushers'] as Record<
+      const [replaced, ...others] = (await fixture.get('/pushers', anna)).body['pushers'] as Record<
         string,
         unknown
       >[];
-      assert.deepEqual([again!['device_display_name'], others], ['Tablet', []]);
-      assert.equal(again!['org.matrix.msc3881.enabled'], false);
+      assert.deepEqual([replaced!['device_display_name'], others], ['Tablet', []]);
+      assert.equal(replaced!['org.matrix.msc3881.enabled'], false);
       assert.equal((await set(anna, { ...pusher, kind: null })).status, 200);
       assert.deepEqual(await fixture.pushkeysOf(anna), []);
       const unknown = { kind: null, app_id: 'org.example.app', pushkey: 'unknown' };
@@ -86,21 +86,21 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await refusal(anna, { ...pusher, app_id: 'a'.repeat(65) }), [400, 'M_BAD_JSON']);
       const unknownAddress = { ...pusher, kind: 'email', app_id: 'm.email', pushkey: 'anna@example.org' };
       assert.deepEqual(await refusal(anna, unknownAddress), [400, 'M_THREEPID_NOT_FOUND']);
-      const ownApp = { ...unknownAddress, app_id: 'org.example.app' };
-      assert.deepEqual(await refusal(anna, ownApp), [400, 'M_INVALID_PARAM']);
+      const otherAppId = { ...unknownAddress, app_id: 'org.example.app' };
+      assert.deepEqual(await refusal(anna, otherAppId), [400, 'M_INVALID_PARAM']);
       assert.deepEqual(await fixture.pushkeysOf(anna), []);
     });
 
     it('rejects http URLs of gateways, except at addresses that ip_range_whitelist contains, with 400 M_INVALID_PARAM', async () => {
-      const at = (origin: string) => ({
+      const withGatewayAt = (origin: string) => ({
         ...fixture.pusher('plain'),
         data: { url: `${origin}/_matrix/push/v1/notify` },
       });
-      assert.deepEqual(await refusal(anna, at('http://push.example')), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await refusal(anna, at('http://10.0.0.1')), [400, 'M_INVALID_PARAM']);
-      assert.equal((await set(anna, at('http://127.0.0.1:5000'))).status, 200);
-      assert.equal((await set(anna, at('https://push.example'))).status, 200);
-      await set(anna, { ...at(''), kind: null });
+      assert.deepEqual(await refusal(anna, withGatewayAt('http://push.example')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await refusal(anna, withGatewayAt('http://10.0.0.1')), [400, 'M_INVALID_PARAM']);
+      assert.equal((await set(anna, withGatewayAt('http://127.0.0.1:5000'))).status, 200);
+      assert.equal((await set(anna, withGatewayAt('https://push.example'))).status, 200);
+      await set(anna, { ...withGatewayAt(''), kind: null });
     });
 
     it('removes pushers of other users with the same app_id and pushkey unless append is true', async () => {
@@ -151,21 +151,21 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(deleted.status, 200, deleted.raw);
       assert.deepEqual(await fixture.pushkeysOf(third), ['third']);
       await fixture.post('/logout/all', third, {});
-      assert.deepEqual(await remaining(cora.userId), []);
+      assert.deepEqual(await remainingPushers(cora.userId), []);
     });
 
     it('deletes the pushers of deactivated accounts, and lists the pushers of a user for administrators', async () => {
       const dora = await fixture.server.register('dora');
       await fixture.addPusher(dora, 'key of Dora');
       const path = `/_synapse/admin/v1/users/${encodeURIComponent(dora.userId)}/pushers`;
-      const shown = await fixture.server.api('GET', path, { token: admin.token });
+      const listing = await fixture.server.api('GET', path, { token: admin.token });
       assert.deepEqual(
-        [shown.body['total'], (shown.body['pushers'] as { pushkey: string }[])[0]?.pushkey],
+        [listing.body['total'], (listing.body['pushers'] as { pushkey: string }[])[0]?.pushkey],
         [1, 'key of Dora'],
       );
       const deactivation = `/_synapse/admin/v1/deactivate/${encodeURIComponent(dora.userId)}`;
       await fixture.server.api('POST', deactivation, { token: admin.token, body: {} });
-      assert.deepEqual(await remaining(dora.userId), []);
+      assert.deepEqual(await remainingPushers(dora.userId), []);
     });
   });
 }
@@ -216,24 +216,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await pushers.list(ann))[0]?.badge, undefined);
     });
 
-    it('deletes the pushers for other spellings of a mail address, which earlier versions stored, with the pusher for it', async () => {
+    it('deletes pushers that earlier versions stored for the same mail address in other letter case when a pusher is set or removed', async () => {
       const database = await open(pusherMigrations);
       const pushers = openPushers(database);
-      const spellings = ['ANN@example.org', ' ann@example.org'];
-      const addSpellings = () =>
+      const otherForms = ['ANN@example.org', ' ann@example.org'];
+      const addOtherForms = () =>
         database.transaction<PusherTables, void>(async (writer) => {
-          for (const spelling of spellings) {
+          for (const address of otherForms) {
             const owner = { ...ownerOf(ann), setAt: 0 };
-            await writePusher(writer, owner, { ...settings(spelling, 'email'), appId: mailAppId });
+            await writePusher(writer, owner, { ...settings(address, 'email'), appId: mailAppId });
           }
         });
       const pushkeys = async () => (await pushers.list(ann)).map(({ pushkey }) => pushkey);
-      await addSpellings();
-      assert.deepEqual(await pushkeys(), spellings);
-      const own = { ...settings('Ann@Example.org', 'email'), appId: mailAppId };
-      await pushers.set(ownerOf(ann), own, false);
+      await addOtherForms();
+      assert.deepEqual(await pushkeys(), otherForms);
+      const canonicalSettings = { ...settings('Ann@Example.org', 'email'), appId: mailAppId };
+      await pushers.set(ownerOf(ann), canonicalSettings, false);
       assert.deepEqual(await pushkeys(), ['ann@example.org']);
-      await addSpellings();
+      await addOtherForms();
       await pushers.remove(ann, { appId: mailAppId, pushkey: 'ann@example.org' });
       assert.deepEqual(await pushkeys(), []);
     });
@@ -250,24 +250,24 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('includes a user whose pusher was set while the pushers were being read', async () => {
       const database = await open(pusherMigrations);
-      const read = Promise.withResolvers<void>();
-      const isSet = Promise.withResolvers<void>();
+      const readStarted = Promise.withResolvers<void>();
+      const pusherSet = Promise.withResolvers<void>();
       const pushers = openPushers({
         transaction: (work) => database.transaction(work),
         reader: <T>() =>
           database.reader<T>().withPlugin({
             transformQuery: ({ node }) => node,
             async transformResult({ result }) {
-              read.resolve();
-              await isSet.promise;
+              readStarted.resolve();
+              await pusherSet.promise;
               return result;
             },
           }),
       });
       const reading = pushers.ofUsers([ann]);
-      await read.promise;
+      await readStarted.promise;
       await pushers.set(ownerOf(ann), settings('key'), false);
-      isSet.resolve();
+      pusherSet.resolve();
       await reading;
       assert.deepEqual([...pushers.users], [ann]);
     });

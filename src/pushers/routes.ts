@@ -3,19 +3,19 @@ import { type Route, route } from '../kernel/http/index.ts';
 import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { pusherForClient } from './pusher.ts';
-import { type PusherRequest, settingsIn } from './pusher-request.ts';
+import { type PusherRequest, parseSettings } from './pusher-request.ts';
 import type { Pushers } from './pushers.ts';
 
-const name = Type.String({ maxLength: 1_024 });
+const nameType = Type.String({ maxLength: 1_024 });
 
 /** The body of `POST /pushers/set`: bounds as in the specification, or far above what clients send. */
 const setBody = Type.Object({
   kind: Type.Union([Type.String({ maxLength: 255 }), Type.Null()]),
   app_id: Type.String({ maxLength: 64 }),
   pushkey: Type.String({ maxLength: 512 }),
-  app_display_name: Type.Optional(name),
-  device_display_name: Type.Optional(name),
-  profile_tag: Type.Optional(Type.Union([name, Type.Null()])),
+  app_display_name: Type.Optional(nameType),
+  device_display_name: Type.Optional(nameType),
+  profile_tag: Type.Optional(Type.Union([nameType, Type.Null()])),
   lang: Type.Optional(Type.String({ maxLength: 255 })),
   data: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
   append: Type.Optional(Type.Boolean()),
@@ -25,12 +25,12 @@ const setBody = Type.Object({
 /** Maximum bytes of a request, and so of `data`, which each notification contains. */
 const bodyLimit = 16_384;
 
-/** Rate limit of setting pushers: a user may set as many at once as a user may have. */
+/** Rate limit of setting pushers: a user may set the maximum number of pushers at once. */
 export const setRate: RateLimit = { per_second: 0.2, burst_count: 100 };
 
 /**
  * The routes of pushers. Source: client-server API, "Push Notifications".
- * @param limit by user, for setting pushers
+ * @param limit bounds how often each user sets pushers
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  */
 export function pusherRoutes(
@@ -63,7 +63,7 @@ export function pusherRoutes(
         const request: PusherRequest = body;
         const { app_id: appId, pushkey, append = false } = request;
         if (request.kind === null) await pushers.remove(userId, { appId, pushkey });
-        else await pushers.set({ userId, deviceId }, settingsIn(request, allowsPlainHttp), append);
+        else await pushers.set({ userId, deviceId }, parseSettings(request, allowsPlainHttp), append);
         return {};
       },
     ),

@@ -6,12 +6,12 @@ import type { PusherTables } from './tables.ts';
 type PusherReader = Reader<PusherTables>;
 type PusherWriter = Writer<PusherTables>;
 
-/** Values per statement, far fewer than both databases allow. */
+/** Maximum number of values in a statement, far fewer than both databases allow. */
 const valuesPerStatement = 10_000;
 
-/** Returns the pushers of users; those of one user are in the order in which they were added. */
+/** Returns the pushers of users by id: the pushers of one user are in the order in which they were added. */
 export async function readPushers(reader: PusherReader, userIds: readonly string[]): Promise<Pusher[]> {
-  const found: Pusher[] = [];
+  const pushers: Pusher[] = [];
   for (let start = 0; start < userIds.length; start += valuesPerStatement) {
     const rows = await reader
       .selectFrom('pushers')
@@ -19,12 +19,12 @@ export async function readPushers(reader: PusherReader, userIds: readonly string
       .where('user_id', 'in', userIds.slice(start, start + valuesPerStatement))
       .orderBy('id')
       .execute();
-    for (const row of rows) found.push(toPusher(row));
+    for (const row of rows) pushers.push(toPusher(row));
   }
-  return found;
+  return pushers;
 }
 
-/** Returns which of the pushers exist. */
+/** Returns the ids of pushers that exist. */
 export async function readExistingIds(reader: PusherReader, ids: readonly number[]): Promise<Set<number>> {
   const existing = new Set<number>();
   for (let start = 0; start < ids.length; start += valuesPerStatement) {
@@ -55,7 +55,7 @@ export async function writePusher(
   owner: { readonly userId: string; readonly deviceId: string | undefined; readonly setAt: number },
   settings: PusherSettings,
 ): Promise<void> {
-  const changing = {
+  const changeableColumns = {
     device_id: owner.deviceId ?? null,
     kind: settings.kind,
     app_display_name: settings.appDisplayName,
@@ -74,11 +74,13 @@ export async function writePusher(
   const { appId: app_id, pushkey } = settings;
   const key = { user_id: owner.userId, app_id, pushkey };
   // The database assigns the id.
-  const row = { ...key, ...changing } as Insertable<PusherTables['pushers']>;
+  const row = { ...key, ...changeableColumns } as Insertable<PusherTables['pushers']>;
   await writer
     .insertInto('pushers')
     .values(row)
-    .onConflict((conflict) => conflict.columns(['user_id', 'app_id', 'pushkey']).doUpdateSet(changing))
+    .onConflict((conflict) =>
+      conflict.columns(['user_id', 'app_id', 'pushkey']).doUpdateSet(changeableColumns),
+    )
     .execute();
 }
 
@@ -96,13 +98,13 @@ export async function findPushers(
   return rows.map(({ id, user_id, kind }) => ({ id, userId: user_id, kind: kind as PusherKind }));
 }
 
-/** Deletes pushers with all that is pending for them. */
+/** Deletes pushers with their pending events and mail throttles. */
 export async function deletePushers(writer: PusherWriter, ids: readonly number[]): Promise<void> {
   for (let start = 0; start < ids.length; start += valuesPerStatement) {
-    const some = ids.slice(start, start + valuesPerStatement);
-    await writer.deleteFrom('pushers').where('id', 'in', some).execute();
+    const chunk = ids.slice(start, start + valuesPerStatement);
+    await writer.deleteFrom('pushers').where('id', 'in', chunk).execute();
     for (const table of ['pending_pushes', 'mail_throttles'] as const) {
-      await writer.deleteFrom(table).where('pusher_id', 'in', some).execute();
+      await writer.deleteFrom(table).where('pusher_id', 'in', chunk).execute();
     }
   }
 }

@@ -17,11 +17,14 @@ export interface PusherTables {
     data: string;
     /** 0 or 1. Source: MSC3881. */
     enabled: number;
-    /** When a client last set it, in milliseconds since the epoch. */
+    /** When a client last set the pusher, in milliseconds since the epoch. */
     set_at: number;
-    /** Failed attempts since the last success. */
+    /** Number of failed attempts since the last success. */
     failures: number;
-    /** Time of the first of these attempts, and time of the next attempt; null without failures. */
+    /**
+     * Time of the first failed attempt since the last success, and time of the next attempt, in milliseconds since the
+     * epoch; null without failures.
+     */
     failing_since: number | null;
     retry_at: number | null;
     /** The unread count that the gateway last received; null before the first one. */
@@ -34,6 +37,7 @@ export interface PusherTables {
     stream: number;
     user_id: string;
     room_id: string;
+    /** Number of the event in the database. */
     nid: number;
     /** When the event became pending, in milliseconds since the epoch. */
     added_at: number;
@@ -45,11 +49,11 @@ export interface PusherTables {
     pusher_id: number;
     room_id: string;
     user_id: string;
-    /** When the last mail that contains the room was sent. */
+    /** When the last mail that contains the room was sent, in milliseconds since the epoch. */
     sent_at: number;
-    /** Milliseconds from then until the room may cause the next mail. */
+    /** Milliseconds from `sent_at` until the room may cause the next mail. */
     pause: number;
-    /** When the newest event of that mail became pending. */
+    /** When the newest event of the room in that mail became pending, in milliseconds since the epoch. */
     newest_at: number;
   };
   /** One row: the position on the stream up to which `pending_pushes` has all events. */

@@ -4,19 +4,19 @@ import { LoadTogether } from '../kernel/load-together.ts';
 import { ReadUpTo } from './read-up-to.ts';
 import type { Receipt } from './receipt.ts';
 
-/** Bounds the pairs of user and room whose read positions are cached. */
+/** Maximum number of pairs of a user and a room whose read positions are cached. */
 const maxCached = 100_000;
 
 /** A user in a room. */
-interface Reader {
+interface UserInRoom {
   readonly userId: string;
   readonly roomId: string;
 }
 
 /** Caches how far users have read the rooms that they use. */
 export class ReadPositions {
-  readonly #stored: LoadTogether<Reader, readonly Receipt[]>;
-  readonly #known: Cache<string, ReadUpTo>;
+  readonly #receipts: LoadTogether<UserInRoom, readonly Receipt[]>;
+  readonly #cached: Cache<string, ReadUpTo>;
   readonly #loading = new LoadOnce<string, ReadUpTo>();
 
   /** @param load reads all receipts of a user in some rooms */
@@ -24,47 +24,47 @@ export class ReadPositions {
     load: (userId: string, roomIds: readonly string[]) => Promise<readonly Receipt[]>,
     caches: CacheRegistry,
   ) {
-    this.#known = caches.create('read_positions', {
+    this.#cached = caches.create('read_positions', {
       size: maxCached,
       maxBytes: 8 * MiB,
       sizeOf: ({ size }) => 120 + 80 * size,
     });
-    this.#stored = new LoadTogether((readers) => loadOf(readers, load));
+    this.#receipts = new LoadTogether((readers) => loadReceipts(readers, load));
   }
 
   /** Returns how far a user has read a room; synchronously when it is cached. */
   get(userId: string, roomId: string): ReadUpTo | Promise<ReadUpTo> {
     const key = keyOf(userId, roomId);
-    const known = this.#known.get(key);
-    if (known) return known;
-    const load = async () => new ReadUpTo((await this.#stored.get({ userId, roomId })) ?? []);
-    return this.#loading.run(key, load, (read) => this.#known.set(key, read));
+    const cached = this.#cached.get(key);
+    if (cached) return cached;
+    const load = async () => new ReadUpTo((await this.#receipts.get({ userId, roomId })) ?? []);
+    return this.#loading.run(key, load, (read) => this.#cached.set(key, read));
   }
 
   /** Applies a receipt that was stored. */
   add(receipt: Receipt): void {
     const key = keyOf(receipt.userId, receipt.roomId);
     this.#loading.forget(key); // a running load may have read before the receipt was written
-    const known = this.#known.get(key);
-    if (known) this.#known.set(key, known.and(receipt));
+    const cached = this.#cached.get(key);
+    if (cached) this.#cached.set(key, cached.withReceipt(receipt));
   }
 }
 
 /** Reads the receipts of users in rooms, with one call for each user. */
-async function loadOf(
-  readers: readonly Reader[],
+async function loadReceipts(
+  readers: readonly UserInRoom[],
   load: (userId: string, roomIds: readonly string[]) => Promise<readonly Receipt[]>,
-): Promise<Map<Reader, readonly Receipt[]>> {
-  const found = new Map<Reader, readonly Receipt[]>();
-  for (const [userId, ofUser] of Map.groupBy(readers, (reader) => reader.userId)) {
+): Promise<Map<UserInRoom, readonly Receipt[]>> {
+  const receiptsByReader = new Map<UserInRoom, readonly Receipt[]>();
+  for (const [userId, readersOfUser] of Map.groupBy(readers, (reader) => reader.userId)) {
     const receipts = await load(
       userId,
-      ofUser.map(({ roomId }) => roomId),
+      readersOfUser.map(({ roomId }) => roomId),
     );
     const byRoom = Map.groupBy(receipts, ({ roomId }) => roomId);
-    for (const reader of ofUser) found.set(reader, byRoom.get(reader.roomId) ?? []);
+    for (const reader of readersOfUser) receiptsByReader.set(reader, byRoom.get(reader.roomId) ?? []);
   }
-  return found;
+  return receiptsByReader;
 }
 
 const keyOf = (userId: string, roomId: string): string => `${userId}\0${roomId}`;

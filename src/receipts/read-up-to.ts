@@ -1,7 +1,8 @@
 import { MAIN_TIMELINE } from '../protocol/index.ts';
 import type { Receipt } from './receipt.ts';
 
-type Reach = Pick<Receipt, 'threadId' | 'stream'>;
+/** The position up to which a receipt reads a thread, or the whole room. */
+type ThreadPosition = Pick<Receipt, 'threadId' | 'stream'>;
 
 /**
  * How far a user has read a room, as positions on the stream of rooms: the higher of the public and the
@@ -18,7 +19,7 @@ export class ReadUpTo {
   }
 
   /** @param receipts of one user in one room; receipts for unknown events do not count */
-  constructor(receipts: Iterable<Reach>) {
+  constructor(receipts: Iterable<ThreadPosition>) {
     const threads = new Map<string, number>();
     let room = 0;
     for (const { threadId, stream = 0 } of receipts) {
@@ -29,13 +30,13 @@ export class ReadUpTo {
     this.#threads = threads;
   }
 
-  /** The position up to which a thread is read. @param threadId `main` or the id of the root */
+  /** Returns the position up to which a thread is read. @param threadId `main` or the id of the root */
   thread(threadId: string = MAIN_TIMELINE): number {
     return Math.max(this.room, this.#threads.get(threadId) ?? 0);
   }
 
   /** Returns a copy with one more receipt. */
-  and(receipt: Reach): ReadUpTo {
+  withReceipt(receipt: ThreadPosition): ReadUpTo {
     const threads = [...this.#threads].map(([threadId, stream]) => ({ threadId, stream }));
     return new ReadUpTo([{ threadId: undefined, stream: this.room }, ...threads, receipt]);
   }

@@ -13,22 +13,25 @@ export interface ReceiptContent {
  */
 export function receiptContents(receipts: Iterable<PlacedReceipt>): ReceiptContent[] {
   const contents: ReceiptContent[] = [];
-  const seen = new Set<string>();
+  const addedKeys = new Set<string>();
   for (const receipt of receipts) {
     const key = receiptKey(receipt);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    if (!contents.some((content) => put(content, receipt))) {
+    if (addedKeys.has(key)) continue;
+    addedKeys.add(key);
+    if (!contents.some((content) => addReceipt(content, receipt))) {
       const content: ReceiptContent = {};
-      put(content, receipt);
+      addReceipt(content, receipt);
       contents.push(content);
     }
   }
   return contents;
 }
 
-/** @returns whether the entry was free */
-function put(content: ReceiptContent, { eventId, type, userId, threadId, ts }: PlacedReceipt): boolean {
+/** Adds a receipt, unless its event, type and user have an entry. @returns whether it was added */
+function addReceipt(
+  content: ReceiptContent,
+  { eventId, type, userId, threadId, ts }: PlacedReceipt,
+): boolean {
   content[eventId] ??= {};
   content[eventId][type] ??= {};
   const users = content[eventId][type];

@@ -20,6 +20,6 @@ export interface PlacedReceipt extends Receipt {
   readonly position: number;
 }
 
-/** Identifies the receipt that a new one replaces: a room has one for each user, type and thread. */
+/** Identifies the receipt that a new receipt replaces: a room has one receipt for each user, type and thread. */
 export const receiptKey = ({ userId, type, threadId = '' }: Receipt): string =>
   `${userId}\0${type}\0${threadId}`;

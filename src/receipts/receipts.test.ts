@@ -4,15 +4,15 @@ import { forSelectedDatabases, type OpenDatabase } from '../../test/support/data
 import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { type Receipt, Receipts, type ReceiptType, receiptMigrations } from './index.ts';
 
-const nowhere = { find: async () => undefined, set: async () => undefined };
+const noMarkers = { find: async () => undefined, set: async () => undefined };
 
-function receiptsOver({ database, streams, clock, caches, engine }: RoomsUnderTest) {
-  return new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
+function createReceipts({ database, streams, clock, caches, engine }: RoomsUnderTest) {
+  return new Receipts({ caches, database, streams, clock, engine, markers: noMarkers });
 }
 
-async function openReceipts(open: OpenDatabase) {
+async function openFixture(open: OpenDatabase) {
   const fixture = await RoomsUnderTest.open(open, receiptMigrations);
-  const receipts = receiptsOver(fixture);
+  const receipts = createReceipts(fixture);
   const facts: Receipt[] = [];
   receipts.receiptStream.subscribe((fact) => facts.push(fact));
   const roomId = await fixture.room(alice, bob);
@@ -25,9 +25,9 @@ const forbidden = { errcode: 'M_FORBIDDEN' };
 const invalid = { errcode: 'M_INVALID_PARAM' };
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('receipts', () => {
+  describe('read receipts of users', () => {
     it('announces a receipt as a fact and returns it as m.receipt content', async () => {
-      const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, facts, roomId, give } = await openFixture(open);
       const eventId = await fixture.say(alice, roomId, 'hello');
       const before = fixture.streams.current;
       await give(bob, eventId);
@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('never moves a receipt backwards', async () => {
-      const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, facts, roomId, give } = await openFixture(open);
       const first = await fixture.say(alice, roomId, '1');
       const second = await fixture.say(alice, roomId, '2');
       await give(bob, second);
@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps the receipt for the latest event when receipts for several events arrive at the same time', async () => {
-      const { fixture, receipts, facts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, facts, roomId, give } = await openFixture(open);
       const events: string[] = [];
       for (let index = 0; index < 5; index++) events.push(await fixture.say(alice, roomId, 'x'));
       await Promise.all([...events].reverse().map((eventId) => give(bob, eventId)));
@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('shows a private receipt to its user only, and counts the receipt that is further ahead', async () => {
-      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, roomId, give } = await openFixture(open);
       const first = await fixture.say(alice, roomId, '1');
       const second = await fixture.say(alice, roomId, '2');
       const before = fixture.streams.current;
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('accepts a threaded receipt for events of the thread, its root, and events related to them', async () => {
-      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, roomId, give } = await openFixture(open);
       const root = await fixture.say(alice, roomId, 'root');
       const reply = await fixture.reply(alice, roomId, root);
       const reaction = await fixture.send(alice, roomId, 'm.reaction', {
@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps receipts of different threads apart, and returns all receipts for one event', async () => {
-      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, roomId, give } = await openFixture(open);
       const before = fixture.streams.current;
       const root = await fixture.say(alice, roomId, 'root');
       await give(bob, root);
@@ -122,9 +122,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('ignores receipts for events outside of the room, and rejects receipts for invisible events with M_FORBIDDEN', async () => {
-      const { fixture, facts, roomId, give } = await openReceipts(open);
-      const other = await fixture.room(carol);
-      const elsewhere = await fixture.say(carol, other, 'hello');
+      const { fixture, facts, roomId, give } = await openFixture(open);
+      const otherRoom = await fixture.room(carol);
+      const elsewhere = await fixture.say(carol, otherRoom, 'hello');
       await give(bob, '$unknown');
       await give(bob, elsewhere);
       assert.deepEqual(facts, []);
@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('stores a receipt of a remote user for an unknown event', async () => {
-      const { fixture, receipts, facts, roomId } = await openReceipts(open);
+      const { fixture, receipts, facts, roomId } = await openFixture(open);
       const eventId = await fixture.say(alice, roomId, 'hello');
       const receipt = { userId: '@dora:far', roomId, type: 'm.read' as const, threadId: undefined, ts: 5 };
       const stream = await fixture.positionOf(eventId);
@@ -158,23 +158,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(facts.length, 3);
     });
 
-    it('keeps receipts over a restart, for tokens from before it', async () => {
-      const { fixture, roomId, give } = await openReceipts(open);
+    it('returns receipts after a restart, also for sync tokens from before the restart', async () => {
+      const { fixture, roomId, give } = await openFixture(open);
       const before = fixture.streams.current;
       const eventId = await fixture.say(alice, roomId, 'hello');
       await give(bob, eventId);
       const content = { [eventId]: { 'm.read': { [bob]: { ts: fixture.clock.now() } } } };
       const position = await fixture.positionOf(eventId);
-      const again = await fixture.restart(open);
-      const receipts = receiptsOver(again);
-      const now = again.streams.current;
+      const restarted = await fixture.restart(open);
+      const receipts = createReceipts(restarted);
+      const now = restarted.streams.current;
       assert.deepEqual(await receipts.contentsSince(roomId, before, now, alice), [content]);
       assert.deepEqual(await receipts.contentsAll(roomId, alice), [content]);
       assert.equal((await receipts.readUpTo(bob, roomId)).room, position);
     });
 
     it('reads receipts of many rooms together, and only the newest of a large room', async () => {
-      const { fixture, receipts } = await openReceipts(open);
+      const { fixture, receipts } = await openFixture(open);
       const rooms: string[] = [];
       for (let number = 0; number < 5; number++) rooms.push(await fixture.room(alice, bob));
       const [quiet, large] = [rooms[0]!, rooms[1]!];
@@ -183,45 +183,45 @@ forSelectedDatabases(import.meta.url, (open) => {
           ...{ roomId, userId, ts, eventId: `$${ts}`, stream: undefined, threadId: undefined },
           type: 'm.read',
         });
-      const others = rooms.slice(2);
-      for (const [index, roomId] of others.entries()) await give(roomId, bob, index);
+      const otherRooms = rooms.slice(2);
+      for (const [index, roomId] of otherRooms.entries()) await give(roomId, bob, index);
       await give(large, alice, 0);
       for (let number = 1; number <= 501; number++) await give(large, `@user${number}:far`, number);
       const { reads } = fixture.database.statistics;
-      const found = await receipts.contentsOfRooms(rooms, alice);
-      // One query counts, two read the large room, one all others together, and at most one the users whom
-      // Alice ignores.
+      const contentsByRoom = await receipts.contentsOfRooms(rooms, alice);
+      // One query counts receipts, two read the receipts of the large room, one reads the receipts of all other rooms,
+      // and at most one reads the users whom Alice ignores.
       assert.ok(fixture.database.statistics.reads - reads <= 5);
-      assert.deepEqual([...found.keys()].sort(), [large, ...others].sort());
-      assert.equal(found.has(quiet), false);
-      for (const [index, roomId] of others.entries()) {
-        assert.deepEqual(found.get(roomId), [{ [`$${index}`]: { 'm.read': { [bob]: { ts: index } } } }]);
+      assert.deepEqual([...contentsByRoom.keys()].sort(), [large, ...otherRooms].sort());
+      assert.equal(contentsByRoom.has(quiet), false);
+      for (const [index, roomId] of otherRooms.entries()) {
+        assert.deepEqual(contentsByRoom.get(roomId), [
+          { [`$${index}`]: { 'm.read': { [bob]: { ts: index } } } },
+        ]);
       }
-      const [content] = found.get(large) ?? [];
+      const [content] = contentsByRoom.get(large) ?? [];
       const eventNumbers = Object.keys(content ?? {}).map((eventId) => Number(eventId.slice(1)));
       const expected = [0, ...Array.from({ length: 500 }, (_, index) => index + 2)];
       assert.deepEqual(
-        eventNumbers.sort((one, other) => one - other),
+        eventNumbers.sort((a, b) => a - b),
         expected,
-        'the newest, and her own',
+        'the newest 500 receipts, and the receipt of Alice',
       );
     });
 
     it('returns receipts and read positions without a query while nothing changes', async () => {
-      const { fixture, receipts, roomId, give } = await openReceipts(open);
+      const { fixture, receipts, roomId, give } = await openFixture(open);
       await give(bob, await fixture.say(alice, roomId, 'hello'));
       await receipts.readUpTo(bob, roomId);
       const after = fixture.streams.current;
       const last = await fixture.say(alice, roomId, 'more');
       await give(bob, last);
-      const { reads } = countersOf(fixture);
+      const before = JSON.stringify(fixture.database.statistics);
       await receipts.contentsSince(roomId, after, fixture.streams.current, alice);
       const read = receipts.readUpTo(bob, roomId);
       assert.ok(!(read instanceof Promise), 'a cached value is returned synchronously');
       assert.equal(read.room, await fixture.positionOf(last));
-      assert.equal(countersOf(fixture).reads, reads);
+      assert.equal(JSON.stringify(fixture.database.statistics), before);
     });
   });
 });
-
-const countersOf = ({ database }: RoomsUnderTest) => ({ reads: JSON.stringify(database.statistics) });

@@ -16,8 +16,8 @@ import {
   countReceipts,
   readReceipt,
   readReceipts,
-  readReceiptsIn,
-  readReceiptsOf,
+  readReceiptsInRooms,
+  readReceiptsOfUser,
   writeReceipt,
 } from './store.ts';
 import type { ReceiptTables } from './tables.ts';
@@ -36,14 +36,14 @@ export interface ReceiptsDeps {
 export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'eventId' | 'threadId'>;
 
 /**
- * Bounds the receipts of a room in a response, the newest first: no user looks at more in a room of ten
- * thousand members, and each takes about a hundred bytes.
+ * Maximum number of receipts of a room in a response, which contains the newest: users do not look at more in a large
+ * room, and each receipt takes about a hundred bytes.
  */
 const maxInContent = 500;
 
 /**
- * Bounds the rooms whose recent receipts are in memory, and the receipts of each, so that syncs need no
- * query.
+ * Limits of the cache of recent receipts, from which syncs are answered without a query: number of rooms, receipts
+ * per room, and bytes.
  */
 const recentReceipts = {
   name: 'recent_receipts',
@@ -70,7 +70,7 @@ export class Receipts {
     this.#deps = deps;
     this.#recent = new RecentChangesByKey(deps.streams.current, deps.caches, recentReceipts);
     const load = (userId: string, roomIds: readonly string[]) =>
-      readReceiptsOf(this.#reader, roomIds, userId);
+      readReceiptsOfUser(this.#reader, roomIds, userId);
     this.#positions = new ReadPositions(load, deps.caches);
     this.receiptStream.subscribe((receipt, position) => {
       this.#recent.add(receipt.roomId, { ...receipt, position }, position);
@@ -79,8 +79,8 @@ export class Receipts {
   }
 
   /**
-   * Stores the receipt of a local user for an event. A receipt never moves backwards, and one for an event
-   * that is unknown in the room is ignored.
+   * Stores the receipt of a local user for an event. A receipt never moves backwards. A receipt for an event that is
+   * unknown in the room is ignored.
    * @throws MatrixError M_INVALID_PARAM when the event is not in the thread, M_FORBIDDEN outside of the room
    */
   async give(request: ReceiptRequest): Promise<void> {
@@ -109,14 +109,14 @@ export class Receipts {
   }
 
   /**
-   * Stores a checked receipt of a local user, or the receipt of a remote user, unless there is one for a
-   * later event. A receipt for an unknown event replaces any.
+   * Stores a checked receipt of a local user, or the receipt of a remote user, unless a receipt for the same or a later
+   * event is stored. A receipt for an unknown event replaces any other receipt.
    */
   async record(receipt: Receipt): Promise<void> {
     try {
       await this.#deps.streams.write<ReceiptTables, void>(async (writer, publish) => {
         const stored = await readReceipt(writer, receipt);
-        if (stored && reaches(stored, receipt)) return;
+        if (stored && isAtOrAfter(stored, receipt)) return;
         const position = publish(this.receiptStream, receipt);
         if (!(await writeReceipt(writer, { ...receipt, position }))) throw new NewerReceiptError();
       });
@@ -146,7 +146,7 @@ export class Receipts {
     return readReceipts(this.#reader, roomId, viewer, range).then((stored) => this.#contents(stored, viewer));
   }
 
-  /** Returns the newest receipts of a room, and all of the viewer's own, in the form of `contentsSince`. */
+  /** Returns the newest receipts of a room, and all receipts of the viewer, in the form of `contentsSince`. */
   async contentsAll(roomId: string, viewer: string): Promise<ReceiptContent[]> {
     return (await this.contentsOfRooms([roomId], viewer)).get(roomId) ?? [];
   }
@@ -159,16 +159,16 @@ export class Receipts {
     const contents = new Map<string, ReceiptContent[]>();
     if (roomIds.length === 0) return contents;
     const counts = await countReceipts(this.#reader, roomIds);
-    const take = async (roomId: string, receipts: readonly PlacedReceipt[]) => {
+    const addContents = async (roomId: string, receipts: readonly PlacedReceipt[]) => {
       contents.set(roomId, await this.#contents(receipts, viewer));
     };
     for (const [roomId, count] of counts) {
-      if (count > maxInContent) await take(roomId, await this.#newest(roomId, viewer));
+      if (count > maxInContent) await addContents(roomId, await this.#newest(roomId, viewer));
     }
-    for (const together of inGroups(counts, maxInContent)) {
-      const receipts = await readReceiptsIn(this.#reader, together, viewer);
-      for (const [roomId, ofRoom] of Map.groupBy(receipts, (receipt) => receipt.roomId)) {
-        await take(roomId, ofRoom);
+    for (const groupRoomIds of groupRooms(counts, maxInContent)) {
+      const receipts = await readReceiptsInRooms(this.#reader, groupRoomIds, viewer);
+      for (const [roomId, roomReceipts] of Map.groupBy(receipts, (receipt) => receipt.roomId)) {
+        await addContents(roomId, roomReceipts);
       }
     }
     return contents;
@@ -177,12 +177,11 @@ export class Receipts {
   async #newest(roomId: string, viewer: string): Promise<PlacedReceipt[]> {
     const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: maxInContent };
     const newest = await readReceipts(this.#reader, roomId, viewer, range);
-    return [...newest, ...(await readReceiptsOf(this.#reader, [roomId], viewer))];
+    return [...newest, ...(await readReceiptsOfUser(this.#reader, [roomId], viewer))];
   }
 
-  /**
-   * Leaves out ignored users. Source: client-server API, "Ignoring Users": clients get only state events of
-   * them.
+  /** Returns the contents without receipts of ignored users. Source: client-server API, "Ignoring Users": clients get only
+   * state events of ignored users.
    */
   #contents(
     receipts: readonly PlacedReceipt[],
@@ -195,7 +194,7 @@ export class Receipts {
     );
   }
 
-  /** How far a user has read a room. Returns at once, without a query, for users and rooms that are in use. */
+  /** Returns how far a user has read a room: synchronously, without a query, when it is cached. */
   readUpTo(userId: string, roomId: string): ReadUpTo | Promise<ReadUpTo> {
     return this.#positions.get(userId, roomId);
   }
@@ -206,15 +205,15 @@ export class Receipts {
 }
 
 /** Groups rooms so that each group has at most `max` receipts; rooms with more are left out. */
-function inGroups(counts: ReadonlyMap<string, number>, max: number): string[][] {
+function groupRooms(counts: ReadonlyMap<string, number>, max: number): string[][] {
   const groups: string[][] = [];
-  let room = 0;
+  let free = 0;
   for (const [roomId, count] of counts) {
     if (count > max) continue;
     const last = groups.at(-1);
-    if (last && count <= room) last.push(roomId);
+    if (last && count <= free) last.push(roomId);
     else groups.push([roomId]);
-    room = (last && count <= room ? room : max) - count;
+    free = (last && count <= free ? free : max) - count;
   }
   return groups;
 }
@@ -222,5 +221,6 @@ function inGroups(counts: ReadonlyMap<string, number>, max: number): string[][] 
 const maySee = ({ type, userId }: { type: ReceiptType; userId: string }, viewer: string): boolean =>
   type === 'm.read' || userId === viewer;
 
-const reaches = (stored: PlacedReceipt, { stream }: Receipt): boolean =>
+/** Whether a stored receipt is for the same event as a new one, or for a later event. */
+const isAtOrAfter = (stored: PlacedReceipt, { stream }: Receipt): boolean =>
   stream !== undefined && stored.stream !== undefined && stored.stream >= stream;

@@ -12,9 +12,11 @@ const paths = {
   markers: ['/_proto/client/v3/rooms/:roomId/read_markers', '/_proto/client/r0/rooms/:roomId/read_markers'],
 } as const;
 
-const marker = Type.Optional(Type.String());
+const optionalEventId = Type.Optional(Type.String());
 
-/** Client-server API, "Receipts" and "Read and unread markers". */
+/**
+ * Endpoints that set receipts and read markers. Source: client-server API, "Receipts" and "Read and unread markers".
+ */
 export function receiptRoutes(receipts: Receipts): Route[] {
   return [
     route(
@@ -27,11 +29,11 @@ export function receiptRoutes(receipts: Receipts): Route[] {
         response: Type.Object({}),
       },
       async ({ params: { roomId, receiptType, eventId }, requester: { userId }, body }) => {
-        const threadId = threadIdIn(body);
+        const threadId = threadIdOfBody(body);
         if (receiptType === 'm.fully_read') {
           if (threadId !== undefined) throw invalidParam('thread_id is not allowed for m.fully_read');
           await receipts.markFullyRead(userId, roomId, eventId);
-        } else await receipts.give({ userId, roomId, type: typeFrom(receiptType), eventId, threadId });
+        } else await receipts.give({ userId, roomId, type: receiptTypeOf(receiptType), eventId, threadId });
         return {};
       },
     ),
@@ -41,7 +43,11 @@ export function receiptRoutes(receipts: Receipts): Route[] {
         method: 'POST',
         path: paths.markers,
         auth: 'user',
-        body: Type.Object({ 'm.fully_read': marker, 'm.read': marker, 'm.read.private': marker }),
+        body: Type.Object({
+          'm.fully_read': optionalEventId,
+          'm.read': optionalEventId,
+          'm.read.private': optionalEventId,
+        }),
         response: Type.Object({}),
       },
       async ({ params: { roomId }, requester: { userId }, body }) => {
@@ -59,13 +65,16 @@ export function receiptRoutes(receipts: Receipts): Route[] {
   ];
 }
 
-function typeFrom(text: string): ReceiptType {
+function receiptTypeOf(text: string): ReceiptType {
   if (text === 'm.read' || text === 'm.read.private') return text;
   throw invalidParam('The receipt type must be m.read, m.read.private or m.fully_read');
 }
 
-/** @throws MatrixError M_INVALID_PARAM, as the specification requires here, instead of M_BAD_JSON */
-function threadIdIn({ thread_id: threadId }: { thread_id?: unknown }): string | undefined {
+/**
+ * Returns the `thread_id` of a request body.
+ * @throws MatrixError M_INVALID_PARAM, which the specification requires here instead of M_BAD_JSON
+ */
+function threadIdOfBody({ thread_id: threadId }: { thread_id?: unknown }): string | undefined {
   if (threadId === undefined) return undefined;
   if (typeof threadId !== 'string' || threadId === '') {
     throw invalidParam('thread_id must be a non-empty string');

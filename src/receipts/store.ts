@@ -19,8 +19,8 @@ export async function readReceipt(
 }
 
 /**
- * Writes a receipt unless the stored one is for the same or a later event; a receipt for an unknown event
- * replaces any.
+ * Writes a receipt unless the stored receipt is for the same or a later event; a receipt for an unknown event replaces
+ * any other receipt.
  * @returns whether it was written
  */
 export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: PlacedReceipt): Promise<boolean> {
@@ -80,7 +80,7 @@ export async function countReceipts(
 }
 
 /** Reads all receipts of some rooms, newest first, without private receipts of other users. */
-export async function readReceiptsIn(
+export async function readReceiptsInRooms(
   reader: Reader<ReceiptTables>,
   roomIds: readonly string[],
   viewer: string,
@@ -96,7 +96,7 @@ export async function readReceiptsIn(
 }
 
 /** Reads all receipts of one user in some rooms. */
-export async function readReceiptsOf(
+export async function readReceiptsOfUser(
   reader: Reader<ReceiptTables>,
   roomIds: readonly string[],
   userId: string,

@@ -17,7 +17,7 @@ export const receiptSyncSource = (receipts: Receipts): SyncSource => ({
     },
     async initial(userId, roomIds) {
       const contents = await receipts.contentsOfRooms(roomIds, userId);
-      return new Map([...contents].map(([roomId, ofRoom]) => [roomId, textsOf(ofRoom)]));
+      return new Map([...contents].map(([roomId, roomContents]) => [roomId, textsOf(roomContents)]));
     },
     extension: {
       name: 'receipts',
@@ -30,8 +30,8 @@ const textsOf = (contents: readonly ReceiptContent[]) =>
   contents.map((content) => JSON.stringify({ type, content }));
 
 /**
- * Returns at most one event for each room: when it cannot hold two receipts of a user for the same event, it
- * holds the newest.
+ * Returns one `m.receipt` event for each room with receipts, by room id. Of several receipts of a user for the same
+ * event, the newest is returned.
  */
 async function extensionEvents(
   receipts: Receipts,
@@ -39,15 +39,16 @@ async function extensionEvents(
   rooms: readonly ExtensionRoom[],
   upTo: number,
 ): Promise<Map<string, string>> {
-  const unknown = rooms.filter(({ after }) => after === undefined);
-  const all = await receipts.contentsOfRooms(
-    unknown.map(({ roomId }) => roomId),
+  const newRooms = rooms.filter(({ after }) => after === undefined);
+  const contentsByRoom = await receipts.contentsOfRooms(
+    newRooms.map(({ roomId }) => roomId),
     userId,
   );
   const events = new Map<string, string>();
   for (const { roomId, after, mayHaveChanged, eventIds } of rooms) {
     let content: ReceiptContent | undefined;
-    if (after === undefined) content = ofInterest(all.get(roomId)?.[0] ?? {}, userId, eventIds);
+    if (after === undefined)
+      content = receiptsForNewRoom(contentsByRoom.get(roomId)?.[0] ?? {}, userId, eventIds);
     else if (mayHaveChanged) [content] = await receipts.contentsSince(roomId, after, upTo, userId);
     if (content && Object.keys(content).length > 0) events.set(roomId, JSON.stringify({ type, content }));
   }
@@ -55,18 +56,22 @@ async function extensionEvents(
 }
 
 /**
- * Returns the receipts for a room that is new to the client: those for the events of the response, and the
- * user's own.
+ * Returns the receipts for a room that is new to the client: the receipts for the events in the response, and the
+ * user's own receipts.
  */
-function ofInterest(content: ReceiptContent, userId: string, eventIds: readonly string[]): ReceiptContent {
+function receiptsForNewRoom(
+  content: ReceiptContent,
+  userId: string,
+  eventIds: readonly string[],
+): ReceiptContent {
   const shown = new Set(eventIds);
   const entries = Object.entries(content).map(([eventId, types]): [string, ReceiptContent[string]] => {
     if (shown.has(eventId)) return [eventId, types];
-    const own = Object.entries(types).flatMap(([receiptType, users]) => {
+    const ownReceipts = Object.entries(types).flatMap(([receiptType, users]) => {
       const receipt = users[userId];
       return receipt ? [[receiptType, { [userId]: receipt }] as const] : [];
     });
-    return [eventId, Object.fromEntries(own)];
+    return [eventId, Object.fromEntries(ownReceipts)];
   });
   return Object.fromEntries(entries.filter(([, types]) => Object.keys(types).length > 0));
 }

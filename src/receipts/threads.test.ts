@@ -5,7 +5,7 @@ import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { belongsToThread, threadIdOf } from './threads.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('threads of receipts', () => {
+  describe('the thread to which an event belongs for receipts', () => {
     it('finds the thread of an event over at most three relations', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
@@ -38,10 +38,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fixture = await RoomsUnderTest.open(open);
       const [here, elsewhere] = [await fixture.room(alice), await fixture.room(alice)];
       const reply = await fixture.reply(alice, elsewhere, await fixture.say(alice, elsewhere, 'root'));
-      const about = await fixture.say(alice, here, 'x', {
+      const reference = await fixture.say(alice, here, 'x', {
         'm.relates_to': { rel_type: 'm.reference', event_id: reply },
       });
-      const stored = (await fixture.engine.events.getById(about))!;
+      const stored = (await fixture.engine.events.getById(reference))!;
       assert.equal(await threadIdOf(fixture.engine, stored), 'main');
     });
   });

@@ -7,15 +7,15 @@ import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
  * relations are followed.
  */
 async function relationChain(engine: RoomReader, stored: StoredEvent): Promise<StoredEvent[]> {
-  const found = [stored];
+  const chain = [stored];
   let relation = relationOf(stored.event.content);
-  while (relation && relation.relType !== 'm.thread' && found.length <= MAX_THREAD_HOPS) {
+  while (relation && relation.relType !== 'm.thread' && chain.length <= MAX_THREAD_HOPS) {
     const parent = await engine.events.getById(relation.eventId);
     if (!parent || parent.roomNid !== stored.roomNid) break;
-    found.push(parent);
+    chain.push(parent);
     relation = relationOf(parent.event.content);
   }
-  return found;
+  return chain;
 }
 
 /**
@@ -41,6 +41,7 @@ export async function belongsToThread(
   return threadOfLast(events) === threadId || events.some(({ event }) => event.eventId === threadId);
 }
 
+/** Returns the thread to which the last event of a relation chain belongs. */
 function threadOfLast(events: readonly StoredEvent[]): string {
   const relation = relationOf(events.at(-1)?.event.content ?? {});
   return relation?.relType === 'm.thread' ? relation.eventId : MAIN_TIMELINE;

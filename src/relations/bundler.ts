@@ -25,14 +25,13 @@ export interface BundlerDeps {
   readonly ignored: IgnoredUserLists;
 }
 
-/**
- * Maximum number of edits of an event that are searched for the latest valid one, and of references that are
- * listed.
- */
-const [maxEdits, maxReferences] = [20, 500];
+/** Maximum number of edits of an event among which the latest valid edit is searched. */
+const maxEdits = 20;
+/** Maximum number of references to an event that are listed. */
+const maxReferences = 500;
 
 /** The aggregations of an event; its child events are not rendered for the client yet. */
-interface ChildFacts {
+interface UnrenderedAggregations {
   readonly parent: StoredEvent;
   readonly replacement: VisibleEvent | undefined;
   readonly thread: ThreadSummary<VisibleEvent> | undefined;
@@ -60,22 +59,22 @@ export class Bundler {
     return nids;
   }
 
-  /** Returns `m.relations` by nid; events without aggregations are absent. */
+  /** Returns `m.relations` by the nid of the event; events without aggregations are absent. */
   async bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>> {
     const bundles = new Map<number, JsonObject>();
     const parents = await this.parents(events);
     if (parents.size === 0 || viewer.userId === '') return bundles;
     const { clientEvents } = this.#deps;
-    const facts = await this.#facts(
+    const aggregations = await this.#readAggregations(
       events.filter(({ stored }) => parents.has(stored.nid)),
       viewer.userId,
     );
-    const shown = facts.flatMap(({ replacement, thread }) =>
-      [replacement, thread?.latestEvent].filter((one) => one !== undefined),
+    const shown = aggregations.flatMap(({ replacement, thread }) =>
+      [replacement, thread?.latestEvent].filter((event) => event !== undefined),
     );
     const rendered = await clientEvents.render(shown, viewer);
-    const json = (one: VisibleEvent) => rendered[shown.indexOf(one)] as JsonObject;
-    for (const { parent, replacement, thread, references } of facts) {
+    const json = (event: VisibleEvent) => rendered[shown.indexOf(event)] as JsonObject;
+    for (const { parent, replacement, thread, references } of aggregations) {
       const bundle = bundleRelations(parent.event, {
         replacement: replacement && json(replacement),
         thread: thread && { ...thread, latestEvent: json(thread.latestEvent) },
@@ -95,35 +94,40 @@ export class Bundler {
     return new Set(parents.map(({ nid }) => nid));
   }
 
-  async #facts(parents: readonly VisibleEvent[], userId: string): Promise<ChildFacts[]> {
+  async #readAggregations(
+    parents: readonly VisibleEvent[],
+    userId: string,
+  ): Promise<UnrenderedAggregations[]> {
     const { engine, index, ignored } = this.#deps;
     const ignoredUsers = await ignored.of(userId);
     const children = await index.children(parents.map(({ stored }) => stored.event.eventId));
     const views = new Map<string, ChildrenInView>();
-    const facts: ChildFacts[] = [];
+    const aggregations: UnrenderedAggregations[] = [];
     for (const { stored } of parents) {
       const { roomId, eventId } = stored.event;
       const head = await engine.heads.get(roomId);
       if (!head) continue;
       const view = views.get(roomId) ?? (await ChildrenInView.open(engine, head, userId));
       views.set(roomId, view);
-      const all = children.get(eventId) ?? [];
-      const counted = all.filter((child) => isBundled(child, stored) && !ignoredUsers.has(child.sender));
-      const ofType = (relType: string) => counted.filter((child) => child.relType === relType);
-      facts.push({
+      const allChildren = children.get(eventId) ?? [];
+      const bundledChildren = allChildren.filter(
+        (child) => isBundled(child, stored) && !ignoredUsers.has(child.sender),
+      );
+      const ofType = (relType: string) => bundledChildren.filter((child) => child.relType === relType);
+      aggregations.push({
         parent: stored,
         replacement: await replacementOf(view, stored, ofType('m.replace')),
-        thread: await this.#threadOf(view, stored, ofType('m.thread'), {
+        thread: await this.#summarise(view, stored, ofType('m.thread'), {
           userId,
-          hasMore: hasMoreReplies(all),
+          hasMore: hasMoreReplies(allChildren),
         }),
         references: await referencesOf(view, ofType('m.reference')),
       });
     }
-    return facts;
+    return aggregations;
   }
 
-  async #threadOf(
+  async #summarise(
     view: ChildrenInView,
     root: StoredEvent,
     replies: readonly Child[],
@@ -136,16 +140,16 @@ export class Bundler {
     if (!thread || !latestEvent) return undefined;
     const areAllVisible = visible === replies;
     return {
-      ...(areAllVisible && hasMore ? await this.#counted(thread, root, userId) : thread),
+      ...(areAllVisible && hasMore ? await this.#withTotalCount(thread, root, userId) : thread),
       latestEvent,
     };
   }
 
   /** Returns the summary with the count of all replies in place of the count of the replies that were read. */
-  async #counted<T>(thread: ThreadSummary<T>, { event, roomNid }: StoredEvent, userId: string) {
+  async #withTotalCount<T>(thread: ThreadSummary<T>, { event, roomNid }: StoredEvent, userId: string) {
     const { index, ignored } = this.#deps;
-    const place = { parentId: event.eventId, roomNid };
-    const { all, own } = await countReplies(index.reader, place, userId, await ignored.of(userId));
+    const threadKey = { parentId: event.eventId, roomNid };
+    const { all, own } = await countReplies(index.reader, threadKey, userId, await ignored.of(userId));
     return {
       ...thread,
       count: all,

@@ -1,7 +1,7 @@
 import { relationOf } from '../protocol/index.ts';
 import { isHidden, type StoredEvent } from '../room-engine/index.ts';
 
-/** The indexed properties of an event that relates to another, without `key`, which may be as long as the event. */
+/** The indexed properties of an event that relates to a parent, without `key`, which may be as long as the event. */
 export interface Child {
   readonly nid: number;
   readonly roomNid: number;
@@ -16,7 +16,7 @@ export interface Child {
   readonly stream: number;
 }
 
-/** Returns the relation of an event; `undefined` when it has none, or clients do not see it. */
+/** Returns the relation of an event; `undefined` when the event has none, or is hidden from clients. */
 export function childOf(stored: StoredEvent): Child | undefined {
   const { nid, roomNid, event, stream } = stored;
   const relation = relationOf(event.content);

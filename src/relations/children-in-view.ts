@@ -4,27 +4,33 @@ import { RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 
 /**
- * Maximum number of children, the latest ones, that are checked one by one when the user may not see the
- * whole history.
+ * Maximum number of children that are checked one by one when the user may not see the whole history. The latest
+ * children are checked, and older children are left out.
  */
 const maxExamined = 500;
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** Whether members may see the whole history of a room, for as long as its history visibility event has this nid. */
-const openRooms = new WeakMap<RoomHead, { readonly nid: number | undefined; readonly isOpen: boolean }>();
+/**
+ * Caches whether members may see the whole history of a room; valid while the history visibility event of the room has
+ * the nid `nid`.
+ */
+const openHistory = new WeakMap<
+  RoomHead,
+  { readonly nid: number | undefined; readonly isHistoryOpen: boolean }
+>();
 
 /** Whether the history visibility of the room never restricted its members. */
-async function isOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
+async function isHistoryOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
   const nid = head.state.get(visibilityKey)?.nid;
-  const known = openRooms.get(head);
-  if (known && known.nid === nid) return known.isOpen;
+  const cached = openHistory.get(head);
+  if (cached && cached.nid === nid) return cached.isHistoryOpen;
   const entries = await engine.stateHistory(head.roomNid, visibilityKey);
   const open = entries.every(({ event }) => {
     const visibility = historyVisibilityOf(event?.event.content);
     return visibility === 'shared' || visibility === 'world_readable';
   });
-  openRooms.set(head, { nid, isOpen: open });
+  openHistory.set(head, { nid, isHistoryOpen: open });
   return open;
 }
 
@@ -40,12 +46,14 @@ export class ChildrenInView {
     this.#seesAll = seesAll;
   }
 
-  static async of(engine: RoomReader, view: RoomView): Promise<ChildrenInView> {
-    return new ChildrenInView(engine, view, view.isJoined && (await isOpen(engine, view.head)));
+  /** Returns the filter for the user of a view. */
+  static async forView(engine: RoomReader, view: RoomView): Promise<ChildrenInView> {
+    return new ChildrenInView(engine, view, view.isJoined && (await isHistoryOpen(engine, view.head)));
   }
 
+  /** Returns the filter for a user; does not check whether the user may read the room. */
   static async open(engine: RoomReader, head: RoomHead, userId: string): Promise<ChildrenInView> {
-    return ChildrenInView.of(engine, await RoomView.open(engine, head, userId));
+    return ChildrenInView.forView(engine, await RoomView.open(engine, head, userId));
   }
 
   /** Returns the visible children, in the same order. */
@@ -61,8 +69,8 @@ export class ChildrenInView {
 
   /** Returns the events of the visible children, in the same order. */
   async events(children: readonly Child[]): Promise<VisibleEvent[]> {
-    const found = await this.#engine.events.getMany(children.map(({ nid }) => nid));
-    const stored = children.map(({ nid }) => found.get(nid)).filter((one) => one !== undefined);
+    const eventsByNid = await this.#engine.events.getMany(children.map(({ nid }) => nid));
+    const stored = children.map(({ nid }) => eventsByNid.get(nid)).filter((event) => event !== undefined);
     return this.#view.visible(stored);
   }
 }

@@ -1,4 +1,4 @@
-/** Relations between events: edits, threads, references, annotations and custom ones. */
+/** Relations between events: edits, threads, references, annotations and custom relation types. */
 
 export { relationMigrations } from './migrations.ts';
 export { openRelations } from './open.ts';

@@ -38,7 +38,8 @@ export const relationMigrations: readonly Migration[] = [
     },
   },
   {
-    // A remote server may annotate an event many times; a new annotation is compared with those of its sender only.
+    // A remote server may annotate an event many times; a new annotation is compared with the other annotations of
+    // its sender only.
     name: 'relations/0002-annotations-by-sender',
     async up({ db }) {
       await db.schema
@@ -50,7 +51,7 @@ export const relationMigrations: readonly Migration[] = [
     },
   },
   {
-    // Has all columns that a count of the replies in a thread needs.
+    // The index has all columns that a count of the replies in a thread needs.
     name: 'relations/0003-replies-by-sender',
     async up({ db }) {
       await db.schema

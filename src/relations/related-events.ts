@@ -45,13 +45,15 @@ export interface RelatedEventsPage {
   readonly recursion_depth?: number;
 }
 
-/** Maximum depth of recursion, and maximum number of events per level. */
-const [maxDepth, maxPerLevel] = [3, 1_000];
+/** Maximum depth of recursion. */
+const maxDepth = 3;
+/** Maximum number of events that are read for each level of the recursion. */
+const maxPerLevel = 1_000;
 
 /** Maximum number of events that one request reads to fill its page. */
 const maxScanned = 1_000;
 
-/** Lists the events that relate to another. Source: client-server API, "Relationships API". */
+/** Lists the events that relate to an event. Source: client-server API, "Relationships API". */
 export class RelatedEvents {
   readonly #deps: RelatedEventsDeps;
 
@@ -60,7 +62,7 @@ export class RelatedEvents {
   }
 
   /**
-   * Returns a page of the events that relate to another.
+   * Returns a page of the events that relate to an event.
    * @throws MatrixError M_NOT_FOUND when the user may not see the parent, M_INVALID_PARAM for invalid tokens
    */
   async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
@@ -86,15 +88,16 @@ export class RelatedEvents {
     const parents = new Set([eventId]);
     let level = [eventId];
     for (let depth = 1; recurse && depth < maxDepth && level.length > 0; depth++) {
-      const asked = { roomNid, parentIds: level, relType, type, limit: maxPerLevel };
-      const found = await engine.events.getMany(await readChildNids(index.reader, asked));
-      const ids = [...found.values()].map(({ event }) => event.eventId);
+      const query = { roomNid, parentIds: level, relType, type, limit: maxPerLevel };
+      const eventsByNid = await engine.events.getMany(await readChildNids(index.reader, query));
+      const ids = [...eventsByNid.values()].map(({ event }) => event.eventId);
       level = ids.filter((id) => !parents.has(id));
       for (const id of level) parents.add(id);
     }
     return [...parents];
   }
 
+  /** Reads children until the page is full. @returns the visible events, and the place where the next page begins */
   async #collect(
     view: RoomView,
     parentIds: readonly string[],
@@ -103,8 +106,8 @@ export class RelatedEvents {
     const { index, ignored } = this.#deps;
     const { roomNid } = view.head;
     const ignoredUsers = await ignored.of(view.userId);
-    const [begin, split] = placeOf(request.from);
-    const [to, streamEnd] = placeOf(request.to);
+    const [begin, split] = boundsOfToken(request.from);
+    const [to, streamEnd] = boundsOfToken(request.to);
     const bounds =
       direction === 'backward' ? { after: streamEnd, upTo: split } : { after: split, upTo: streamEnd };
     let from: SplitPlace | undefined = begin;
@@ -118,31 +121,32 @@ export class RelatedEvents {
       for (const child of children) {
         if (to && isBeyond(child, to, direction)) return { events, next: undefined };
         if (events.length === limit) return { events, next: from };
-        from = { ...placePast(child, direction), split };
-        const one = visible.get(child.nid);
-        if (one) events.push(one);
+        from = { ...placeAfter(child, direction), split };
+        const event = visible.get(child.nid);
+        if (event) events.push(event);
       }
       if (children.length < size) return { events, next: undefined };
     }
     return { events, next: from };
   }
 
+  /** Returns the events of the children that the user may see, by nid. */
   async #visible(
     view: RoomView,
     children: readonly Child[],
     ignoredUsers: ReadonlySet<string>,
   ): Promise<Map<number, VisibleEvent>> {
     const { engine } = this.#deps;
-    const found = await engine.events.getMany(children.map(({ nid }) => nid));
-    const wanted = [...found.values()].filter(
+    const eventsByNid = await engine.events.getMany(children.map(({ nid }) => nid));
+    const notIgnored = [...eventsByNid.values()].filter(
       ({ event }) => event.stateKey !== undefined || !ignoredUsers.has(event.sender),
     );
-    return new Map((await view.visible(wanted)).map((one) => [one.stored.nid, one]));
+    return new Map((await view.visible(notIgnored)).map((event) => [event.stored.nid, event]));
   }
 }
 
 /** Returns the place of a token, and the position on the stream that bounds the events. */
-function placeOf(
+function boundsOfToken(
   token: string | undefined,
 ): readonly [place: SplitPlace | undefined, position: number | undefined] {
   if (token === undefined) return [undefined, undefined];
@@ -173,7 +177,7 @@ function asNotFound(error: unknown): never {
   throw error;
 }
 
-const placePast = ({ depth, stream }: Child, direction: 'forward' | 'backward'): HistoryPlace => ({
+const placeAfter = ({ depth, stream }: Child, direction: 'forward' | 'backward'): HistoryPlace => ({
   depth,
   stream: direction === 'forward' ? stream : stream - 1,
 });

@@ -3,22 +3,20 @@ import { relationOf } from '../protocol/index.ts';
 import type { IndexBatch, StoredEvent } from '../room-engine/index.ts';
 import { type Child, childOf, storableKey } from './child.ts';
 
-/**
- * The statement for each kind of row, in the order of execution: a batch may remove a row that it has added.
- */
+/** The statement for each kind of row, in the order of execution: a batch may remove a row that it has added. */
 const sqlText = {
   relation:
     'insert into event_relations (child_nid, room_nid, parent_id, rel_type, type, sender, key, ts, depth, stream) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   reply:
     'insert into threads (room_nid, root_id, latest_stream) values (?, ?, ?) on conflict (root_id, room_nid) do update set latest_stream = case when threads.latest_stream > excluded.latest_stream then threads.latest_stream else excluded.latest_stream end',
   removal: 'delete from event_relations where child_nid = ?',
-  lostReply:
+  removedReply:
     "update threads set latest_stream = (select max(stream) from event_relations where parent_id = threads.root_id and room_nid = threads.room_nid and rel_type = 'm.thread') where root_id = ? and room_nid = ?",
 };
 
 type Kind = keyof typeof sqlText;
 
-/** Effect of an event on relations: it adds a child, or a redaction removes one. */
+/** Effect of an event on relations: it adds a child, or as a redaction it removes a child. */
 export interface RelationChange {
   readonly added: Child | undefined;
   readonly removed: Child | undefined;
@@ -26,12 +24,12 @@ export interface RelationChange {
 
 /** Collects the relation rows of events that are written together. */
 export class RelationBatch implements IndexBatch {
-  readonly #rows: Record<Kind, SqlValue[][]> = { relation: [], reply: [], removal: [], lostReply: [] };
-  readonly #note: (stored: StoredEvent, change: RelationChange) => void;
+  readonly #rows: Record<Kind, SqlValue[][]> = { relation: [], reply: [], removal: [], removedReply: [] };
+  readonly #onChange: (stored: StoredEvent, change: RelationChange) => void;
 
-  /** @param note receives each change before it is written */
-  constructor(note: (stored: StoredEvent, change: RelationChange) => void) {
-    this.#note = note;
+  /** @param onChange receives each change before it is written */
+  constructor(onChange: (stored: StoredEvent, change: RelationChange) => void) {
+    this.#onChange = onChange;
   }
 
   add(stored: StoredEvent, redacts: StoredEvent | undefined): void {
@@ -40,7 +38,7 @@ export class RelationBatch implements IndexBatch {
     if (!added && !removed) return;
     if (added) this.#add(added, relationOf(stored.event.content)?.key);
     if (removed) this.#remove(removed);
-    this.#note(stored, { added, removed });
+    this.#onChange(stored, { added, removed });
   }
 
   statements(): Statement[] {
@@ -59,6 +57,6 @@ export class RelationBatch implements IndexBatch {
 
   #remove({ nid, roomNid, parentId, relType }: Child): void {
     this.#rows.removal.push([nid]);
-    if (relType === 'm.thread') this.#rows.lostReply.push([parentId, roomNid]);
+    if (relType === 'm.thread') this.#rows.removedReply.push([parentId, roomNid]);
   }
 }

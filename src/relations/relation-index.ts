@@ -8,19 +8,24 @@ import { RelationBatch, type RelationChange } from './relation-batch.ts';
 import { readAggregatedChildren } from './store.ts';
 import type { RelationTables } from './tables.ts';
 
-/** Maximum estimated bytes of the cached children of events, and estimated bytes of a child besides its strings. */
-const [maxBytes, childBytes] = [10 * MiB, 200];
-
-/** Maximum number of events in a call of `children` that shares a query with simultaneous calls, for instance for other rooms. */
-const maxReadTogether = 100;
-
-const none: readonly Child[] = [];
+/** Maximum estimated size of the cached children of events, in bytes. */
+const maxBytes = 10 * MiB;
+/** Estimated size of a cached child besides its strings, in bytes. */
+const childBytes = 200;
 
 /**
- * Indexes the relations between events. A row is written in the transaction of its event, so that a reader who finds the
- * event finds its relation, too. Results are cached, and changed by the facts of rooms. A new local event has no
- * children, so an empty result is cached for it without a query. Only children with aggregations are cached, so that
- * reactions, which are the most numerous, take no memory.
+ * Maximum number of events in a call of `children` that shares a query with simultaneous calls, for instance for
+ * other rooms.
+ */
+const maxReadTogether = 100;
+
+const noChildren: readonly Child[] = [];
+
+/**
+ * Indexes the relations between events. A row is written in the transaction of its event, so that a reader who finds
+ * the event finds its relation, too. Results are cached, and the facts of the room stream update them. A new local
+ * event has no children, so an empty result is cached for it without a query. Only children with aggregations are
+ * cached, so that reactions, which are the most numerous, take no memory.
  */
 export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
@@ -41,6 +46,7 @@ export class RelationIndex implements EventIndex {
     this.#serverName = serverName;
   }
 
+  /** Reads the tables of relations. */
   get reader(): Reader<RelationTables> {
     return this.#reader;
   }
@@ -68,33 +74,33 @@ export class RelationIndex implements EventIndex {
     return new RelationBatch((stored, change) => this.#note(stored, change));
   }
 
-  /** Returns the children of an event that have aggregations, in the order of history, if they are cached. */
+  /** Returns the children of an event whose relation types have aggregations, in the order of history, if cached. */
   peek(eventId: string): readonly Child[] | undefined {
     return this.#children.get(eventId);
   }
 
   /**
-   * Returns the children of events that have aggregations, in the order of history; events without such children are
-   * absent. Of an event with many thousands of children the newest ones are returned.
+   * Returns the children of events, in the order of history, as far as their relation types have aggregations; events
+   * without such children are absent. Of an event with many thousands of children the newest are returned.
    */
   async children(eventIds: readonly string[]): Promise<Map<string, readonly Child[]>> {
-    const found = new Map<string, readonly Child[]>();
+    const childrenByParent = new Map<string, readonly Child[]>();
     const missing: string[] = [];
     for (const eventId of new Set(eventIds)) {
-      const known = this.#children.get(eventId);
-      if (!known) missing.push(eventId);
-      else if (known.length > 0) found.set(eventId, known);
+      const cached = this.#children.get(eventId);
+      if (!cached) missing.push(eventId);
+      else if (cached.length > 0) childrenByParent.set(eventId, cached);
     }
-    if (missing.length === 0) return found;
+    if (missing.length === 0) return childrenByParent;
     const generation = this.#generation;
-    const isSmall = missing.length <= maxReadTogether;
-    const read = await (isSmall ? this.#together.getMany(missing) : this.#read(missing));
+    const mayReadTogether = missing.length <= maxReadTogether;
+    const read = await (mayReadTogether ? this.#together.getMany(missing) : this.#read(missing));
     for (const eventId of missing) {
       const children = read.get(eventId);
-      if (children) found.set(eventId, children);
-      if (generation === this.#generation) this.#children.set(eventId, children ?? none);
+      if (children) childrenByParent.set(eventId, children);
+      if (generation === this.#generation) this.#children.set(eventId, children ?? noChildren);
     }
-    return found;
+    return childrenByParent;
   }
 
   async #read(eventIds: readonly string[]): Promise<ReadonlyMap<string, readonly Child[]>> {
@@ -118,11 +124,11 @@ export class RelationIndex implements EventIndex {
 
   #apply({ stored }: RoomFact): void {
     const { eventId, sender } = stored.event;
-    // No event can relate to a new local event, because its id was not known before. Children of a remote event may arrive
-    // before it, and so may children of a local event that was purged and received again.
+    // No event can relate to a new local event, because its id was not known before. Children of a remote event may
+    // arrive before it, and so may children of a local event that was purged and received again.
     const isNew = stored.stream === stored.nid && serverOfUser(sender) === this.#serverName;
     if (isNew && !this.#children.has(eventId)) {
-      this.#children.set(eventId, none);
+      this.#children.set(eventId, noChildren);
     }
     const change = this.#changes.get(stored);
     if (!change) return;
@@ -136,8 +142,8 @@ export class RelationIndex implements EventIndex {
   }
 
   #replace(parentId: string, change: (children: readonly Child[]) => readonly Child[]): void {
-    const known = this.#children.get(parentId);
-    if (known) this.#children.set(parentId, change(known));
+    const cached = this.#children.get(parentId);
+    if (cached) this.#children.set(parentId, change(cached));
   }
 }
 

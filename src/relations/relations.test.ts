@@ -17,7 +17,7 @@ interface Bundle {
 const bundleOf = (event: SeenEvent | undefined) => (event ? relationsOf(event) : {}) as Bundle;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('relations', () => {
+  describe('relations between events', () => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];
     before(async () => {
@@ -47,8 +47,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         body: { ignored_users: Object.fromEntries(others.map(({ userId }) => [userId, {}])) },
       });
 
-    describe('edits', () => {
-      it('bundles the replacement with an event in all responses at once', async () => {
+    describe('edited events', () => {
+      it('bundles an edit with the original event in the responses of /event, /sync, /messages and /context', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const original = await talk.say(alice!, 'hullo');
         const { since } = await sync(bob!, talk);
@@ -74,7 +74,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         );
       });
 
-      it('uses the latest edit of the same sender that is not redacted', async () => {
+      it('uses the latest edit by the same sender that is not redacted', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const original = await talk.say(alice!, 'one');
         const replacement = async () => bundleOf(await talk.event(bob!, original))['m.replace']?.event_id;
@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(await replacement(), undefined);
       });
 
-      it('bundles edits after a restart', async () => {
+      it('bundles the edit of an event after a restart', async () => {
         const talk = await TestRoom.create(server, alice!);
         const original = await talk.say(alice!, 'one');
         const edit = await talk.edit(alice!, original, 'two');
@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    describe('threads', () => {
+    describe('threads of a room', () => {
       it('bundles a summary of a thread with its root, which contains the edit of the latest reply', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(alice!, 'root');
@@ -118,13 +118,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await thread(bob!))?.count, 1);
       });
 
-      it('counts the replies of a thread with more replies than are read', async () => {
+      it('counts all replies of a thread that has more replies than the server reads', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(alice!, 'a long thread');
         const last = await talk.relate(bob!, 'm.thread', root, 'the last');
         const database = await openDatabase(server.databaseOptions, { log: silentLogger });
         try {
-          // All other replies are older: copies of its row.
+          // Copies the row of the last reply 10,000 times, with older positions.
           const copies = `with recursive numbers(n) as (
               select cast(? as bigint) union all select n + 1 from numbers where n < cast(? as bigint)
             )
@@ -137,16 +137,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
         await server.restart();
         const thread = async (user: TestUser) => bundleOf(await talk.event(user, root))['m.thread'];
-        const ofAlice = await thread(alice!);
-        assert.deepEqual([ofAlice?.count, ofAlice?.latest_event.event_id], [10_001, last]);
-        const ofCarol = await thread(carol!);
-        assert.deepEqual([ofCarol?.count, ofCarol?.current_user_participated], [10_001, true]);
+        const threadForAlice = await thread(alice!);
+        assert.deepEqual([threadForAlice?.count, threadForAlice?.latest_event.event_id], [10_001, last]);
+        const threadForCarol = await thread(carol!);
+        assert.deepEqual([threadForCarol?.count, threadForCarol?.current_user_participated], [10_001, true]);
         await ignore(alice!, [carol!]);
         assert.equal((await thread(alice!))?.count, 10_000);
         await ignore(alice!, []);
       });
 
-      it('rejects threads whose root has a relation', async () => {
+      it('rejects a thread reply whose thread root itself relates to another event', async () => {
         const talk = await TestRoom.create(server, alice!);
         const root = await talk.say(alice!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
@@ -155,14 +155,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_UNKNOWN']);
       });
 
-      it('lists threads by their latest replies, all or those with participation of the user', async () => {
+      it('lists all threads, or the threads in which the user participated, by their latest replies', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const roots = [];
         for (const name of ['1', '2', '3']) roots.push(await talk.say(alice!, name));
         const [first, second, third] = roots as [string, string, string];
         await talk.relate(bob!, 'm.thread', first);
         await talk.relate(carol!, 'm.thread', second);
-        const only = await talk.relate(bob!, 'm.thread', third);
+        const onlyReply = await talk.relate(bob!, 'm.thread', third);
         await talk.relate(carol!, 'm.thread', first);
         const threads = (user: TestUser, query = {}) =>
           talk.call(user, 'GET', '/threads', { query, version: 'v1' });
@@ -170,11 +170,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(idsOf(await threads(bob!, { include: 'participated' })), [first, third]);
         const page = await threads(bob!, { limit: 2 });
         assert.deepEqual(idsOf(page), [first, third]);
-        const rest = await threads(bob!, { limit: 2, from: page.body['next_batch'] });
-        assert.deepEqual(idsOf(rest), [second]);
-        assert.equal(rest.body['next_batch'], undefined);
+        const nextPage = await threads(bob!, { limit: 2, from: page.body['next_batch'] });
+        assert.deepEqual(idsOf(nextPage), [second]);
+        assert.equal(nextPage.body['next_batch'], undefined);
         assert.equal(bundleOf(chunkOf(page)[0])['m.thread']?.count, 2);
-        await talk.redact(bob!, only);
+        await talk.redact(bob!, onlyReply);
         assert.deepEqual(idsOf(await threads(alice!)), [first, second]);
         assert.equal((await threads(alice!, { from: 'nonsense' })).status, 400);
         assert.equal((await threads(alice!, { limit: 0 })).status, 400);
@@ -190,15 +190,18 @@ forSelectedDatabases(import.meta.url, (open) => {
         const reference = await talk.relate(bob!, 'm.reference', parent);
         const reaction = await talk.react(bob!, parent, '👍');
         const edit = await talk.edit(alice!, parent, 'edited');
-        const all = [edit, reaction, reference];
-        assert.deepEqual(idsOf(await relations(talk, bob!, parent)), all);
-        assert.deepEqual(idsOf(await relations(talk, bob!, parent, '', { dir: 'f' })), all.toReversed());
+        const allChildren = [edit, reaction, reference];
+        assert.deepEqual(idsOf(await relations(talk, bob!, parent)), allChildren);
+        assert.deepEqual(
+          idsOf(await relations(talk, bob!, parent, '', { dir: 'f' })),
+          allChildren.toReversed(),
+        );
         assert.deepEqual(idsOf(await relations(talk, bob!, parent, '/m.annotation')), [reaction]);
         assert.deepEqual(idsOf(await relations(talk, bob!, parent, '/m.annotation/m.reaction')), [reaction]);
         assert.deepEqual(idsOf(await relations(talk, bob!, parent, '/m.annotation/m.other')), []);
         for (const [dir, order] of [
-          ['b', all],
-          ['f', all.toReversed()],
+          ['b', allChildren],
+          ['f', allChildren.toReversed()],
         ] as const) {
           const first = await relations(talk, bob!, parent, '', { dir, limit: 2 });
           assert.deepEqual(idsOf(first), order.slice(0, 2));
@@ -223,13 +226,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         const reply = await talk.relate(alice!, 'm.thread', root);
         const edit = await talk.edit(alice!, reply, 'edited');
         const reaction = await talk.react(alice!, edit, '👍');
-        const beyond = await talk.relate(alice!, 'm.reference', reaction);
+        const tooDeep = await talk.relate(alice!, 'm.reference', reaction);
         const deep = await relations(talk, alice!, root, '', { recurse: true });
         assert.deepEqual(idsOf(deep), [reaction, edit, reply]);
         assert.equal(deep.body['recursion_depth'], 3);
-        const early = await relations(talk, alice!, root, '', { 'org.matrix.msc3981.recurse': true });
-        assert.deepEqual(idsOf(early), idsOf(deep));
-        assert.ok(!idsOf(deep).includes(beyond));
+        const withUnstableName = await relations(talk, alice!, root, '', {
+          'org.matrix.msc3981.recurse': true,
+        });
+        assert.deepEqual(idsOf(withUnstableName), idsOf(deep));
+        assert.ok(!idsOf(deep).includes(tooDeep));
         const flat = await relations(talk, alice!, root);
         assert.deepEqual(idsOf(flat), [reply]);
         assert.equal(flat.body['recursion_depth'], undefined);
@@ -237,7 +242,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(idsOf(filtered), [reply]);
       });
 
-      it('filters events by their relations', async () => {
+      it('filters GET /messages and /sync by the relation types and the senders of related events', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const [one, two] = [await talk.say(alice!, 'one'), await talk.say(alice!, 'two')];
         await talk.relate(bob!, 'm.thread', one);
@@ -276,8 +281,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const parent = await talk.say(alice!, 'parent');
         const reaction = await talk.react(bob!, parent, '👍');
-        const again = { 'm.relates_to': { rel_type: 'm.annotation', event_id: parent, key: '👍' } };
-        const refused = await talk.trySend(bob!, 'm.reaction', again);
+        const sameReaction = { 'm.relates_to': { rel_type: 'm.annotation', event_id: parent, key: '👍' } };
+        const refused = await talk.trySend(bob!, 'm.reaction', sameReaction);
         assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_DUPLICATE_ANNOTATION']);
         await talk.react(alice!, parent, '👍');
         await talk.redact(bob!, reaction);
@@ -311,7 +316,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(idsOf(await talk.call(alice!, 'GET', '/messages', { query })), [open]);
       });
 
-      it('neither lists nor counts events after the user left, or in rooms without membership', async () => {
+      it('neither lists nor counts events from after the leave of the user, and answers 404 to users who never joined', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const root = await talk.say(alice!, 'root');
         await talk.relate(alice!, 'm.thread', root);
@@ -343,10 +348,10 @@ forSelectedDatabases(import.meta.url, (open) => {
 
       it('does not bundle relations across rooms', async () => {
         const talk = await TestRoom.create(server, alice!);
-        const other = await TestRoom.create(server, bob!);
+        const otherRoom = await TestRoom.create(server, bob!);
         const root = await talk.say(alice!, 'root');
-        await other.relate(bob!, 'm.thread', root);
-        await other.relate(bob!, 'm.reference', root);
+        await otherRoom.relate(bob!, 'm.thread', root);
+        await otherRoom.relate(bob!, 'm.reference', root);
         assert.deepEqual(relationsOf(await talk.event(alice!, root)), {});
         assert.deepEqual(idsOf(await relations(talk, alice!, root)), []);
         assert.deepEqual(idsOf(await talk.call(alice!, 'GET', '/threads', { version: 'v1' })), []);

@@ -26,7 +26,7 @@ export interface RelationsDeps {
   readonly ignored: IgnoredUserLists;
 }
 
-/** Checks relations of new events and reads those of stored ones. */
+/** Checks the relations of new events, and reads the relations of stored events. */
 export class Relations implements EventRelations {
   readonly #deps: RelationsDeps;
   readonly #bundler: Bundler;
@@ -63,7 +63,7 @@ export class Relations implements EventRelations {
     return this.#bundler.parents(events);
   }
 
-  async narrow(
+  async filterByRelations(
     events: readonly VisibleEvent[],
     { senders, relTypes }: RelatedBy,
     view: RoomView | undefined,
@@ -74,10 +74,10 @@ export class Relations implements EventRelations {
       events.map(({ stored }) => stored.event.eventId),
       relTypes,
     );
-    const inView = view && (await ChildrenInView.of(engine, view));
-    const narrowed: VisibleEvent[] = [];
-    for (const one of events) {
-      const { event, roomNid } = one.stored;
+    const inView = view && (await ChildrenInView.forView(engine, view));
+    const selected: VisibleEvent[] = [];
+    for (const parent of events) {
+      const { event, roomNid } = parent.stored;
       const related = (children.get(event.eventId) ?? []).filter(
         (child) =>
           child.roomNid === roomNid &&
@@ -85,12 +85,12 @@ export class Relations implements EventRelations {
           (relTypes?.includes(child.relType) ?? true),
       );
       const visible = related.length === 0 || !inView ? related : await inView.visible(related);
-      if (visible.length > 0) narrowed.push(one);
+      if (visible.length > 0) selected.push(parent);
     }
-    return narrowed;
+    return selected;
   }
 
-  /** Returns the children of events by parent, at least those of the given relation types (by default all). */
+  /** Returns the children of events by parent, at least the children with the given relation types (by default all). */
   async #children(
     eventIds: readonly string[],
     relTypes: readonly string[] | undefined,

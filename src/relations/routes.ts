@@ -19,8 +19,7 @@ const query = Type.Object({
   to: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer()),
   recurse: Type.Optional(Type.Boolean()),
-  // The unstable name, which clients send to servers that do not announce the version of the specification with the
-  // stable one.
+  // The unstable name: clients use it with servers that do not announce the specification version with the stable name.
   'org.matrix.msc3981.recurse': Type.Optional(Type.Boolean()),
 });
 
@@ -33,7 +32,10 @@ interface RelationsQuery {
   readonly 'org.matrix.msc3981.recurse'?: boolean;
 }
 
-/** Client-server API, "Relationships API" and "Querying threads in a room". */
+/**
+ * Endpoints that list related events and threads. Source: client-server API, "Relationships API" and "Querying
+ * threads in a room".
+ */
 export function relationRoutes(
   related: RelatedEvents,
   threads: ThreadList,
@@ -118,7 +120,7 @@ function threadRoute(threads: ThreadList, checkAccess: AccessCheck): Route {
 const paths = <const P extends string>(path: P) =>
   [`/_proto/client/v1${path}`, `/_proto/client/unstable${path}`] as const;
 
-function pageSize(requested: number | undefined, byDefault: number): number {
+function pageSize(requested: number | undefined, defaultSize: number): number {
   if (requested !== undefined && requested < 1) throw invalidParam('limit must be above 0');
-  return Math.min(requested ?? byDefault, maxEvents);
+  return Math.min(requested ?? defaultSize, maxEvents);
 }

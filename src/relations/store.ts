@@ -5,16 +5,16 @@ import { aggregatedTypes, type Child, compareByHistory, storableKey } from './ch
 import type { RelationTables } from './tables.ts';
 
 /** Maximum number of ids in one query. */
-const chunk = 500;
+const maxIds = 500;
 
-/** Maximum children that one query returns, and that are read of one event. */
+/** Maximum number of children that one query returns, and that are read of one event. */
 const maxChildren = 6_000;
 
-/** Maximum replies that are read of a thread: when that many were read, more may be stored. */
+/** Maximum number of replies that are read of a thread: when that many were read, more may be stored. */
 export const maxReadReplies = 5_000;
 
-/** Maximum children of one relation type that are read of an event with more than `maxChildren`. */
-const maxOfType: Readonly<Record<string, number>> = {
+/** Maximum number of children of a relation type that are read of an event with more children than `maxChildren`. */
+const maxChildrenByType: Readonly<Record<string, number>> = {
   'm.thread': maxReadReplies,
   'm.replace': 500,
   'm.reference': 500,
@@ -34,15 +34,15 @@ const columns = [
 ] as const;
 
 /**
- * Reads the children of events that have aggregations, in the order of history for each event. Of an event with more
- * than `maxChildren` only the newest ones are returned.
+ * Reads the children of events whose relation type is aggregated, in the order of history for each event. Of an event
+ * with more than `maxChildren` children only the newest are returned.
  */
 export const readAggregatedChildren = (reader: Reader<RelationTables>, parentIds: readonly string[]) =>
   readChildren(reader, parentIds, aggregatedTypes);
 
 /**
  * Reads the children of events with any relation type, in the order of history for each event. Of an event with more
- * than `maxChildren` only the newest ones are returned.
+ * than `maxChildren` children only the newest are returned.
  */
 export const readAllChildren = (reader: Reader<RelationTables>, parentIds: readonly string[]) =>
   readChildren(reader, parentIds, undefined);
@@ -53,7 +53,7 @@ async function readChildren(
   relTypes: readonly string[] | undefined,
 ): Promise<Child[]> {
   if (parentIds.length === 0) return [];
-  if (parentIds.length <= chunk) {
+  if (parentIds.length <= maxIds) {
     const rows = await childrenOf(reader, parentIds, relTypes)
       .orderBy('parent_id')
       .orderBy('depth')
@@ -68,18 +68,18 @@ async function readChildren(
   return first.concat(await readChildren(reader, parentIds.slice(middle), relTypes));
 }
 
-/** Reads each relation type on its own, so that many children of one type do not displace those of another. */
+/** Reads each relation type on its own, so that many children of one type do not displace children of another type. */
 async function readNewest(
   reader: Reader<RelationTables>,
   parentId: readonly string[],
   relTypes: readonly string[] | undefined,
 ): Promise<Child[]> {
   const children: Child[] = [];
-  for (const ofType of relTypes?.map((relType) => [relType]) ?? [undefined]) {
-    const rows = await childrenOf(reader, parentId, ofType)
+  for (const relTypeOrAll of relTypes?.map((relType) => [relType]) ?? [undefined]) {
+    const rows = await childrenOf(reader, parentId, relTypeOrAll)
       .orderBy('depth', 'desc')
       .orderBy('stream', 'desc')
-      .limit(ofType ? (maxOfType[ofType[0]!] ?? 0) : maxChildren)
+      .limit(relTypeOrAll ? (maxChildrenByType[relTypeOrAll[0]!] ?? 0) : maxChildren)
       .execute();
     for (const row of rows) children.push(toChild(row));
   }
@@ -112,7 +112,7 @@ export async function isAnnotated(
     .selectFrom('event_relations')
     .select('child_nid')
     .where('parent_id', '=', parentId)
-    // A literal, because the index holds annotations only.
+    // A literal, so that the database can use the index, which holds annotations only.
     .where('rel_type', '=', sql.lit('m.annotation'))
     .where('sender', '=', sender)
     .where('type', '=', type)
@@ -129,17 +129,18 @@ export interface ReplyCounts {
   readonly own: number;
 }
 
-/** Counts the replies in a thread without reading them, except those of ignored users. */
+/** Counts the replies in a thread without reading them, except the replies of ignored users. */
 export async function countReplies(
   reader: Reader<RelationTables>,
   { parentId, roomNid }: { readonly parentId: string; readonly roomNid: number },
   userId: string,
   ignored: ReadonlySet<string>,
 ): Promise<ReplyCounts> {
-  // Grouped, because a user may ignore more users than a statement has parameters.
+  // Grouped by sender and filtered here, because a user may ignore more users than a statement has parameters.
   const rows = await replyCountsQuery(reader, parentId, roomNid).execute();
   const counted = rows.filter(({ sender }) => !ignored.has(sender));
-  const sum = (some: typeof rows) => some.reduce((total, { count }) => total + Number(count), 0);
+  const sum = (selectedRows: typeof rows) =>
+    selectedRows.reduce((total, { count }) => total + Number(count), 0);
   return { all: sum(counted), own: sum(counted.filter(({ sender }) => sender === userId)) };
 }
 
@@ -150,7 +151,7 @@ export const replyCountsQuery = (reader: Reader<RelationTables>, parentId: strin
     .select(['sender', sql<number | string>`count(*)`.as('count')])
     .where('parent_id', '=', parentId)
     .where('room_nid', '=', roomNid)
-    // A literal, because the index holds replies only.
+    // A literal, so that the database can use the index, which holds replies only.
     .where('rel_type', '=', sql.lit('m.thread'))
     .groupBy('sender');
 
@@ -163,7 +164,7 @@ export interface ChildrenRange {
   readonly direction: 'forward' | 'backward';
   /** The position after the last event of the previous page. */
   readonly from: HistoryPlace | undefined;
-  /** Bounds on the stream, the first one exclusive. */
+  /** Bounds of the stream positions: above `after`, up to `upTo`. */
   readonly after?: number | undefined;
   readonly upTo?: number | undefined;
   readonly limit: number;
@@ -218,8 +219,8 @@ export interface ThreadRow {
 }
 
 /**
- * Reads threads with replies, latest first. @param before only threads whose latest reply is before this
- * stream position
+ * Reads threads with replies, latest first.
+ * @param before only threads whose latest reply is before this stream position
  */
 export async function readThreads(
   reader: Reader<RelationTables>,

@@ -1,6 +1,6 @@
 /** The tables of relations. */
 export interface RelationTables {
-  /** One row per event on a timeline that relates to another; deleted when it is redacted. */
+  /** One row per event on a timeline that relates to another event; deleted when the relating event is redacted. */
   event_relations: {
     child_nid: number;
     room_nid: number;

@@ -50,7 +50,7 @@ export class ThreadList {
     const { limit, include } = request;
     const view = await RoomView.forReading(engine, await engine.heads.get(roomId), viewer.userId);
     const chunk: ClientEvent[] = [];
-    let before = request.from === undefined ? undefined : streamOf(request.from);
+    let before = request.from === undefined ? undefined : positionOfToken(request.from);
     for (let scanned = 0; scanned < maxScanned; ) {
       const rows = await readThreads(index.reader, view.head.roomNid, before, limit);
       scanned += rows.length;
@@ -60,7 +60,7 @@ export class ThreadList {
           return { chunk, next_batch: encodePlace({ depth: 0, stream: before ?? 0 }) };
         before = latest;
         const root = roots.get(rootId);
-        const thread = root && threadIn(root);
+        const thread = root && threadSummaryOf(root);
         if (thread && (include === 'all' || thread['current_user_participated'] === true)) chunk.push(root);
       }
       if (rows.length < limit) return { chunk };
@@ -76,12 +76,12 @@ export class ThreadList {
   ): Promise<Map<string, ClientEvent>> {
     const { engine, clientEvents, ignored } = this.#deps;
     const ignoredUsers = await ignored.of(viewer.userId);
-    const found = await engine.events.getManyById(rows.map(({ rootId }) => rootId));
-    const here = [...found.values()].filter(
+    const storedById = await engine.events.getManyById(rows.map(({ rootId }) => rootId));
+    const inThisRoom = [...storedById.values()].filter(
       ({ roomNid, stream }) => roomNid === view.head.roomNid && stream !== undefined,
     );
-    const visible = (await view.visible(here)).map((one) =>
-      ignoredUsers.has(one.stored.event.sender) ? withoutContent(one) : one,
+    const visible = (await view.visible(inThisRoom)).map((event) =>
+      ignoredUsers.has(event.stored.event.sender) ? withoutContent(event) : event,
     );
     const rendered = await clientEvents.render(visible, viewer);
     return new Map(
@@ -95,14 +95,14 @@ function withoutContent({ stored, membership }: VisibleEvent): VisibleEvent {
   return { stored: { ...stored, event: redactEvent(stored.event).event }, membership };
 }
 
-function threadIn({ unsigned }: ClientEvent): JsonObject | undefined {
+function threadSummaryOf({ unsigned }: ClientEvent): JsonObject | undefined {
   const relations = isJsonObject(unsigned) ? unsigned['m.relations'] : undefined;
   const thread = isJsonObject(relations) ? relations['m.thread'] : undefined;
   return isJsonObject(thread) ? thread : undefined;
 }
 
 /** Returns the stream position of the latest reply of the last thread of a page. */
-function streamOf(token: string): number {
+function positionOfToken(token: string): number {
   const place = decodePlace(token);
   return 'position' in place ? place.position + 1 : place.stream;
 }

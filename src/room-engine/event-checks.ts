@@ -7,7 +7,7 @@ import type { EventToSend } from './timeline/event-to-send.ts';
 export interface EventCheckContext {
   /** Absent while a room is created in a version in which the room id is the hash of the create event. */
   readonly roomId: string | undefined;
-  /** All events with which a new room begins, the checked one among them; absent for rooms that exist. */
+  /** All events with which a new room begins, the checked event included; absent for rooms that exist. */
   readonly newRoom?: readonly EventToSend[];
 }
 
@@ -16,35 +16,29 @@ export interface ChangedContent {
   readonly content: JsonObject;
 }
 
-/**
- * Members of the content, by event type, that a check may not change, because the server has already acted on
- * them.
- */
-const fixedMembers: Readonly<Record<string, readonly string[]>> = {
+/** Fields of the content, by event type, that a check may not change, because the server has already acted on them. */
+const fixedFields: Readonly<Record<string, readonly string[]>> = {
   'm.room.create': ['room_version', 'creator', 'additional_creators', 'predecessor'],
   'm.room.member': ['membership', 'third_party_invite', 'join_authorised_via_users_server'],
   'm.room.redaction': ['redacts'],
 };
 
 /**
- * Returns whether a check may replace the content of an event by `changed`: the members in `fixedMembers`
- * must be the same.
+ * Returns whether a check may replace the content of an event by `changed`: the fields in `fixedFields` must be the
+ * same.
  */
 export function mayChange({ type, content }: EventToSend, changed: JsonObject): boolean {
-  const fixed = Object.hasOwn(fixedMembers, type) ? fixedMembers[type] : undefined;
+  const fixed = Object.hasOwn(fixedFields, type) ? fixedFields[type] : undefined;
   return fixed?.every((name) => isDeepStrictEqual(content[name], changed[name])) ?? true;
 }
 
-/**
- * Decides whether events of local users are sent, for instance a spam checker or a check of third-party
- * rules.
- */
+/** Decides whether events of local users are sent, for instance a spam checker or a check of third-party rules. */
 export interface EventCheck {
   /**
    * Checks an event that the authorization rules allow. Other events may be sent in the meantime; the rules are
-   * applied again afterwards. The check bounds its own time: the client waits.
-   * @returns the error for the client, which rejects the event; the content with which the event is sent instead, only for
-   * events that `mayChange` allows; undefined allows it
+   * applied again afterwards. The check limits its own running time, because the client waits.
+   * @returns an error for the client, to reject the event; another content, to send the event with it (only if
+   * `mayChange` allows it); undefined, to send the event as it is
    */
   check(draft: EventToSend, context: EventCheckContext): Promise<MatrixError | ChangedContent | undefined>;
 }
@@ -59,47 +53,46 @@ export type OpenEventChecks = (engine: RoomReader) => readonly EventCheck[];
 export class EventChecks {
   readonly #checks: readonly EventCheck[];
 
-  /** @param checks in the order in which they are asked */
+  /** @param checks in the order in which they run */
   constructor(checks: readonly EventCheck[]) {
     this.#checks = checks;
   }
 
   /**
-   * Whether there are no checks. Callers test this before they call `pass`, so that without checks nothing is
-   * awaited.
+   * Whether there are no checks. Callers test this before they call `pass`, so that without checks nothing is awaited.
    */
   get isEmpty(): boolean {
     return this.#checks.length === 0;
   }
 
   /**
-   * Asks the checks one after the other.
-   * @returns the event to send: the given one, or one with a content that a check has changed
-   * @throws MatrixError of the first one that rejects the event
+   * Runs the checks of an event one after the other.
+   * @returns the event to send: the draft, or a copy with the content that a check has changed
+   * @throws MatrixError of the first check that rejects the event
    */
   async pass(draft: EventToSend, context: EventCheckContext): Promise<EventToSend> {
     let checked = draft;
     for (const check of this.#checks) {
-      const answer = await check.check(checked, context);
-      if (answer instanceof MatrixError) throw answer;
-      if (answer !== undefined) checked = { ...checked, content: answer.content };
+      const result = await check.check(checked, context);
+      if (result instanceof MatrixError) throw result;
+      if (result !== undefined) checked = { ...checked, content: result.content };
     }
     return checked;
   }
 
   /**
-   * Asks the checks about the events of a new room, one after the other.
+   * Runs the checks of the events of a new room, one event after the other.
    * @param roomId absent in room versions in which the room id is the hash of the create event
    * @returns the events to send
-   * @throws MatrixError of the first check that rejects one
+   * @throws MatrixError of the first check that rejects an event
    */
   async passAll(
     newRoom: readonly [EventToSend, ...EventToSend[]],
     roomId: string | undefined,
   ): Promise<[EventToSend, ...EventToSend[]]> {
-    const [creation, ...others] = newRoom;
-    const checked: [EventToSend, ...EventToSend[]] = [await this.pass(creation, { roomId, newRoom })];
-    for (const draft of others) checked.push(await this.pass(draft, { roomId, newRoom }));
+    const [createEvent, ...otherDrafts] = newRoom;
+    const checked: [EventToSend, ...EventToSend[]] = [await this.pass(createEvent, { roomId, newRoom })];
+    for (const draft of otherDrafts) checked.push(await this.pass(draft, { roomId, newRoom }));
     return checked;
   }
 }

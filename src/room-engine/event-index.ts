@@ -1,22 +1,18 @@
 import type { Statement } from '../kernel/database/index.ts';
 import type { StoredEvent } from './stored-event.ts';
 
-/**
- * Collects the index rows of one batch of events; they are written in the transaction that writes the events.
- */
+/** Collects the index rows of one batch of events; they are written in the transaction that writes the events. */
 export interface IndexBatch {
   /**
    * Adds the index rows of an event.
    * @param stored has `redactedBy` when its redaction arrived before it or is written together with it
-   * @param redacts the event that this one redacts, when the redaction takes effect
+   * @param redacts the event that `stored` redacts, when the redaction takes effect
    */
   add(stored: StoredEvent, redacts: StoredEvent | undefined): void;
   statements(): readonly Statement[];
 }
 
-/**
- * An index of events, for instance of relations, that is written together with them; supplied at composition.
- */
+/** An index of events, for instance of relations, that is written together with them; supplied at composition. */
 export interface EventIndex {
   /** Begins a batch: the index rows of one transaction. */
   batch(): IndexBatch;

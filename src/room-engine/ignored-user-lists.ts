@@ -11,8 +11,8 @@ const none: ReadonlySet<string> = new Set();
 export const noIgnoredUsers: IgnoredUserLists = { of: () => none };
 
 /**
- * Returns whether an event is hidden from a user who ignores these users. State events are not, so that a
- * room looks the same to all members. Dummy events, which servers send to join forward extremities, are
+ * Returns whether an event is hidden from a user who ignores these users. State events are not hidden, so that a room
+ * looks the same to all members. Dummy events, which servers send to join forward extremities, are
  * hidden from all users.
  * Source: client-server API, "Ignoring Users".
  */

@@ -1,7 +1,4 @@
-/**
- * The room engine: events, state and timelines of rooms on disk and in memory, and the only way to add
- * events.
- */
+/** The room engine: events, state and timelines of rooms on disk and in memory, and the only way to add events. */
 
 export { countRooms } from './count-rooms.ts';
 export { ErasedUsers } from './erasure/erased-users.ts';

@@ -1,8 +1,9 @@
 import type { JsonValue, RoomEvent } from '../protocol/index.ts';
 
 /**
- * Checks of events of remote users in addition to the specification's; supplied by modules. An absent member
- * checks nothing. A check bounds its own time, because the other events of the room wait.
+ * Checks of events of remote users, in addition to the checks of the specification; supplied by modules. Where a
+ * function is absent, nothing is checked. A check limits its own running time, because the other events of the room
+ * wait.
  */
 export interface ReceivedEventChecks {
   /** Returns whether a received event is dropped before any other check. */

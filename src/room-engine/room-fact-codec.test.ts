@@ -19,9 +19,9 @@ import type { RoomFact, StoredEvent } from './stored-event.ts';
 const encodeAndDecode = (codec: RoomFactCodec, fact: RoomFact) =>
   codec.decode(JSON.parse(JSON.stringify(codec.encode(fact))) as JsonValue);
 
-const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
-  fc.record(members, { noNullPrototype: true });
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const record = <T extends object>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(fields, { noNullPrototype: true });
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 const nid = fc.integer({ min: 1, max: 2 ** 50 });
 
 const content = fc
@@ -29,30 +29,27 @@ const content = fc
     fc.dictionary(fc.string(), fc.jsonValue()),
     fc.constantFrom('', '"exact":1.0', '"exact":12345678901234567890'),
   )
-  .map(([members, exact]) => {
-    const text = JSON.stringify(members);
+  .map(([fields, exact]) => {
+    const text = JSON.stringify(fields);
     return exact === ''
       ? text
-      : text.replace('{', Object.keys(members).length > 0 ? `{${exact},` : `{${exact}`);
+      : text.replace('{', Object.keys(fields).length > 0 ? `{${exact},` : `{${exact}`);
   });
 
-/**
- * Events of all room versions, with numbers in forms that remote servers may write where the version allows
- * it.
- */
+/** Events of all room versions, with numbers in forms that remote servers may write where the version allows it. */
 const storedEvent: fc.Arbitrary<StoredEvent> = record({
   version: fc.constantFrom(...roomVersions.values()),
   content,
-  stateKey: maybe(fc.string()),
+  stateKey: optional(fc.string()),
   type: fc.oneof(fc.string(), fc.constantFrom('m.room.create', 'm.room.redaction')),
   numbers: record({
     nid,
     roomNid: nid,
-    stream: maybe(fc.integer({ min: -(2 ** 50), max: 2 ** 50 })),
-    stateGroup: maybe(nid),
-    stateBefore: maybe(nid),
-    replaces: maybe(nid),
-    redactedBy: maybe(nid),
+    stream: optional(fc.integer({ min: -(2 ** 50), max: 2 ** 50 })),
+    stateGroup: optional(nid),
+    stateBefore: optional(nid),
+    replaces: optional(nid),
+    redactedBy: optional(nid),
   }),
   flags: record({
     rejected: fc.boolean(),
@@ -65,12 +62,12 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
     outOfBand: fc.boolean(),
   }),
 }).map(({ version, content, stateKey, type, numbers, flags }) => {
-  const how = version.strictCanonicalJson ? 'values' : 'as written';
+  const numbersForm = version.strictCanonicalJson ? 'values' : 'as written';
   const pdu = {
     type,
     room_id: '!room:test',
     sender: alice,
-    content: parseJsonObject(content, { numbers: how }),
+    content: parseJsonObject(content, { numbers: numbersForm }),
     depth: 7,
     origin_server_ts: 1_700_000_000_000,
     auth_events: version.eventReferences === 'ids' ? ['$a'] : [['$a', { sha256: 'x' }]],
@@ -82,12 +79,12 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
   return { ...numbers, ...flags, event: roomEventOf(pdu, version, '$event') };
 });
 
-const extremity = record({ nid, eventId: fc.string(), depth: nid, stateGroup: maybe(nid) });
+const extremity = record({ nid, eventId: fc.string(), depth: nid, stateGroup: optional(nid) });
 
 const plainFact = record({
-  end: maybe(record({ extremities: fc.array(extremity, { maxLength: 5 }), group: maybe(nid) })),
-  redacts: maybe(nid),
-  transaction: maybe(record({ scope: nid, txnId: fc.string() })),
+  end: optional(record({ extremities: fc.array(extremity, { maxLength: 5 }), group: optional(nid) })),
+  redacts: optional(nid),
+  transaction: optional(record({ scope: nid, txnId: fc.string() })),
   roomId: fc.string(),
   position: nid,
   onTimeline: fc.boolean(),
@@ -96,16 +93,16 @@ const plainFact = record({
     record({
       type: fc.string(),
       stateKey: fc.string(),
-      event: maybe(storedEvent),
-      previousNid: maybe(nid),
-      keyNid: maybe(nid),
+      event: optional(storedEvent),
+      previousNid: optional(nid),
+      keyNid: optional(nid),
     }),
     { selector: ({ event }) => event?.nid, maxLength: 70 },
   ),
   membershipChanges: fc.array(
     record({
       userId: fc.string(),
-      from: maybe(fc.constantFrom('join' as const, 'invite' as const, 'leave' as const)),
+      from: optional(fc.constantFrom('join' as const, 'invite' as const, 'leave' as const)),
       to: fc.constantFrom('join' as const, 'ban' as const, 'knock' as const),
       eventNid: nid,
     }),
@@ -114,39 +111,39 @@ const plainFact = record({
 
 const fact: fc.Arbitrary<RoomFact> = fc
   .tuple(plainFact, fc.boolean())
-  .map(([one, completesState]) => (completesState ? { ...one, completesState } : one));
+  .map(([plain, completesState]) => (completesState ? { ...plain, completesState } : plain));
 
-describe('RoomFactCodec', () => {
-  it('decodes facts equal to the encoded ones, for events of every room version', async () => {
+describe('encoding and decoding facts of rooms (RoomFactCodec)', () => {
+  it('decodes facts that equal the encoded facts, for events of every room version', async () => {
     const onDisk = new Map<number, StoredEvent>();
     const events: EventsByNid = {
-      getMany: async (nids) => new Map([...nids].flatMap((one) => entryOf(onDisk, one))),
+      getMany: async (nids) => new Map([...nids].flatMap((eventNid) => entryOf(onDisk, eventNid))),
     };
     await fc.assert(
-      fc.asyncProperty(fact, async (given) => {
-        fc.pre(given.stateChanges.every(({ event }) => event?.nid !== given.stored.nid));
+      fc.asyncProperty(fact, async (original) => {
+        fc.pre(original.stateChanges.every(({ event }) => event?.nid !== original.stored.nid));
         onDisk.clear();
-        for (const { event } of given.stateChanges) if (event) onDisk.set(event.nid, event);
-        assert.deepEqual(await encodeAndDecode(new RoomFactCodec(events), given), given);
+        for (const { event } of original.stateChanges) if (event) onDisk.set(event.nid, event);
+        assert.deepEqual(await encodeAndDecode(new RoomFactCodec(events), original), original);
       }),
     );
   });
 
   it('rejects a fact whose events are not in the database', async () => {
-    const none: EventsByNid = { getMany: async () => new Map() };
-    const [given] = fc.sample(fact, 1) as [RoomFact];
+    const emptyStore: EventsByNid = { getMany: async () => new Map() };
+    const [original] = fc.sample(fact, 1) as [RoomFact];
     const [stored] = fc.sample(storedEvent, 1) as [StoredEvent];
-    const change = (at: number) => ({
+    const changeOfEvent = (eventNid: number) => ({
       type: 'm.room.member',
-      stateKey: `${at}`,
-      event: { ...stored, nid: at },
+      stateKey: `${eventNid}`,
+      event: { ...stored, nid: eventNid },
       previousNid: undefined,
       keyNid: undefined,
     });
-    const stateChanges = Array.from({ length: 60 }, (_, index) => change(index + 1));
-    const codec = new RoomFactCodec(none);
+    const stateChanges = Array.from({ length: 60 }, (_, index) => changeOfEvent(index + 1));
+    const codec = new RoomFactCodec(emptyStore);
     await assert.rejects(
-      async () => encodeAndDecode(codec, { ...given, stateChanges }),
+      async () => encodeAndDecode(codec, { ...original, stateChanges }),
       /is not in the database/,
     );
   });
@@ -158,14 +155,14 @@ function entryOf<K, V>(map: ReadonlyMap<K, V>, key: K): [K, V][] {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('RoomFactCodec of real facts', () => {
+  describe('RoomFactCodec with the facts of a running server', () => {
     it('decodes equal facts in another process over the same database', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const facts: RoomFact[] = [];
       const sent: string[] = [];
-      fixture.engine.stream.subscribe((one) => {
-        facts.push(one);
-        sent.push(JSON.stringify(fixture.engine.stream.codec.encode(one)));
+      fixture.engine.stream.subscribe((fact) => {
+        facts.push(fact);
+        sent.push(JSON.stringify(fixture.engine.stream.codec.encode(fact)));
       });
       const roomId = await fixture.room(alice, bob);
       const messageId = await fixture.say(alice, roomId, 'hello');
@@ -183,6 +180,6 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 });
 
-/** `redactedBy` of an event in memory changes as soon as it is redacted. */
+/** Returns the facts without `redactedBy`, which changes on an event in memory as soon as it is redacted. */
 const withoutRedactions = (facts: readonly RoomFact[]) =>
-  facts.map((one) => ({ ...one, stored: { ...one.stored, redactedBy: undefined } }));
+  facts.map((fact) => ({ ...fact, stored: { ...fact.stored, redactedBy: undefined } }));

@@ -12,8 +12,8 @@ import { parseEvent } from './timeline/event-row.ts';
 import { flagsOf } from './timeline/event-write.ts';
 
 /**
- * Bounds the events that a fact holds as JSON. The further state changes of a larger fact hold only the nids
- * of their events.
+ * Maximum number of events that an encoded fact contains as JSON. Further state changes contain only the nids of
+ * their events.
  */
 const maxEvents = 50;
 
@@ -22,7 +22,7 @@ interface EncodedEvent {
   readonly nid: number;
   readonly roomNid: number;
   readonly eventId: string;
-  /** The version of the room; of an out-of-band event, its own. */
+  /** The version of the room, or the version of an out-of-band event, which may differ. */
   readonly version: string;
   /** The PDU as text, because remote servers' JSON may hold numbers that parsing would change. */
   readonly pdu: string;
@@ -50,7 +50,7 @@ interface EncodedFact extends Omit<RoomFact, 'stored' | 'stateChanges' | 'member
   readonly events: readonly EncodedEvent[];
 }
 
-/** Reads events by nid. Every event that a fact names is on disk. */
+/** Reads events by nid. Every event to which a fact refers is on disk. */
 export interface EventsByNid {
   getMany(nids: Iterable<number>): Promise<ReadonlyMap<number, StoredEvent>>;
 }
@@ -63,6 +63,7 @@ export class RoomFactCodec implements FactCodec<RoomFact> {
     this.#events = events;
   }
 
+  /** Converts a fact into JSON. */
   encode({ stored, stateChanges, ...fact }: RoomFact): JsonValue {
     const events = new Map<number, StoredEvent>();
     for (const { event } of stateChanges) {
@@ -77,16 +78,17 @@ export class RoomFactCodec implements FactCodec<RoomFact> {
     return encoded as unknown as JsonValue;
   }
 
+  /** Restores a fact. @throws Error when an event to which it refers is not in the database */
   decode(json: JsonValue): RoomFact | Promise<RoomFact> {
     const encoded = json as unknown as EncodedFact;
     const stored = decodeEvent(encoded.stored);
     const events = new Map([...encoded.events.map(decodeEvent), stored].map((event) => [event.nid, event]));
-    const named = encoded.stateChanges.map(({ nid }) => nid).filter((nid) => nid !== undefined);
-    const missing = named.filter((nid) => !events.has(nid));
+    const changeNids = encoded.stateChanges.map(({ nid }) => nid).filter((nid) => nid !== undefined);
+    const missing = changeNids.filter((nid) => !events.has(nid));
     if (missing.length === 0) return factOf(encoded, stored, events);
     return this.#events
       .getMany(missing)
-      .then((found) => factOf(encoded, stored, new Map([...found, ...events])));
+      .then((eventsRead) => factOf(encoded, stored, new Map([...eventsRead, ...events])));
   }
 }
 
@@ -102,7 +104,7 @@ function factOf(
     stored,
     end: end && {
       group: end.group,
-      extremities: end.extremities.map((one) => ({ ...one, stateGroup: one.stateGroup })),
+      extremities: end.extremities.map((extremity) => ({ ...extremity, stateGroup: extremity.stateGroup })),
     },
     stateChanges: stateChanges.map(({ nid, ...change }) => ({
       previousNid: undefined,
@@ -116,7 +118,7 @@ function factOf(
 
 function findEvent(events: ReadonlyMap<number, StoredEvent>, nid: number): StoredEvent {
   const event = events.get(nid);
-  if (!event) throw new Error(`a fact names the event ${nid}, which is not in the database`);
+  if (!event) throw new Error(`a fact refers to the event ${nid}, which is not in the database`);
   return event;
 }
 

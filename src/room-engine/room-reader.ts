@@ -41,11 +41,11 @@ export interface EngineOptions {
 
 export interface RoomReaderDeps {
   readonly database: Database;
-  /** Has the state groups; by default `database` has them. */
+  /** The database of the state groups; by default `database`. */
   readonly stateDatabase?: Database;
   readonly clock: Clock;
   readonly caches: CacheRegistry;
-  /** Events that the cache holds at factor 1. */
+  /** Maximum number of cached events, before it is multiplied by the cache factor. */
   readonly eventCacheSize: number;
   readonly options?: EngineOptions;
   /** Looks up ignored users; by default none. */
@@ -54,10 +54,12 @@ export interface RoomReaderDeps {
   readonly erased?: Erasures;
 }
 
-/** Bounds the cached state keys, and the cached single entries of older states. */
-export const [maxStateKeys, maxGroupEntries] = [100_000, 100_000];
+/** Maximum number of cached state keys. */
+export const maxStateKeys = 100_000;
+/** Maximum number of cached single entries of older states. */
+export const maxGroupEntries = 100_000;
 
-/** The stores of a room reader. The writing process shares them with its writer. */
+/** The stores of a room reader. The main process shares them with its writer. */
 export interface RoomStores {
   readonly reader: Reader<RoomTables>;
   /** Shared by all stores, because their work runs in the same turns of the event loop. */
@@ -86,7 +88,7 @@ export function openStores({
   const events = new EventStore(reader, caches, {
     size: deps.eventCacheSize,
     slices,
-    freezes: deps.options?.use_frozen_dicts === true,
+    freezesEvents: deps.options?.use_frozen_dicts === true,
   });
   const stream = new Stream('rooms', new RoomFactCodec(events));
   const removals = removalStream();
@@ -117,8 +119,8 @@ export function openStores({
 }
 
 /**
- * Reads rooms: events, states, members, and the heads of active rooms. In the writing process it is the half
- * of `RoomWriter` that most slices take; elsewhere it follows the facts of the writer.
+ * Reads rooms: events, states, members, and the heads of active rooms. Most slices need no more than this part of
+ * `RoomWriter`. In processes other than the main process, it follows the facts of the writer.
  */
 export class RoomReader {
   readonly events: EventReader;
@@ -137,7 +139,7 @@ export class RoomReader {
   readonly ignored: IgnoredUserLists;
   /** Users whose events are hidden from users who join later. */
   readonly erased: Erasures;
-  /** Decides which messages have expired. */
+  /** Decides which messages have expired by the retention policies of rooms. */
   readonly retention: MessageRetention;
   readonly #reader: Reader<RoomTables>;
   readonly #store: EventStore;
@@ -200,13 +202,13 @@ export class RoomReader {
 
   /**
    * Returns the nids of the auth chain of some state events, ascending.
-   * @param limit maximum number of nids: the highest ones; absent: all
+   * @param limit maximum number of nids; the highest nids are returned; absent: all nids
    */
   authChain(nids: Iterable<number>, limit?: number): Promise<number[]> {
     return authChain(this.authEdges, nids, limit);
   }
 
-  /** Returns the ids of missing events that events of the timeline name as previous events. */
+  /** Returns the ids of the previous events of timeline events that are not on the timeline. */
   async backwardExtremities(roomId: string): Promise<string[]> {
     const head = await this.heads.get(roomId);
     return head ? [...(await readAllBackwardExtremities(this.#reader, head.roomNid)).keys()] : [];

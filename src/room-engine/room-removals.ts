@@ -9,14 +9,14 @@ export type RoomRemoval =
   /** A user has forgotten a room, which they had left. */
   | { readonly kind: 'forgotten'; readonly userId: string; readonly room: UserRoom }
   /**
-   * Events were deleted, or the original contents of redacted events. `roomId`: the room of all these events,
-   * which itself stays.
+   * Events, or the original contents of redacted events, were deleted. `roomId` is present when all these events are of
+   * one room; the room itself stays.
    */
   | { readonly kind: 'pruned'; readonly eventNids: readonly number[]; readonly roomId?: string }
-  /** State groups of a room have other groups as their base than before; their states are the same. */
+  /** The chains of deltas of a room's state groups have changed; the states themselves are the same. */
   | { readonly kind: 'rebased'; readonly roomId: string }
-  /** A room was deleted and is unknown from this fact on. */
+  /** A room was deleted; after this fact it is unknown. */
   | { readonly kind: 'purged'; readonly roomId: string; readonly roomNid: number };
 
-/** Makes the stream of removals of a room engine. */
+/** Creates the stream of removals of a room engine. */
 export const removalStream = () => new Stream<RoomRemoval>('room_removals', jsonFacts());

@@ -4,9 +4,11 @@ import type { RoomTables } from './tables.ts';
 /** The space that a room takes in the database. */
 export interface RoomSize {
   readonly roomId: string;
+  /** Number of events. */
   readonly events: number;
-  /** Bytes of the JSON of its events. */
+  /** Size of the JSON of the events, in bytes. */
   readonly bytes: number;
+  /** Number of state groups. */
   readonly stateGroups: number;
 }
 
@@ -23,7 +25,7 @@ export async function largestRooms(
     .select(['rooms.room_nid', 'rooms.room_id'])
     .select(({ fn, cast, ref }) => [
       fn.countAll<number>().as('events'),
-      // The length of a text in SQLite is in characters.
+      // SQLite counts the length of a text in characters, so the text is cast to bytes.
       fn
         .sum<number>(
           kind === 'sqlite'

@@ -34,6 +34,7 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   readonly policyServerClient?: PolicyServerClient | undefined;
 }
 
+/** The sequences from which state keys, state groups and rooms get their numbers. */
 interface Sequences {
   readonly keys: Sequence;
   readonly groups: Sequence;
@@ -107,11 +108,11 @@ export class RoomWriter extends RoomReader {
       authEdges,
       slices,
     });
-    // A removed state group must not become the state of an event again.
+    // A cached resolution may name a state group that was removed.
     stores.removals.subscribe(({ kind }) => {
       if (kind === 'rebased') resolver.forgetAll();
     });
-    const shared = {
+    const sharedDeps = {
       ...deps,
       ...stores,
       heads,
@@ -123,9 +124,9 @@ export class RoomWriter extends RoomReader {
       roomNids: rooms,
       resolver,
     };
-    const placement = new RoomPlacement(shared);
+    const placement = new RoomPlacement(sharedDeps);
     this.placement = placement;
-    this.timeline = new EventAppender({ ...shared, ...placement.slowSends });
+    this.timeline = new EventAppender({ ...sharedDeps, ...placement.slowSends });
   }
 
   /** Opens the sequences that number rooms, state keys and state groups. */

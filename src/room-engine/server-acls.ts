@@ -3,12 +3,10 @@ import { compileServerAcl, isServerAllowed, type ServerAcl } from '../protocol/i
 import type { EventStore } from './timeline/event-store.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 
-/** Bounds the cached compiled ACLs. */
+/** Maximum number of cached compiled ACLs. */
 const maxCompiledLists = 500;
 
-/**
- * Checks servers against the ACLs of rooms. Source: server-server API, "Server Access Control Lists (ACLs)".
- */
+/** Checks servers against the ACLs of rooms. Source: server-server API, "Server Access Control Lists (ACLs)". */
 export class ServerAcls {
   readonly #events: EventStore;
   /** Compiled ACLs by the nid of the `m.room.server_acl` event. */
@@ -27,8 +25,8 @@ export class ServerAcls {
   async allows(head: RoomHead, serverName: string): Promise<boolean> {
     const entry = head.entry('m.room.server_acl', '');
     if (!entry) return true;
-    const known = this.#compiled.get(entry.nid);
-    if (known) return isServerAllowed(known, serverName);
+    const cached = this.#compiled.get(entry.nid);
+    if (cached) return isServerAllowed(cached, serverName);
     const stored = await this.#events.get(entry.nid);
     if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
     const acl = compileServerAcl(stored.event.content);

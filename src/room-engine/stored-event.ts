@@ -16,17 +16,15 @@ export interface StoredEvent {
   readonly stateGroup: number | undefined;
   /** State group before the event. */
   readonly stateBefore: number | undefined;
-  /** nid of the state event that this one replaced. */
+  /** nid of the state event that this event replaced. */
   readonly replaces: number | undefined;
   readonly rejected: boolean;
   readonly softFailed: boolean;
-  /**
-   * Whether this server sends the event to the other servers of the room, though its sender is a remote user.
-   */
+  /** Whether this server sends the event to the other servers of the room, though its sender is a remote user. */
   readonly distribute: boolean;
   /**
-   * Whether a remote server accepted the event of a local user in a handshake, or sent it here: that server
-   * passes it on, and this one does not.
+   * Whether a remote server accepted the event of a local user in a handshake, or sent it here: that server sends it
+   * to the other servers, and this server does not.
    */
   readonly acceptedElsewhere: boolean;
   /** The event changed the current state in more than its own entry, because state was resolved. */
@@ -34,9 +32,8 @@ export interface StoredEvent {
   /** When the event was placed, events before it were missing on the timeline. */
   readonly followsGap: boolean;
   /**
-   * The event is a redaction that takes no effect, or whose target is not stored yet. It is part of the room's
-   * history and goes to other servers, but clients do not see it. Source: room version 3, "Handling
-   * redactions".
+   * The event is a redaction that takes no effect, or whose target is not stored yet. It is part of the room's history
+   * and goes to other servers, but clients do not see it. Source: room version 3, "Handling redactions".
    */
   readonly withheld: boolean;
   /**
@@ -44,7 +41,7 @@ export interface StoredEvent {
    * have another room version.
    */
   readonly outOfBand: boolean;
-  /** nid of the redaction that took effect; set when it does. */
+  /** nid of the redaction of this event that took effect; set when the redaction arrives. */
   redactedBy: number | undefined;
 }
 
@@ -81,7 +78,7 @@ export interface RoomFact {
   readonly position: number;
   /**
    * Whether `stored` is a new event of the room's timeline, at `position`. Otherwise only memberships or
-   * state changed because of it: an out-of-band invite, the rest of a partial state, or backfill.
+   * state changed because of it: an out-of-band invite, the completion of a partial state, or backfill.
    */
   readonly onTimeline: boolean;
   /** Whether the room's partial state (`omit_members`) is complete from `position` on. */
@@ -91,21 +88,21 @@ export interface RoomFact {
   readonly stateChanges: readonly StateChange[];
   readonly membershipChanges: readonly MembershipChange[];
   /**
-   * The end of the room after the event. Absent when more changed than the event and `stateChanges` tell (a
+   * The end of the room after the event. Absent when more has changed than the event and `stateChanges` describe (a
    * room was entered, its state was completed, older events were added): then cached data of the room must be
    * read again.
    */
   readonly end: RoomEnd | undefined;
-  /** nid of the event that this one redacts. */
+  /** nid of the event that `stored` redacts. */
   readonly redacts: number | undefined;
   /** The transaction of the client that sent the event, see `TransactionIds`. */
   readonly transaction: SentTransaction | undefined;
 }
 
-/** Spread into facts whose rooms must be read again, see `RoomFact.end`. */
+/** The fields of facts after which cached data of the room must be read again, see `RoomFact.end`. */
 export const withoutEnd = { end: undefined, redacts: undefined, transaction: undefined } as const;
 
-/** The end of a room's history. */
+/** The forward extremities and the current state of a room. */
 export interface RoomEnd {
   readonly extremities: readonly Extremity[];
   /** State group of the current state. */

@@ -16,13 +16,13 @@ export interface RoomTables {
      * JSON array with the nids of former forward extremities, newest last; null without any. The room had them when
      * the last local user left or was removed, and since a local user joined again, no newer event refers to them.
      */
-    loose_ends: string | null;
+    former_extremities: string | null;
   };
   /**
    * Out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in. Only their
-   * signatures were checked, so they do not belong to the history of the room, and the room version of each is the one
-   * that the other server named. `user_id` is empty for events that were superseded before this table existed; `server`
-   * sent the invite or accepted the knock, and is empty for leaves.
+   * signatures were checked, so they do not belong to the history of the room, and the room version of each is the
+   * version that the other server claimed. `user_id` is empty for events that were superseded before this table
+   * existed; `server` sent the invite or accepted the knock, and is empty for leaves.
    */
   outside_events: {
     nid: number;
@@ -33,16 +33,15 @@ export interface RoomTables {
     version: string;
     json: string;
   };
-  /** One row per known event, rejected ones and outliers included. */
+  /** One row per known event, including rejected events and outliers. */
   events: {
     nid: number;
     event_id: string;
     room_nid: number;
     depth: number;
     /**
-     * Position on the timeline: positive for sent and received events, negative for backfilled ones, null for
-     * outliers, rejected and soft-failed events. It is the nid where the event was placed when it was first
-     * stored.
+     * Position on the timeline: positive for sent and received events, negative for backfilled events, null for
+     * outliers, rejected and soft-failed events. It is the nid where the event was placed when it was first stored.
      */
     stream: number | null;
     /** State group after the event; null while it is not known. */
@@ -50,8 +49,7 @@ export interface RoomTables {
     /** State group before the event, where it differs from the group after it. */
     state_before: number | null;
     /**
-     * nid of the state event that this one replaced; null for message events and for the first event of a
-     * state key.
+     * nid of the state event that this event replaced; null for message events and for the first event of a state key.
      */
     replaces: number | null;
     /** Bits of `EventFlag`. */
@@ -63,23 +61,22 @@ export interface RoomTables {
   };
   /** `origin_server_ts` of timeline events, in milliseconds since the epoch, as their senders claimed. */
   event_times: { room_nid: number; ts: number; nid: number };
-  /**
-   * Events that were placed at a position other than their nid: later than they were stored, or backfilled.
-   */
+  /** Events that were placed at a position other than their nid: later than they were stored, or backfilled. */
   event_places: { position: number; nid: number };
   /** The auth events of state events. */
   event_auth: { event_nid: number; auth_nid: number };
-  /** Events that timeline events name as their `prev_events` and that are not on the timeline. */
+  /** The previous events (`prev_events`) of timeline events that are not on the timeline. */
   backward_extremities: {
     room_nid: number;
     event_id: string;
     /**
-     * How many more backfill responses may be fetched from here although no client has asked for the history, see
-     * `MissedHistory`; null for history before this server's first join, which is fetched only when a client asks.
+     * How many more backfill responses, for this event and the events before it, may be fetched without a request of a
+     * client, see `MissedHistory`; null for history before this server's first join, which is fetched only when a
+     * client asks.
      */
-    answers_left: number | null;
-    /** nid of the event that names it. */
-    named_by: number | null;
+    backfills_left: number | null;
+    /** nid of an event that has `event_id` among its `prev_events`. */
+    referenced_by: number | null;
     /** Number of failed backfill attempts. */
     attempts: number;
     /** End of the backoff, in milliseconds since the epoch. */
@@ -132,7 +129,7 @@ export interface RoomTables {
 }
 
 /**
- * Facts about an event besides its content.
+ * Properties of an event besides its content.
  * `distribute`: this server accepted it from a remote user in a handshake, and sends it to the other servers
  * of the room.
  * `resolves`: it changed the current state in more than its own entry, because state was resolved.

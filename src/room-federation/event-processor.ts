@@ -22,10 +22,13 @@ import type { IncomingMetrics } from './metrics.ts';
 import type { MissedHistory } from './older-history/missed-history.ts';
 import type { Staging } from './staging/staging.ts';
 
-/** Number of failures among the events of a gap after which its other events are not placed. */
+/** Number of events of a gap that fail to be placed, after which the remaining events of the gap are not tried. */
 const maxFailures = 3;
 
-/** Maximum number of missing previous events that are placed with a fetched state, where other previous events are known. */
+/**
+ * Maximum number of missing previous events that are placed with a fetched state, where other previous events are
+ * known.
+ */
 const maxEventsWithFetchedState = 5;
 
 interface Deps {
@@ -54,7 +57,7 @@ export class EventProcessor {
 
   /**
    * Whether the event can be placed without requests to remote servers.
-   * @param isUnderWay whether an earlier event is being placed
+   * @param isUnderWay whether an event is being placed at the moment
    */
   async isComplete(
     { event }: VerifiedEvent,
@@ -85,39 +88,38 @@ export class EventProcessor {
    * Places a complete event.
    * @throws the errors of `Placement.place`
    */
-  async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
+  async place(roomId: string, event: VerifiedEvent): Promise<StoredEvent> {
     const { placement, metrics, clock } = this.#deps;
-    const begun = clock.monotonic();
+    const startedAt = clock.monotonic();
     try {
-      const stored = await placement.place(roomId, one, this.#options(one));
-      this.#notePlaced(stored);
+      const stored = await placement.place(roomId, event, this.#options(event));
+      this.#recordPlaced(stored);
       return stored;
     } finally {
-      metrics.recordDuration(clock.monotonic() - begun);
+      metrics.recordDuration(clock.monotonic() - startedAt);
     }
   }
 
   /**
    * Places an event, after fetching and placing the missing events before it.
    * @param origin the server that is asked first, before the server of the sender
-   * @throws FetchFailed when an event or a state that it refers to is missing; the MatrixErrors of
-   * `Placement.place`
+   * @throws FetchFailed when an event or a state that it refers to is missing; the MatrixErrors of `Placement.place`
    */
   async process(
     head: RoomHead,
     origin: string,
-    one: VerifiedEvent,
+    event: VerifiedEvent,
     options?: StateOptions,
   ): Promise<StoredEvent> {
     const { clock, queries, metrics, backoff, missed } = this.#deps;
-    const begun = clock.monotonic();
-    const first = [origin, serverOfUser(one.event.sender)];
+    const startedAt = clock.monotonic();
+    const first = [origin, serverOfUser(event.event.sender)];
     try {
-      return await queries.run(head, first, (query) => this.#placeWithGap(head, query, one, options));
+      return await queries.run(head, first, (query) => this.#placeWithGap(head, query, event, options));
     } finally {
-      const took = clock.monotonic() - begun;
-      metrics.recordDuration(took);
-      backoff.recordDuration(head.roomId, origin, took);
+      const duration = clock.monotonic() - startedAt;
+      metrics.recordDuration(duration);
+      backoff.recordDuration(head.roomId, origin, duration);
       missed.check(head.roomId);
     }
   }
@@ -125,18 +127,18 @@ export class EventProcessor {
   async #placeWithGap(
     head: RoomHead,
     query: ServerQuery,
-    one: VerifiedEvent,
+    event: VerifiedEvent,
     options?: StateOptions,
   ): Promise<StoredEvent> {
     const { placement, staging, gaps, log } = this.#deps;
-    const { eventId } = one.event;
+    const { eventId } = event.event;
     const known = (await placement.find([eventId])).get(eventId);
     if (known && hasState(known)) {
       staging.remove(eventId);
       return known;
     }
     let failures = 0;
-    const gap = await gaps.fetchGap(query, one.event);
+    const gap = await gaps.fetchGap(query, event.event);
     const expired = await placement.expiredInGaps(head, gap);
     for (const earlier of gap) {
       if (expired.has(earlier.event.eventId)) continue;
@@ -148,16 +150,16 @@ export class EventProcessor {
         if (query.signal.aborted || ++failures === maxFailures) break;
       }
     }
-    return this.#placeWithReferences(query, one, options);
+    return this.#placeWithReferences(query, event, options);
   }
 
   async #placeWithReferences(
     query: ServerQuery,
-    one: VerifiedEvent,
+    event: VerifiedEvent,
     options?: StateOptions,
   ): Promise<StoredEvent> {
     const { auth, states } = this.#deps;
-    const { eventId, prevEventIds } = one.event;
+    const { eventId, prevEventIds } = event.event;
     const prev = [...new Set(prevEventIds)];
     let missing = await this.#withoutState(prev);
     if (missing.length > 0 && missing.length < prev.length && missing.length <= maxEventsWithFetchedState) {
@@ -166,8 +168,8 @@ export class EventProcessor {
     }
     const state = missing.length === 0 ? {} : await states.stateBefore(query, eventId, missing, options);
     // The state was fetched before, because its response contains most of the auth events.
-    await auth.fetchMissing(query, one.event);
-    return this.#append(query, one, state);
+    await auth.fetchMissing(query, event.event);
+    return this.#append(query, event, state);
   }
 
   /**
@@ -204,14 +206,14 @@ export class EventProcessor {
 
   async #append(
     { roomId }: ServerQuery,
-    one: VerifiedEvent,
+    event: VerifiedEvent,
     state: SuppliedState = {},
   ): Promise<StoredEvent> {
     const { placement, staging } = this.#deps;
     try {
-      const stored = await placement.place(roomId, one, { ...state, ...this.#options(one) });
-      this.#notePlaced(stored);
-      staging.remove(one.event.eventId);
+      const stored = await placement.place(roomId, event, { ...state, ...this.#options(event) });
+      this.#recordPlaced(stored);
+      staging.remove(event.event.eventId);
       return stored;
     } catch (error) {
       if (error instanceof MissingEvents) throw new FetchFailed(error.message, { cause: error });
@@ -223,7 +225,7 @@ export class EventProcessor {
     return { acceptedElsewhere: serverOfUser(event.sender) === this.#deps.serverName };
   }
 
-  #notePlaced(stored: StoredEvent): void {
+  #recordPlaced(stored: StoredEvent): void {
     const { metrics, staging } = this.#deps;
     metrics.placed(stored);
     staging.markPlaced(stored.event.roomId, stored.event.eventId);

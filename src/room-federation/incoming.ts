@@ -55,7 +55,10 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
   readonly outOfBand: OutOfBandMemberships;
-  /** The time before which messages of a room have expired, in milliseconds since the epoch; absent: they never expire. */
+  /**
+   * The time before which messages of a room have expired, in milliseconds since the epoch; absent when messages never
+   * expire.
+   */
   readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
   readonly metrics?: Metrics | undefined;
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
@@ -63,7 +66,7 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
 
 /**
  * Events from remote servers. A received event goes `PduReceiver` → `Staging` (on disk) → `RoomWorkers` →
- * `StagedEventProcessor` → `EventProcessor` → `Placement` of the room engine; each calls the next one.
+ * `StagedEventProcessor` → `EventProcessor` → `Placement` of the room engine: each of them calls the next.
  */
 export class Incoming {
   readonly #deps: IncomingDeps;
@@ -155,9 +158,8 @@ export class Incoming {
   }
 
   /**
-   * Places one event of a local user that another server has accepted, after fetching the missing events and
-   * states that it refers to. When that fails, the event is staged, so that it is placed later: the other
-   * servers have it.
+   * Places one event of a local user that another server has accepted, after fetching the missing events and states
+   * that it refers to. When that fails, the event is staged, so that it is placed later: the other servers have it.
    * @param origin the server that is asked first, even if it is in backoff for this room
    * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when an event or state that it refers to
    * is missing
@@ -183,9 +185,8 @@ export class Incoming {
   /**
    * Fetches the whole state before a stored event of a room, even where parts of it are stored, and stores
    * all of its events.
-   * @param first servers to ask first
-   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the
-   * state
+   * @param first servers to ask before other servers
+   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the state
    */
   async stateBefore(
     roomId: string,
@@ -218,7 +219,9 @@ export class Incoming {
     return this.#backfiller.backfill(roomId, eventIds, limit);
   }
 
-  /** Finds an event on remote servers that is closer to a timestamp than those stored here. Waits at most ten seconds. */
+  /**
+   * Finds an event on remote servers that is closer to a timestamp than the stored events. Waits at most ten seconds.
+   */
   eventByTime(head: RoomHead, wanted: TimestampQuery): Promise<StoredEvent | undefined> {
     return this.#timestamps.find(head, wanted);
   }

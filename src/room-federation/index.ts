@@ -1,4 +1,6 @@
-/** Rooms across servers: receives, fetches and serves events; joins, knocks, invites and leaves through other servers. */
+/**
+ * Rooms across servers: receives, fetches and serves events; joins, knocks, invites and leaves through other servers.
+ */
 
 export { ComplexityLimit, complexityOf } from './handshakes/joining/room-complexity.ts';
 export { StateCompletion } from './handshakes/joining/state-completion.ts';

@@ -1,10 +1,11 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { sendLeaveJobsMigration } from './handshakes/leaving/migration.ts';
 import { roomFederationMigrations } from './staging/migration.ts';
 
 export const roomFederationManifest = {
   name: 'room-federation',
   numbers: [{ bound: 'incoming_events', table: 'incoming_events', column: 'id' }],
-  migrations: roomFederationMigrations,
+  migrations: [...roomFederationMigrations, sendLeaveJobsMigration],
   roomRows: {
     tables: [{ table: 'incoming_events', column: 'room_id', holds: 'room id', key: ['id'] }],
   },

@@ -7,12 +7,12 @@ import { incomingMetrics } from './metrics.ts';
 test('incomingMetrics counts staged events, their age, outcomes and processing times', async () => {
   const metrics = await createMetrics();
   const waiting = { count: 3, oldestAge: 4_500 };
-  const seen = incomingMetrics(metrics, () => waiting);
+  const recorder = incomingMetrics(metrics, () => waiting);
   const stored = (flags: object) => ({ rejected: false, softFailed: false, ...flags }) as StoredEvent;
-  for (const flags of [{}, {}, { rejected: true }, { softFailed: true }]) seen.placed(stored(flags));
-  seen.refused(4);
-  seen.dropped();
-  seen.recordDuration(30);
+  for (const flags of [{}, {}, { rejected: true }, { softFailed: true }]) recorder.placed(stored(flags));
+  recorder.refused(4);
+  recorder.dropped();
+  recorder.recordDuration(30);
   const text = await metrics.render();
   const lines = text.split('\n').filter((line) => line.startsWith('server_federation_incoming_'));
   const has = (line: string) => assert.ok(lines.includes(`server_federation_incoming_${line}`), line);

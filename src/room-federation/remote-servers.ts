@@ -4,7 +4,7 @@ import type { MembershipPeers } from './handshakes/peers.ts';
 
 /** A gap in the history, as in `POST /get_missing_events/{roomId}`. */
 export interface GapRequest {
-  /** Event ids at which the gap ends, because the asking server has those events. */
+  /** Event ids at which the gap ends, because the asking server has these events. */
   readonly earliest: readonly string[];
   /** Events whose `prev_events` are missing. */
   readonly latest: readonly string[];
@@ -57,7 +57,7 @@ export interface RemoteEvents {
     eventId: string,
     request?: RemoteRequestOptions,
   ): Promise<readonly JsonValue[]>;
-  /** Returns the given events and those before them, usually newest first. */
+  /** Returns these events and the events before them, usually newest first. */
   backfill(
     server: string,
     roomId: string,
@@ -82,7 +82,7 @@ export interface WantedEventKey {
   readonly validUntil: number;
 }
 
-/** The signing keys of servers, fetched if they are unknown. */
+/** Looks up the signing keys of servers, and fetches unknown keys. */
 export interface EventKeys {
   findAll(wants: readonly WantedEventKey[]): Promise<ServerKeyLookup>;
 }
@@ -100,9 +100,9 @@ export interface OtherServers {
   readonly events: RemoteEvents;
   readonly keys: EventKeys;
   readonly health: ServerHealth;
-  /** Absent: policy servers are not asked, and their signatures are not required. */
+  /** Absent when policy servers are not asked, and their signatures are not required. */
   readonly policies?: PolicyServerClient;
-  /** Absent: an invite is ended only by its sender. */
+  /** Absent when an invite can be ended only by its sender. */
   readonly memberships?: Pick<MembershipPeers, 'fetchEventTemplate'>;
 }
 

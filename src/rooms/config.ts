@@ -5,7 +5,7 @@ import { membershipOptions } from './options/membership.ts';
 import { retentionOptions } from './options/retention.ts';
 import { roomRules } from './options/room-rules.ts';
 
-/** Rooms: creation, membership, and how long they are stored. */
+/** The options of rooms: creation, membership, auto-join and retention. */
 export const roomsSection = section({
   title: 'Rooms',
   options: { ...creationOptions, ...membershipOptions, ...autoJoinOptions, ...retentionOptions },

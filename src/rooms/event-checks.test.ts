@@ -12,18 +12,18 @@ type CheckCall = [EventToSend, EventCheckContext];
 const spam = new MatrixError(403, 'ORG_TEST_SPAM', 'This looks like spam', { 'org.test.why': 1 });
 
 /** A check that records its arguments, and rejects the events for which `isSpam` holds. */
-function recording(isSpam: (draft: EventToSend) => boolean = () => false) {
-  const asked: CheckCall[] = [];
+function recordingCheck(isSpam: (draft: EventToSend) => boolean = () => false) {
+  const calls: CheckCall[] = [];
   const check: EventCheck = {
     async check(draft, context) {
-      asked.push([draft, context]);
+      calls.push([draft, context]);
       return isSpam(draft) ? spam : undefined;
     },
   };
   return {
-    asked,
+    calls,
     check,
-    names: () => asked.map(([{ type, content }]) => `${type} ${content['membership'] ?? ''}`.trim()),
+    names: () => calls.map(([{ type, content }]) => `${type} ${content['membership'] ?? ''}`.trim()),
   };
 }
 
@@ -31,24 +31,26 @@ const saysSpam = ({ content }: EventToSend) => JSON.stringify(content).includes(
 const sender = (userId: string) => ({ userId, deviceId: 'DEVICE' });
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Opens rooms that use the checks of the returned list; tests add checks to it after they have prepared the rooms. */
+  /**
+   * Opens rooms that use the checks of the returned list; tests add checks to it after they have prepared the rooms.
+   */
   async function openWithChecks() {
     const checks: EventCheck[] = [];
     const fixture = await RoomsUnderTest.open(open, [], { eventChecks: () => checks });
     return { fixture, checks };
   }
 
-  const rejected = (work: Promise<unknown>) => assert.rejects(work, (error) => error === spam);
-  const latest = async ({ engine }: RoomsUnderTest, roomId: string) =>
+  const rejectsAsSpam = (work: Promise<unknown>) => assert.rejects(work, (error) => error === spam);
+  const extremityIds = async ({ engine }: RoomsUnderTest, roomId: string) =>
     (await engine.heads.get(roomId))?.extremities.map(({ eventId }) => eventId);
 
-  describe('EventChecks', () => {
+  describe('checks of events by modules (EventChecks)', () => {
     it('calls a check once for each message, redaction, state event and membership', async () => {
       const { fixture, checks } = await openWithChecks();
       const { engine, rooms } = fixture;
       assert.equal(engine.checks.isEmpty, true);
       const roomId = await fixture.room(alice);
-      const { asked, check, names } = recording();
+      const { calls, check, names } = recordingCheck();
       checks.push(check);
       assert.equal(engine.checks.isEmpty, false);
       await fixture.redact(alice, roomId, await fixture.say(alice, roomId, 'hello'));
@@ -71,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'm.room.member leave',
         'm.room.member ban',
       ]);
-      assert.deepEqual(asked[0], [
+      assert.deepEqual(calls[0], [
         {
           type: 'm.room.message',
           sender: alice,
@@ -86,43 +88,47 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { fixture, checks } = await openWithChecks();
       const { rooms } = fixture;
       const roomId = await fixture.room(alice, bob);
-      const before = await latest(fixture, roomId);
-      checks.push(recording(saysSpam).check);
-      await rejected(fixture.say(alice, roomId, 'spam'));
-      await rejected(rooms.sending.state(sender(alice), roomId, { type: 'x', stateKey: '' }, { spam: 1 }));
-      await rejected(rooms.memberships.invite(alice, roomId, carol, { given: { reason: 'spam' } }));
-      await rejected(rooms.memberships.join(carol, roomId, { given: { displayname: 'spam' } }));
-      await rejected(rooms.memberships.leave(bob, roomId, { given: { reason: 'spam' } }));
-      assert.deepEqual(await latest(fixture, roomId), before);
+      const before = await extremityIds(fixture, roomId);
+      checks.push(recordingCheck(saysSpam).check);
+      await rejectsAsSpam(fixture.say(alice, roomId, 'spam'));
+      await rejectsAsSpam(
+        rooms.sending.state(sender(alice), roomId, { type: 'x', stateKey: '' }, { spam: 1 }),
+      );
+      await rejectsAsSpam(
+        rooms.memberships.invite(alice, roomId, carol, { extraContent: { reason: 'spam' } }),
+      );
+      await rejectsAsSpam(rooms.memberships.join(carol, roomId, { extraContent: { displayname: 'spam' } }));
+      await rejectsAsSpam(rooms.memberships.leave(bob, roomId, { extraContent: { reason: 'spam' } }));
+      assert.deepEqual(await extremityIds(fixture, roomId), before);
       await fixture.say(alice, roomId, 'fine');
-      assert.notDeepEqual(await latest(fixture, roomId), before);
+      assert.notDeepEqual(await extremityIds(fixture, roomId), before);
     });
 
     it('checks all events of a new room before it exists, and rejects the whole room', async () => {
       const { fixture, checks } = await openWithChecks();
       for (const room_version of ['10', '12']) {
-        const { asked, check } = recording(saysSpam);
+        const { calls, check } = recordingCheck(saysSpam);
         checks.push(check);
         const roomId = await fixture.rooms.creation.create(alice, {
           room_version,
           name: 'fine',
           invite: [bob],
         });
-        const types = asked.map(([{ type }]) => type);
+        const types = calls.map(([{ type }]) => type);
         assert.equal(types[0], 'm.room.create');
         assert.ok(types.includes('m.room.name'));
-        for (const [draft, context] of asked) {
+        for (const [draft, context] of calls) {
           assert.equal(context.roomId, room_version === '12' ? undefined : roomId);
           assert.ok(context.newRoom?.includes(draft));
-          assert.equal(context.newRoom?.length, asked.length);
+          assert.equal(context.newRoom?.length, calls.length);
         }
         const rooms = await fixture.engine.userRooms.of(alice);
-        await rejected(fixture.rooms.creation.create(alice, { room_version, name: 'spam' }));
+        await rejectsAsSpam(fixture.rooms.creation.create(alice, { room_version, name: 'spam' }));
         assert.deepEqual([...(await fixture.engine.userRooms.of(alice)).keys()], [...rooms.keys()]);
       }
     });
 
-    it('reports the error of a check at room creation as it is, and M_FORBIDDEN of the rules as M_INVALID_ROOM_STATE', async () => {
+    it('returns the unchanged error of a check at room creation, and M_INVALID_ROOM_STATE when the authorization rules reject', async () => {
       const { fixture, checks } = await openWithChecks();
       const initial_state = [
         {
@@ -134,23 +140,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(fixture.rooms.creation.create(alice, { name: 'x', initial_state }), {
         errcode: 'M_INVALID_ROOM_STATE',
       });
-      const forbids = new MatrixError(403, 'M_FORBIDDEN', 'No rooms today');
-      checks.push({ check: async () => forbids });
-      await assert.rejects(fixture.rooms.creation.create(alice, {}), (error) => error === forbids);
+      const rejection = new MatrixError(403, 'M_FORBIDDEN', 'No rooms today');
+      checks.push({ check: async () => rejection });
+      await assert.rejects(fixture.rooms.creation.create(alice, {}), (error) => error === rejection);
     });
 
-    it('calls checks in the order in which they were added, until one rejects', async () => {
+    it('calls checks in the order in which they were added, until a check rejects the event', async () => {
       const { fixture, checks } = await openWithChecks();
       const roomId = await fixture.room(alice);
       const order: string[] = [];
-      const named = (name: string, rejection?: MatrixError): EventCheck => ({
+      const checkNamed = (name: string, rejection?: MatrixError): EventCheck => ({
         async check() {
           order.push(name);
           return rejection;
         },
       });
-      checks.push(named('first'), named('second', spam), named('third'));
-      await rejected(fixture.say(alice, roomId, 'hello'));
+      checks.push(checkNamed('first'), checkNamed('second', spam), checkNamed('third'));
+      await rejectsAsSpam(fixture.say(alice, roomId, 'hello'));
       assert.deepEqual(order, ['first', 'second']);
     });
 
@@ -168,74 +174,74 @@ forSelectedDatabases(import.meta.url, (open) => {
           'same',
         );
       const [topicId, messageId] = [await topic(), await message()];
-      const { asked, check } = recording();
+      const { calls, check } = recordingCheck();
       checks.push(check);
       await assert.rejects(fixture.say(alice, '!none:test', 'x'), { errcode: 'M_FORBIDDEN' });
       await assert.rejects(fixture.say(bob, roomId, 'x'), { errcode: 'M_FORBIDDEN' });
       assert.equal(await topic(), topicId);
       assert.equal(await message(), messageId);
-      assert.deepEqual(asked, []);
+      assert.deepEqual(calls, []);
     });
 
     it('delays no other events while a check runs, and applies the authorization rules again afterwards', async () => {
       const { fixture, checks } = await openWithChecks();
       const roomId = await fixture.room(alice, bob);
-      const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      const { promise: checkHeld, resolve: releaseCheck } = Promise.withResolvers<void>();
+      const { promise: checkBegun, resolve: markBegun } = Promise.withResolvers<void>();
       checks.push({
         async check({ sender }) {
           if (sender !== bob) return undefined;
-          begin();
-          await held;
+          markBegun();
+          await checkHeld;
           return undefined;
         },
       });
-      const late = assert.rejects(fixture.say(bob, roomId, 'late'), { errcode: 'M_FORBIDDEN' });
-      await begun;
+      const lateMessage = assert.rejects(fixture.say(bob, roomId, 'late'), { errcode: 'M_FORBIDDEN' });
+      await checkBegun;
       await fixture.say(alice, roomId, 'meanwhile');
       await fixture.rooms.memberships.kick(alice, roomId, bob);
-      letGo();
-      await late;
+      releaseCheck();
+      await lateMessage;
     });
 
     it('sends no event when a check throws an unexpected error', async () => {
       const { fixture, checks } = await openWithChecks();
       const roomId = await fixture.room(alice);
-      const before = await latest(fixture, roomId);
+      const before = await extremityIds(fixture, roomId);
       checks.push({ check: () => Promise.reject(new Error('the checker is broken')) });
       await assert.rejects(fixture.say(alice, roomId, 'x'), /the checker is broken/);
-      assert.deepEqual(await latest(fixture, roomId), before);
+      assert.deepEqual(await extremityIds(fixture, roomId), before);
     });
 
     it('calls checks for joins, knocks and invites before the request to another server', async () => {
       const { fixture, checks } = await openWithChecks();
       const { engine } = fixture;
       const roomId = await fixture.room(alice);
-      const unasked = new Proxy({}, { get: () => () => assert.fail('another server was asked') });
+      const failsWhenCalled = new Proxy({}, { get: () => () => assert.fail('another server was asked') });
       const remote = new RemoteMemberships({
         engine,
         placement: engine.placement,
         serverName: 'test',
-        peers: unasked,
-        complexity: unasked,
+        peers: failsWhenCalled,
+        complexity: failsWhenCalled,
         roomMutex: { run: (_key: string, work: () => unknown) => work() },
       } as never);
-      const { asked, check } = recording(() => true);
+      const { calls, check } = recordingCheck(() => true);
       checks.push(check);
-      const place = (content: JsonObject) => ({
+      const joinRequest = (content: JsonObject) => ({
         userId: bob,
         roomId: '!far:other.test',
         via: ['other.test'],
         content,
       });
-      await rejected(remote.join(place({ membership: 'join' })));
-      await rejected(remote.knock(place({ membership: 'knock' })));
+      await rejectsAsSpam(remote.join(joinRequest({ membership: 'join' })));
+      await rejectsAsSpam(remote.knock(joinRequest({ membership: 'knock' })));
       const head = await engine.heads.get(roomId);
       const invite = { type: 'm.room.member', stateKey: '@eve:other.test', sender: alice };
       const content = { membership: 'invite' };
       assert.ok(head);
-      await rejected(remote.invite(head, { ...invite, content }));
-      assert.deepEqual(asked, [
+      await rejectsAsSpam(remote.invite(head, { ...invite, content }));
+      assert.deepEqual(calls, [
         [
           { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } },
           { roomId: '!far:other.test' },

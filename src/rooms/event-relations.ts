@@ -22,32 +22,29 @@ export interface RelatedBy {
 /** Relations between events, as sending and reading need them; supplied at composition. */
 export interface EventRelations {
   /**
-   * Checks the relation that a local user's event has.
+   * Checks the relation of an event that a local user sends.
    * @throws MatrixError when the event must not have this relation
    */
   check(roomId: string, draft: EventToSend): Promise<void>;
   /** Returns `unsigned.m.relations` of each event, by nid; events without relations are absent. */
   bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>>;
-  /**
-   * Selects the events that have child events and returns their nids; without a promise when all relations are in
-   * memory.
-   */
+  /** Returns the nids of the events that have child events; synchronously when all relations are in memory. */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>>;
   /**
    * Returns the events that `relatedBy` selects, in their order; all events when it has no conditions.
-   * @param view of the user who must be able to see the relating event; absent: every relating event counts
+   * @param view the view of the user, who must be able to see the related event; absent: every related event counts
    */
-  narrow(
+  filterByRelations(
     events: readonly VisibleEvent[],
     relatedBy: RelatedBy,
     view: RoomView | undefined,
   ): Promise<readonly VisibleEvent[]>;
 }
 
-/** Relations of a server that stores none: every event is allowed, and none is related. */
+/** Stores no relations: every event is allowed, and no event has related events. */
 export const noRelations: EventRelations = {
   check: async () => undefined,
   bundled: async () => new Map(),
   parents: () => new Set(),
-  narrow: async (events) => events,
+  filterByRelations: async (events) => events,
 };

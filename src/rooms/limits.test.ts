@@ -4,18 +4,18 @@ import { startTestServer, type TestServer } from '../../test/support/servers/ser
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 import { Throttle } from './limits.ts';
 
-const few = { per_second: 0, burst_count: 2 };
-const none = { per_second: 0, burst_count: 0 };
-const many = { per_second: 1e6, burst_count: 1e6 };
+const twoActions = { per_second: 0, burst_count: 2 };
+const noActions = { per_second: 0, burst_count: 0 };
+const unlimited = { per_second: 1e6, burst_count: 1e6 };
 
 type Limits = Record<string, unknown>;
 
 /** Repeats a request until it is refused. @returns how often it succeeded */
 async function timesUntilRefused(
-  act: (index: number) => Promise<{ status: number; body: Record<string, unknown> }>,
+  request: (index: number) => Promise<{ status: number; body: Record<string, unknown> }>,
 ) {
   for (let index = 0; index < 10; index++) {
-    const { status, body } = await act(index);
+    const { status, body } = await request(index);
     if (status === 200) continue;
     assert.deepEqual([status, body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
     assert.ok(Number(body['retry_after_ms']) > 0);
@@ -34,54 +34,60 @@ describe('rate limits of actions in rooms', () => {
     return [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')] as const;
   };
   const generousRoomLimits = {
-    rc_message: many,
-    rc_joins: { local: many, remote: many },
-    rc_joins_per_room: many,
-    rc_invites: { per_room: many, per_user: many, per_issuer: many },
-    rc_room_creation: many,
-    rc_registration: many,
-    rc_login: { address: many, account: many, failed_attempts: many },
+    rc_message: unlimited,
+    rc_joins: { local: unlimited, remote: unlimited },
+    rc_joins_per_room: unlimited,
+    rc_invites: { per_room: unlimited, per_user: unlimited, per_issuer: unlimited },
+    rc_room_creation: unlimited,
+    rc_registration: unlimited,
+    rc_login: { address: unlimited, account: unlimited, failed_attempts: unlimited },
   };
   after(() => server?.stop());
 
-  const limited = (
+  const testLimit = (
     name: string,
     limits: Limits,
-    act: (anna: TestClient, ben: TestClient, roomId: string) => Promise<number>,
+    request: (anna: TestClient, ben: TestClient, roomId: string) => Promise<number>,
   ) =>
     it(name, async () => {
       await server?.stop();
       const [anna, ben] = await open(limits);
-      assert.equal(await act(anna, ben, await anna.createRoom()), 2);
+      assert.equal(await request(anna, ben, await anna.createRoom()), 2);
     });
 
-  limited('rc_message limits messages', { rc_message: few }, (anna, _ben, roomId) =>
+  testLimit('rc_message limits messages', { rc_message: twoActions }, (anna, _ben, roomId) =>
     timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/send/m/${index}`, {})),
   );
-  limited('rc_message limits state events', { rc_message: few }, (anna, _ben, roomId) =>
+  testLimit('rc_message limits state events', { rc_message: twoActions }, (anna, _ben, roomId) =>
     timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/state/m/${index}`, {})),
   );
-  limited(
+  testLimit(
     'rc_message limits redactions when rc_admin_redaction is not set',
-    { rc_message: few },
+    { rc_message: twoActions },
     (anna, _ben, roomId) =>
       timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/redact/$x/${index}`, {})),
   );
-  limited(
+  testLimit(
     "rc_admin_redaction limits redactions of other users' events",
-    { rc_admin_redaction: few },
-    (anna, _ben, roomId) =>
-      timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/redact/$x/${index}`, {})),
+    { rc_admin_redaction: twoActions },
+    async (anna, ben, roomId) => {
+      await ben.join(roomId);
+      const [idOfAnna, idOfBen] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
+      for (let count = 0; count < 3; count++) await anna.redact(roomId, idOfAnna);
+      return timesUntilRefused((index) =>
+        anna.call('PUT', `/rooms/${enc(roomId)}/redact/${enc(idOfBen)}/${index}`, {}),
+      );
+    },
   );
-  limited(
+  testLimit(
     'rc_joins.local limits joins of rooms that this server is in',
-    { rc_joins: { local: few, remote: many } },
+    { rc_joins: { local: twoActions, remote: unlimited } },
     (anna, ben) =>
       timesUntilRefused(async () => ben.call('POST', `/rooms/${enc(await anna.createRoom())}/join`, {})),
   );
-  limited(
+  testLimit(
     'rc_joins_per_room limits the joins of one room',
-    { rc_joins_per_room: few },
+    { rc_joins_per_room: twoActions },
     (_anna, ben, roomId) =>
       timesUntilRefused(async () => {
         const answer = await ben.call('POST', `/rooms/${enc(roomId)}/join`, {});
@@ -90,8 +96,13 @@ describe('rate limits of actions in rooms', () => {
       }),
   );
   for (const name of ['per_room', 'per_user', 'per_issuer']) {
-    const rc_invites = { per_room: many, per_user: many, per_issuer: many, [name]: few };
-    limited(`rc_invites.${name} limits invites`, { rc_invites }, (anna, ben, roomId) =>
+    const rc_invites = {
+      per_room: unlimited,
+      per_user: unlimited,
+      per_issuer: unlimited,
+      [name]: twoActions,
+    };
+    testLimit(`rc_invites.${name} limits invites`, { rc_invites }, (anna, ben, roomId) =>
       timesUntilRefused(async () => {
         const answer = await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
         if (answer.status === 200) await ben.leave(roomId);
@@ -100,27 +111,27 @@ describe('rate limits of actions in rooms', () => {
     );
   }
 
-  it('rc_room_creation limits new rooms, and rc_invites.per_room the invites of a new room', async () => {
+  it('rc_room_creation limits new rooms, and rc_invites.per_room limits the invites of a new room', async () => {
     await server?.stop();
     const [anna, ben] = await open({
-      rc_room_creation: few,
-      rc_invites: { per_room: none, per_user: many, per_issuer: many },
+      rc_room_creation: twoActions,
+      rc_invites: { per_room: noActions, per_user: unlimited, per_issuer: unlimited },
     });
     const invited = await anna.call('POST', '/createRoom', { invite: [ben.id] });
     assert.equal(invited.status, 429);
     assert.equal(await timesUntilRefused(() => anna.call('POST', '/createRoom', {})), 2);
   });
 
-  it('applies no rate limit to application services and the server itself', () => {
-    const full = { take: () => assert.fail('limited'), check: () => assert.fail('limited') };
+  it('applies no rate limit to unlimited application services and to the server itself', () => {
+    const failingLimit = { take: () => assert.fail('limited'), check: () => assert.fail('limited') };
     const throttle = new Throttle({
-      rc_message: full,
-      rc_admin_redaction: full,
-      rc_joins: full,
-      rc_remote_joins: full,
-      rc_joins_per_room: full,
-      rc_invites: { per_room: full, per_user: full, per_issuer: full },
-      rc_room_creation: full,
+      rc_message: failingLimit,
+      rc_admin_redaction: failingLimit,
+      rc_joins: failingLimit,
+      rc_remote_joins: failingLimit,
+      rc_joins_per_room: failingLimit,
+      rc_invites: { per_room: failingLimit, per_user: failingLimit, per_issuer: failingLimit },
+      rc_room_creation: failingLimit,
     });
     for (const requester of [
       undefined,

@@ -33,19 +33,19 @@ export interface RoomLimits {
   readonly overrideOf?: (userId: string) => 'none' | ActionLimit | undefined;
 }
 
-/** The user who makes a request. Actions of the server itself have none. */
+/** The user who makes a request. Actions of the server itself have no requesting user. */
 export interface RequestingUser {
   readonly userId: string;
   readonly isGuest?: boolean;
   /** Suspended users may only leave rooms and redact their own events. */
   readonly isSuspended?: boolean;
-  /** Events and invites of shadow-banned users are accepted and not sent. */
+  /** Events and invites of shadow-banned users seem to succeed and are not sent. */
   readonly isShadowBanned?: boolean;
   /** Id of the application service that makes the request. */
   readonly appservice?: string | undefined;
   /** Whether rate limits do not apply. */
   readonly isUnlimited?: boolean;
-  /** Set for jobs that administrators have started, which are not limited. */
+  /** Whether a job that an administrator has started makes the request; such requests are not limited. */
   readonly isServerTask?: boolean;
 }
 
@@ -97,17 +97,25 @@ export class Throttle {
     per_room.take(roomId);
   }
 
-  /** Returns the limits of a user's invites, for `invite`; `undefined`, without a promise, where all users have the same. */
+  /**
+   * Returns the limits of a user's invites, for `invite`; `undefined`, without a promise, when all users have the
+   * same limits.
+   */
   inviteLimitsOf(requester: RequestingUser | undefined): Promise<InviteLimits | undefined> | undefined {
     const limits = this.#limitsFor(requester);
     return requester && limits?.inviteLimitsOf?.(requester.userId);
   }
 
-  /** Counts an invite. @param own limits of the user, by default `rc_invites` */
-  invite(requester: RequestingUser | undefined, roomId: string, userId: string, own?: InviteLimits): void {
+  /** Counts an invite. @param userLimits limits of the user who invites, by default `rc_invites` */
+  invite(
+    requester: RequestingUser | undefined,
+    roomId: string,
+    userId: string,
+    userLimits?: InviteLimits,
+  ): void {
     const limits = this.#limitsFor(requester);
     if (!limits || !requester) return;
-    const { per_room, per_user, per_issuer } = own ?? limits.rc_invites;
+    const { per_room, per_user, per_issuer } = userLimits ?? limits.rc_invites;
     per_room.check(roomId);
     per_user.check(userId);
     per_issuer.take(requester.userId);
@@ -115,7 +123,7 @@ export class Throttle {
     per_user.take(userId);
   }
 
-  /** Counts a new room. @param invites number of invited users, which must fit the per-room limit together */
+  /** Counts a new room. @param invites number of invited users, who together must be within the per-room limit */
   creation(requester: RequestingUser | undefined, invites: number): void {
     const limits = this.#limitsFor(requester);
     if (!limits || !requester) return;
@@ -125,8 +133,8 @@ export class Throttle {
 
   #messageLimitFor(requester: RequestingUser): ActionLimit | undefined {
     const limits = this.#limitsFor(requester);
-    const other = limits?.overrideOf?.(requester.userId);
-    return other === undefined || other === 'none' ? limits?.rc_message : other;
+    const override = limits?.overrideOf?.(requester.userId);
+    return override === undefined || override === 'none' ? limits?.rc_message : override;
   }
 
   #limitsFor(requester: RequestingUser | undefined): RoomLimits | undefined {

@@ -53,7 +53,7 @@ import { Sending } from './sending.ts';
 import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
-/** Opens the memberships in rooms of other servers over the services that this slice has opened. */
+/** Opens the service that joins, knocks, leaves and invites through other servers. @param rooms services that it needs */
 export type OpenRemoteMemberships = (
   rooms: Pick<Rooms, 'engine' | 'incoming' | 'completion'>,
 ) => RemoteMemberships;
@@ -64,7 +64,10 @@ const membersTimeout = 10_000;
 export interface RoomsDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
-  /** Absent: only its sender can end an invite to a room that this server is not in. */
+  /**
+   * Registers the job that checks whether received invites are still valid. Absent: only the sender can end an invite
+   * to a room that this server is not in.
+   */
   readonly jobs?: Pick<Jobs, 'register' | 'schedule'>;
   readonly signer: EventSigner;
   readonly clock: Clock;
@@ -80,14 +83,14 @@ export interface RoomsDeps {
   readonly aliasReservations?: AliasReservations | undefined;
   /** By default this server does not federate. */
   readonly otherServers?: OtherServers;
-  /** Opens joins, knocks, leaves and invites through other servers; absent: there are none. */
+  /** Absent: local users cannot join, knock on, leave or invite through other servers. */
   readonly openRemoteMemberships?: OpenRemoteMemberships | undefined;
   /** By default every user may leave every room. */
   readonly leaveCheck?: LeaveCheck | undefined;
   /** By default nothing is logged. */
   readonly log?: Logger;
   readonly metrics?: Metrics | undefined;
-  /** Written with the events; by default nothing is indexed. */
+  /** An index that is written in the transactions of events; by default nothing is indexed. */
   readonly eventIndex?: EventIndex;
   /** By default events of local users are not checked. */
   readonly eventChecks?: OpenEventChecks;
@@ -95,9 +98,9 @@ export interface RoomsDeps {
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
   /** By default events have no relations. */
   readonly relations?: OpenRelations;
-  /** Adds to the `unsigned` of events; by default nothing. */
+  /** Adds fields to the `unsigned` of events; by default nothing is added. */
   readonly eventAdditions?: EventAdditions | undefined;
-  /** By default no user ignores another. */
+  /** By default no user ignores other users. */
   readonly ignored?: IgnoredUserLists;
   /** By default no user is erased. */
   readonly erased?: Erasures;
@@ -106,14 +109,11 @@ export interface RoomsDeps {
   /** Rate limits; absent: nothing is limited. */
   readonly limits?: RoomLimits;
   readonly caches: CacheRegistry;
-  /** Maximum number of events in the cache at factor 1 (`event_cache_size`). */
+  /** Maximum number of cached events (`event_cache_size`), before it is multiplied by the cache factor. */
   readonly eventCacheSize: number;
 }
 
-/**
- * Opens the services of rooms, and resumes the processing of received PDUs that were pending at the last
- * stop.
- */
+/** Opens the services of rooms, and resumes the processing of received PDUs that were pending at the last stop. */
 export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   const { database, clock, randomness, options } = deps;
   const { serverName } = deps.signer;
@@ -136,7 +136,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     serverName,
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
-  const { invitePolicy = allowAllInvites, otherServers: others = noOtherServers } = deps;
+  const { invitePolicy = allowAllInvites, otherServers: servers = noOtherServers } = deps;
   const clientEvents = new ClientEvents(engine, clock, deps.relations, deps.eventAdditions);
   const serverAcls = new ServerAcls(engine.events, deps.caches);
   const incoming = await Incoming.open({
@@ -152,15 +152,22 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     wasJoined: (head, stored) => new ServerView(engine, head, serverName).wasJoined([stored]),
     policies: engine.policies,
     serverAcls,
-    others,
+    others: servers,
     outOfBand: new RescindedInvites({
       engine,
       serverName,
       strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
       checks:
-        others.memberships &&
+        servers.memberships &&
         deps.jobs &&
-        new InviteChecks({ peers: others.memberships, engine, database, jobs: deps.jobs, clock, serverName }),
+        new InviteChecks({
+          peers: servers.memberships,
+          engine,
+          database,
+          jobs: deps.jobs,
+          clock,
+          serverName,
+        }),
     }),
     metrics: deps.metrics,
     receivedEventChecks: deps.receivedEventChecks,
@@ -169,7 +176,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     engine,
     serverAcls,
     incoming,
-    health: others.health,
+    health: servers.health,
     serverName,
     clock,
     log: deps.log ?? silentLogger,
@@ -223,7 +230,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     }),
     historyReader: new HistoryReader(engine, clientEvents, incoming),
     eventByTime: new EventByTime(engine, incoming),
-    stateReader: new StateReader(engine, clientEvents, completion),
+    stateReader: new StateReader({ engine, clientEvents, completion, caches: deps.caches, clock }),
     clientEvents,
     serverAcls,
     incoming,

@@ -27,7 +27,7 @@ export class PendingAnnotations {
   }
 }
 
-/** Room, type, sender, annotated event and key; `undefined` for an event that is not an annotation. */
+/** Returns a key of room, type, sender, annotated event and annotation key; `undefined` for other events. */
 function annotationKey(roomId: string, { type, sender, content }: EventToSend): string | undefined {
   const relation = relationOf(content);
   if (relation?.relType !== 'm.annotation' || relation.key === undefined) return undefined;

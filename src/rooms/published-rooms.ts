@@ -77,14 +77,14 @@ export class PublishedRooms {
     if (denial === undefined) await this.set(roomId, true);
   }
 
-  /** Query for the ids of the rooms in a list, for use as a subquery. @param network absent: all lists */
+  /** Returns a subquery for the ids of the rooms in a list. @param network absent: all lists */
   roomIds(network: string | undefined) {
     const query = this.#database.reader<RoomTables>().selectFrom('published_rooms').select('room_id');
     return network === undefined ? query : query.where('network', '=', network);
   }
 }
 
-/** Returns the error of a rule. @throws every other error */
+/** Returns an error that is a `MatrixError`, as rules throw it; throws every other error. */
 function asMatrixError(error: unknown): MatrixError {
   if (error instanceof MatrixError) return error;
   throw error;

@@ -6,7 +6,7 @@ import { StateReader } from './history/state-reader.ts';
 import type { PublishedRooms } from './published-rooms.ts';
 import { isPublished } from './published-rooms.ts';
 
-/** The reading half of `Rooms`: the part that syncs and the endpoints that only read need. */
+/** The part of `Rooms` that only reads: syncs and reading endpoints need no more. */
 export interface ReadingRooms {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
@@ -28,7 +28,13 @@ export function openReadingRooms(deps: ReadingRoomsDeps): ReadingRooms {
     engine,
     clientEvents,
     historyReader: new HistoryReader(engine, clientEvents),
-    stateReader: new StateReader(engine, clientEvents, new FollowedCompletion(engine)),
+    stateReader: new StateReader({
+      engine,
+      clientEvents,
+      completion: new FollowedCompletion(engine),
+      caches: deps.caches,
+      clock: deps.clock,
+    }),
     published: { isPublished: (roomId) => isPublished(deps.database, roomId) },
   };
 }

@@ -35,15 +35,15 @@ export interface SendingDeps {
 
 /**
  * Sends events for local users. The checks of an event, in this order:
- * 1. The sender is not suspended (for redactions: step 4).
- *    Events of shadow-banned users end here, except for their memberships: the answer has an event id that no event has.
- * 2. The transaction id is new; a repeated one answers with the earlier event id, without any of the later checks.
+ * 1. The sender is not suspended (for redactions: step 4). Events of shadow-banned users are not sent, except
+ *    membership events; the response then has an event id that no event has.
+ * 2. The transaction id is new; a repeated request gets the earlier event id, without the later checks.
  * 3. The rate limit allows it (`Throttle`).
  * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
  *    the sender may redact, a state event has valid content (`StateChecks`).
  * 5. The engine applies the authorization rules and its own checks when it appends the event.
  *
- * For redactions, steps 3 and 4 come together, since the rate limit depends on the target.
+ * For redactions, steps 3 and 4 come together, because the rate limit depends on the target.
  * Source: client-server API, "Sending events to a room" and "Redactions".
  */
 export class Sending {
@@ -55,7 +55,7 @@ export class Sending {
   }
 
   /**
-   * Sends a message event, once for each transaction id. `m.room.redaction` is sent as `redact` does.
+   * Sends a message event, once for each transaction id. `m.room.redaction` is handled by `redact`.
    * @param txnId absent: every call sends an event
    * @returns the event id
    * @throws MatrixError M_USER_SUSPENDED, M_LIMIT_EXCEEDED, M_DUPLICATE_ANNOTATION, M_BAD_JSON, M_FORBIDDEN
@@ -73,7 +73,7 @@ export class Sending {
       return this.redact(sender, roomId, redacts, content, txnId, originServerTs);
     }
     if (sender.isSuspended) throw suspended();
-    if (sender.isShadowBanned) return this.#pretend(sender, roomId);
+    if (sender.isShadowBanned) return this.#answerAsIfSent(sender, roomId);
     const draft: EventToSend = { type, sender: sender.userId, content, originServerTs };
     return this.#once(sender, roomId, draft, txnId, (options) =>
       this.#appendMessage(sender, roomId, draft, options),
@@ -95,7 +95,7 @@ export class Sending {
     originServerTs?: number,
   ): Promise<string> {
     if (!isEventId(eventId)) throw invalidParam('Invalid event ID');
-    if (sender.isShadowBanned) return this.#pretend(sender, roomId);
+    if (sender.isShadowBanned) return this.#answerAsIfSent(sender, roomId);
     const { redacts: _redacts, ...rest } = content;
     const draft = {
       type: 'm.room.redaction',
@@ -111,8 +111,8 @@ export class Sending {
   }
 
   /**
-   * Sends a state event; `m.room.member` does what the membership endpoints do.
-   * @returns the event id; that of an earlier event when the membership does not change
+   * Sends a state event; `m.room.member` has the same effects as the membership endpoints.
+   * @returns the event id; the id of an earlier event when the membership does not change
    */
   async state(
     sender: Sender,
@@ -132,11 +132,11 @@ export class Sending {
     if (sender.isSuspended && !isOwnLeave) throw suspended();
     const isInvite = type === 'm.room.member' && content['membership'] === 'invite';
     if (sender.isShadowBanned && (type !== 'm.room.member' || isInvite)) {
-      return this.#pretend(sender, roomId);
+      return this.#answerAsIfSent(sender, roomId);
     }
     if (type === 'm.room.member') {
-      const place = { roomId, userId: stateKey, originServerTs };
-      return (await setMembership(this.#deps, sender, place, content)).event.eventId;
+      const target = { roomId, userId: stateKey, originServerTs };
+      return (await setMembership(this.#deps, sender, target, content)).event.eventId;
     }
     throttle.message(sender);
     if (stateKey === '') await this.#deps.stateChecks.check(sender.userId, roomId, type, content);
@@ -148,7 +148,7 @@ export class Sending {
   }
 
   /** Answers a shadow-banned user as if the event had been sent. @returns an event id that no event has */
-  async #pretend(sender: Sender, roomId: string): Promise<string> {
+  async #answerAsIfSent(sender: Sender, roomId: string): Promise<string> {
     const { engine, throttle, randomness } = this.#deps;
     throttle.message(sender);
     const head = await engine.heads.get(roomId);
@@ -204,21 +204,21 @@ export class Sending {
       throw new MatrixError(400, 'M_UNKNOWN', 'Events of another room cannot be redacted');
     }
     if (target?.event.type === 'm.room.create') throw forbidden('m.room.create cannot be redacted');
-    // Redaction removes the lists, which would deny every server.
+    // A redaction would remove the lists of the ACL, so that the ACL would deny every server.
     if (target?.event.type === 'm.room.server_acl')
-      throw forbidden('m.room.server_acl cannot be redacted: send a new one instead');
+      throw forbidden('m.room.server_acl cannot be redacted: send a new m.room.server_acl event instead');
     if (target?.event.sender === sender.userId) return throttle.message(sender);
     if (sender.isSuspended) throw suspended();
     throttle.redactionOfOthers(sender);
     const levels = new PowerLevels(
-      await this.#current(head, 'm.room.create'),
-      await this.#current(head, 'm.room.power_levels'),
+      await this.#currentEvent(head, 'm.room.create'),
+      await this.#currentEvent(head, 'm.room.power_levels'),
     );
     if (!levels.reaches(sender.userId, 'redact'))
       throw forbidden('You do not have the power level to redact events of other users');
   }
 
-  async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+  async #currentEvent(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
     const entry = head.entry(type, '');
     return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
   }

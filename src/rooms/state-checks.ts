@@ -21,7 +21,7 @@ export interface StateChecksDeps {
 }
 
 /** Maximum number of new remote aliases in one event: each is resolved at its server. */
-const maxForeignAliases = 20;
+const maxRemoteAliases = 20;
 
 /**
  * Checks state events of local users for errors that the authorization rules do not find, or would report as
@@ -54,54 +54,54 @@ export class StateChecks {
   }
 
   /**
-   * Checks a state key that begins with `@`, where the room version lets it have a suffix. Source: MSC3757.
+   * Checks a state key that begins with `@`, if the room version allows suffixes after the user id. Source: MSC3757.
    * @throws MatrixError M_BAD_JSON when no user can own the state
    */
   async checkOwner(roomId: string, stateKey: string): Promise<void> {
     const head = await this.#deps.engine.heads.get(roomId);
     if (head?.version.ownedState && ownerOfStateKey(stateKey) === undefined) {
-      throw badJson('The state key must be a user id, or begin with one and an underscore');
+      throw badJson('The state key must be a user id, or begin with a user id and an underscore');
     }
   }
 
   async #checkLevels(head: RoomHead, content: JsonObject): Promise<void> {
-    const create = await this.#current(head, 'm.room.create');
+    const create = await this.#currentEvent(head, 'm.room.create');
     const error = create && powerLevelsContentError(content, head.version, create);
     if (error !== undefined) throw badJson(error);
   }
 
-  /** New aliases must exist and point to this room. Source: `m.room.canonical_alias`, "alt_aliases". */
+  /** Checks that new aliases exist and point to this room. Source: `m.room.canonical_alias`, "alt_aliases". */
   async #checkAliases(head: RoomHead, content: JsonObject): Promise<void> {
-    const current = await this.#current(head, 'm.room.canonical_alias');
-    const before = new Set(current ? aliasesIn(current.content) : []);
-    const added = checkedAliases(content).filter((alias) => !before.has(alias));
-    const isOwn = (alias: string) => parseRoomAlias(alias)?.serverName === this.#deps.serverName;
-    const foreign = added.filter((alias) => !isOwn(alias));
-    if (foreign.length > maxForeignAliases) {
-      throw invalidParam(`At most ${maxForeignAliases} aliases of other servers can be added at once`);
+    const currentAliases = await this.#currentEvent(head, 'm.room.canonical_alias');
+    const aliasesBefore = new Set(currentAliases ? aliasesIn(currentAliases.content) : []);
+    const newAliases = checkedAliases(content).filter((alias) => !aliasesBefore.has(alias));
+    const isLocal = (alias: string) => parseRoomAlias(alias)?.serverName === this.#deps.serverName;
+    const remoteAliases = newAliases.filter((alias) => !isLocal(alias));
+    if (remoteAliases.length > maxRemoteAliases) {
+      throw invalidParam(`At most ${maxRemoteAliases} aliases of other servers can be added at once`);
     }
-    for (const alias of added.filter(isOwn)) {
+    for (const alias of newAliases.filter(isLocal)) {
       if ((await this.#deps.aliases.find(alias)) !== head.roomId) throw badAlias(alias);
     }
-    await Promise.all(foreign.map((alias) => this.#checkForeign(head.roomId, alias)));
+    await Promise.all(remoteAliases.map((alias) => this.#checkRemoteAlias(head.roomId, alias)));
   }
 
-  async #checkForeign(roomId: string, alias: string): Promise<void> {
-    const place = await this.#deps.aliases.locate(alias).catch((error: unknown) => {
+  async #checkRemoteAlias(roomId: string, alias: string): Promise<void> {
+    const resolved = await this.#deps.aliases.locate(alias).catch((error: unknown) => {
       if (error instanceof MatrixError) return undefined;
       throw error;
     });
-    if (place?.roomId !== roomId) throw badAlias(alias);
+    if (resolved?.roomId !== roomId) throw badAlias(alias);
   }
 
-  async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+  async #currentEvent(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
     const entry = head.entry(type, '');
     return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
   }
 }
 
 /**
- * Refuses a server ACL that denies this server: no local user could revert it. Compares the name with its
+ * Refuses a server ACL that denies this server: local users could not revert it. Compares the name with its
  * port, so that other servers on the same host can be denied.
  * @throws MatrixError M_INVALID_PARAM
  */
@@ -111,7 +111,10 @@ export function checkAcl(content: JsonObject, serverName: string): void {
   }
 }
 
-/** @throws MatrixError M_BAD_JSON for lifetimes that are no whole milliseconds. Source: MSC1763. */
+/**
+ * Checks the lifetimes of a retention policy. @throws MatrixError M_BAD_JSON unless they are whole milliseconds.
+ * Source: MSC1763.
+ */
 function checkRetention(content: JsonObject): void {
   const [min, max] = [content['min_lifetime'], content['max_lifetime']];
   for (const [name, value] of Object.entries({ min_lifetime: min, max_lifetime: max }))
@@ -121,5 +124,6 @@ function checkRetention(content: JsonObject): void {
     throw badJson("'min_lifetime' must not be above 'max_lifetime'");
 }
 
+/** The error of a request that sets an alias which does not point to the room. */
 export const badAlias = (alias: string) =>
   new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);

@@ -25,7 +25,7 @@ import { SettingsTransfer, type SettingsTransferDeps } from './upgrade/settings-
 export interface RoomUpkeepDeps {
   readonly caches: CacheRegistry;
   readonly database: Database;
-  /** Has the state groups; by default `database` has them. */
+  /** The database of the state groups; by default `database`. */
   readonly stateDatabase?: Database;
   readonly streams: StreamWriter;
   readonly clock: Clock;
@@ -61,17 +61,18 @@ export interface RoomUpkeep {
  */
 export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> {
   const { options, jobs, rooms, rows } = deps;
-  const shared = { ...deps, engine: rooms.engine };
+  const sharedDeps = { ...deps, engine: rooms.engine };
   registerTransactionCleanup(jobs, deps);
-  runMembershipJobs({ ...shared, memberships: rooms.memberships });
+  runMembershipJobs({ ...sharedDeps, memberships: rooms.memberships });
+  // The constructor registers its job; so do the constructors of the other classes below.
   new AutoJoin(deps);
-  new RedactionRetention({ ...shared, period: options.redaction_retention_period });
-  const dummyEvents = new DummyEvents({ ...shared, threshold: options.dummy_events_threshold });
-  const purge = new RoomPurge({ ...shared, rows });
+  new RedactionRetention({ ...sharedDeps, period: options.redaction_retention_period });
+  const dummyEvents = new DummyEvents({ ...sharedDeps, threshold: options.dummy_events_threshold });
+  const purge = new RoomPurge({ ...sharedDeps, rows });
   const metrics = openPurgeMetrics(deps.metrics);
-  const groups = new StateGroupCleanup({ ...shared, onRemoved: (count) => metrics.groupsDeleted(count) });
-  cleanCompletedStates({ ...shared, groups });
-  const deletion = new HistoryDeletion({ ...shared, metrics, onEnd: (room) => groups.schedule(room) });
+  const groups = new StateGroupCleanup({ ...sharedDeps, onRemoved: (count) => metrics.groupsDeleted(count) });
+  cleanCompletedStates({ ...sharedDeps, groups });
+  const deletion = new HistoryDeletion({ ...sharedDeps, metrics, onEnd: (room) => groups.schedule(room) });
   jobs.every('rooms/release-space', releaseInterval, {
     run: async ({ signal }) => {
       let bytes = await deps.database.releaseSpace(signal);
@@ -80,12 +81,12 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> 
       if (bytes > 0) deps.log.info({ bytes }, 'Gave the disk space of deleted rows back to the file system');
     },
   });
-  const historyPurge = new HistoryPurge({ ...shared, deletion });
-  const expired = new ExpiredMessages({ ...shared, deletion, options: options.retention });
+  const historyPurge = new HistoryPurge({ ...sharedDeps, deletion });
+  const expired = new ExpiredMessages({ ...sharedDeps, deletion, options: options.retention });
   await expired.start();
-  new ForgottenRooms({ ...shared, purge, period: options.forgotten_room_retention_period });
+  new ForgottenRooms({ ...sharedDeps, purge, period: options.forgotten_room_retention_period });
   const settings = new SettingsTransfer({
-    ...shared,
+    ...sharedDeps,
     transfer: deps.transferSettings,
     moveListing: (from, to) => rooms.upgrades.moveListing(from, to),
   });

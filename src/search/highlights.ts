@@ -6,9 +6,9 @@ const maxFound = 50;
 const wordsOf = (text: string): readonly string[] => text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 
 /**
- * Returns the words that clients highlight: those of the search term, as written and as folded for the index,
- * and words of the results that match them with another spelling. Clients compare them with the text without
- * regard to case, but do not ignore accents.
+ * Returns the words that clients highlight: the words of the search term, as written and as folded for the index, and
+ * words of the results that match them with another spelling. A client finds a word in the text without regard to case,
+ * but does not ignore accents.
  * Source: client-server API, `POST /search`, `highlights`.
  * @param texts of the results
  */

@@ -32,7 +32,7 @@ export interface MatchesRequest {
 export interface Matches {
   /** The matching events, latest first. */
   readonly matches: readonly Match[];
-  /** Position where the search stopped; `undefined` when there are no more matches. */
+  /** The nid below which the search continues; `undefined` when there are no more matches. */
   readonly before: number | undefined;
 }
 
@@ -47,6 +47,7 @@ export class MatchFinder {
     this.#deps = deps;
   }
 
+  /** Returns a page of matches. Waits until all events so far are indexed. */
   async find(request: MatchesRequest): Promise<Matches> {
     const { engine, index } = this.#deps;
     const { term, place, limit } = request;
@@ -61,11 +62,11 @@ export class MatchFinder {
       const range = { query, scopes, limit: candidatesPerBatch };
       const nids = await index.candidates(before === undefined ? range : { ...range, before });
       const events = await engine.events.getMany(nids);
-      const wanted = nids
+      const wantedEvents = nids
         .map((nid) => events.get(nid))
         .filter((stored) => stored !== undefined)
         .filter((stored) => isWanted(stored, request, query));
-      for (const match of await this.#visible(wanted, views, request)) {
+      for (const match of await this.#visible(wantedEvents, views, request)) {
         if (matches.length === limit) return { matches, before };
         matches.push({ ...match, rank: rankOf(match.stored, request) });
         before = match.stored.nid;
@@ -102,8 +103,8 @@ export class MatchFinder {
       const view = views.get(roomNid);
       // Search must not reveal text that the user may not read any more: events of erased users.
       const readable = view ? (await view.displayable(ofRoom)).filter(({ isErased }) => !isErased) : [];
-      for (const one of await relations.narrow(readable, filter.relatedBy, view)) {
-        visible.set(one.stored.nid, one);
+      for (const related of await relations.filterByRelations(readable, filter.relatedBy, view)) {
+        visible.set(related.stored.nid, related);
       }
     }
     return events.map(({ nid }) => visible.get(nid)).filter((one) => one !== undefined);
@@ -116,7 +117,7 @@ function isWanted(stored: StoredEvent, { keys, filter, place }: MatchesRequest, 
   return (place.sender ?? stored.event.sender) === stored.event.sender && query.matches(text);
 }
 
-/** Ranks texts with the exact term above those with its words only, and short ones above long ones. */
+/** Ranks texts with the exact term above texts with its words only, and short texts above long texts. */
 function rankOf(stored: StoredEvent, { keys, term }: MatchesRequest): number {
   const text = foldText(searchedText(stored, keys) ?? '');
   const folded = foldText(term).trim();

@@ -27,6 +27,7 @@ export class ResultContexts {
     this.#clientEvents = clientEvents;
   }
 
+  /** Returns the `context` of a result: the events before and after it, and tokens to paginate further. */
   async around({ stored }: VisibleEvent, viewer: Viewer, request: ContextRequest): Promise<JsonObject> {
     const head = await this.#engine.heads.get(stored.event.roomId);
     if (!head) throw new Error('the room of a search result is unknown');
@@ -43,14 +44,16 @@ export class ResultContexts {
     const [eventsBefore, eventsAfter] = await Promise.all(
       [before, after].map(({ events }) => this.#clientEvents.render(events, viewer)),
     );
-    const shown = [stored, ...[...before.events, ...after.events].map((one) => one.stored)];
+    const shownEvents = [stored, ...[...before.events, ...after.events].map((one) => one.stored)];
     const last = after.events.at(-1)?.stored;
     return {
       start: encodePlace(before.next ?? start),
       end: encodePlace(after.next ?? (last ? { depth: last.event.depth, stream: last.stream ?? 0 } : end)),
       events_before: eventsBefore as unknown as JsonValue,
       events_after: eventsAfter as unknown as JsonValue,
-      ...(request.includeProfile ? { profile_info: await this.#profiles(view, stored, shown) } : undefined),
+      ...(request.includeProfile
+        ? { profile_info: await this.#profiles(view, stored, shownEvents) }
+        : undefined),
     };
   }
 

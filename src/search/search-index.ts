@@ -30,7 +30,7 @@ export class SearchIndex {
   readonly #deps: SearchIndexDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
-  /** Later events are collected in memory; earlier ones must be read from the database. */
+  /** A position on the stream: later events are collected in memory, earlier events must be read from the database. */
   readonly #bufferedFrom: number;
   /** Events to be indexed, in their order. */
   #pending: StoredEvent[] = [];
@@ -71,14 +71,14 @@ export class SearchIndex {
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#deps.engine;
     for (let from = after; from < this.#bufferedFrom; ) {
-      const found = await events.betweenWithBackfill(
+      const page = await events.betweenWithBackfill(
         from,
         Math.min(upTo, this.#bufferedFrom),
         eventsPerCommit,
       );
-      await this.#write(found.map(({ stored }) => stored).filter(concernsIndex));
+      await this.#write(page.map(({ stored }) => stored).filter(concernsIndex));
       from =
-        found.length < eventsPerCommit ? this.#bufferedFrom : (found.at(-1)?.position ?? this.#bufferedFrom);
+        page.length < eventsPerCommit ? this.#bufferedFrom : (page.at(-1)?.position ?? this.#bufferedFrom);
       await new Promise(setImmediate);
     }
     while (this.#pending.length > 0) {

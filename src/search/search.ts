@@ -53,8 +53,10 @@ export class Search {
   }
 
   /**
+   * Searches the events of the viewer's rooms.
    * @param token `next_batch` of an earlier response
-   * @param waiting request whose end ends the wait for members of rooms that were joined without them
+   * @param waiting the client's request: when it ends, the server stops waiting for the members of rooms with partial
+   * state
    * @returns the result category `room_events`
    * @throws MatrixError M_INVALID_PARAM for an invalid token, M_BAD_JSON for an invalid filter
    */

@@ -22,7 +22,7 @@ const options = sectionDefaults(serverNoticesSection, configuration).server_noti
 const user = noticesUser(options, 'test');
 const migrations = [...accountDataMigrations, ...serverNoticeMigrations];
 
-function noticeRooms({ database, streams, rooms }: RoomsUnderTest): NoticeRooms {
+function openNoticeRooms({ database, streams, rooms }: RoomsUnderTest): NoticeRooms {
   const tags = new Tags(new AccountData({ database, streams }));
   return new NoticeRooms({ database, rooms, tags, user, options, roomVersion: '12' });
 }
@@ -36,9 +36,9 @@ forSelectedDatabases(import.meta.url, (open) => {
           wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),
         });
         unreliable!.fails = (batch) => mentions(batch, `"membership":"${missing}"`) && mentions(batch, alice);
-        await assert.rejects(noticeRooms(first).prepare(alice), /disk is full/);
+        await assert.rejects(openNoticeRooms(first).prepare(alice), /disk is full/);
         const second = await first.restart(open);
-        const again = noticeRooms(second);
+        const again = openNoticeRooms(second);
         const roomId = await again.of(alice);
         assert.ok(roomId !== undefined);
         const before = await second.engine.heads.get(roomId);
@@ -50,11 +50,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
   });
 
-  it('sends a notice about the policy or the limit of users once when the server stops before it has recorded or pinned it', async () => {
+  it('sends a notice about the policy or the user limit only once, although the server stops before the notice is recorded or pinned', async () => {
     const fixture = await RoomsUnderTest.open(open, migrations);
     const { database, clock, rooms } = fixture;
-    const places = noticeRooms(fixture);
-    const sending = { user, noticeRooms: places };
+    const noticeRooms = openNoticeRooms(fixture);
+    const sending = { user, noticeRooms };
     const notices = new ServerNotices({ rooms, serverName: 'test', userExists: async () => true, sending });
     const newOncePerUser = () =>
       new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
@@ -76,7 +76,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const send: ServerNotices['send'] = (userId, content, manner) =>
         isStopped && manner?.type ? stopped() : notices.send(userId, content, manner);
       const limit = { isReached: true, appliesTo: () => true, error: () => forbidden('full') };
-      const deps = { rooms, notices: { send }, noticeRooms: places, limit, oncePerUser, clock, alerts: true };
+      const deps = { rooms, notices: { send }, noticeRooms, limit, oncePerUser, clock, alerts: true };
       new UsageLimitNotices(deps).onActivity(alice);
       await oncePerUser.settled();
     };
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await askForConsent(isStopped);
       await announceLimit(isStopped);
     }
-    const roomId = await places.of(alice);
+    const roomId = await noticeRooms.of(alice);
     const head = (await fixture.engine.heads.get(roomId!))!;
     const events = await fixture.engine.events.timeline(head.roomNid, { limit: 100, direction: 'forward' });
     const sent = (type: string) => events.filter(({ event }) => event.type === type);

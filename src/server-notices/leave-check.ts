@@ -6,7 +6,7 @@ import type { ServerNoticeTables } from './tables.ts';
 
 /**
  * Keeps users from leaving their notice room and from rejecting its invite.
- * Source: requirement document 2, "server_notices"; client-server API, "Server Notices".
+ * Source: interface document, "server_notices"; client-server API, "Server Notices".
  * @returns a check that throws MatrixError 403 M_CANNOT_LEAVE_SERVER_NOTICE_ROOM
  */
 export function noticeRoomLeaveCheck(database: Database): LeaveCheck {

@@ -7,7 +7,7 @@ import type { ServerNoticeTables } from './tables.ts';
 
 const job = 'server-notices/close-room';
 
-/** Schedules the closing of the notice rooms of deactivated users, so that they can be purged. */
+/** Schedules the closing of the notice rooms of deactivated users, so that the rooms can be purged. */
 export class NoticeRoomJobs {
   readonly #jobs: Jobs;
   readonly #clock: Clock;

@@ -213,8 +213,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const auth = { type: 'm.login.password', user: user.id, password: 'correct horse' };
       await change(null);
       await user.do('POST', '/account/deactivate', { auth });
-      for (const one of [user.id, '@notices:test']) {
-        await until(async () => String(await membershipOf(one, roomId)) === 'leave,1');
+      for (const userId of [user.id, '@notices:test']) {
+        await until(async () => String(await membershipOf(userId, roomId)) === 'leave,1');
       }
       await change({});
       assert.equal((await ask(user)).status, 404);

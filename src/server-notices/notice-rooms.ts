@@ -70,8 +70,8 @@ export class NoticeRooms {
   }
 
   /**
-   * Whether the user receives events of the room, or will when invited: a crash may have prevented the
-   * invite.
+   * Whether the room can be used for further notices: its sender is joined, and the user is joined, invited, or not yet
+   * invited because of a crash.
    */
   #isOpen(head: RoomHead, userId: string): boolean {
     const membership = head.membership(userId);

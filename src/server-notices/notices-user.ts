@@ -8,7 +8,7 @@ export interface NoticesUser {
   readonly profile: JsonObject;
 }
 
-/** Returns the user whom the options name. Source: requirement document 2, "server_notices". */
+/** Returns the user whom the options name. Source: interface document, "server_notices". */
 export function noticesUser(options: NoticeOptions, serverName: string): NoticesUser {
   const { system_mxid_localpart, system_mxid_display_name: name, system_mxid_avatar_url: avatar } = options;
   return {

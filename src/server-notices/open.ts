@@ -3,11 +3,13 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { type NoticeSources, sendAutomaticNotices } from './automatic/open.ts';
 import type { NoticeOptions } from './config.ts';
 import { runNoticeRoomJobs } from './notice-room-jobs.ts';
 import { NoticeRooms, type RoomTags } from './notice-rooms.ts';
+import { NoticesToAll } from './notices-to-all.ts';
 import { noticesUser } from './notices-user.ts';
 import { serverNoticeRoutes } from './routes.ts';
 import { ServerNotices } from './server-notices.ts';
@@ -16,6 +18,7 @@ export interface OpenServerNoticesDeps {
   readonly database: Database;
   readonly jobs: Jobs;
   readonly log: Logger;
+  readonly randomness: Randomness;
   readonly serverName: string;
   readonly caches: CacheRegistry;
   readonly clock: Clock;
@@ -31,7 +34,10 @@ export interface OpenServerNoticesDeps {
   readonly sources: NoticeSources;
 }
 
-/** Opens server notices, and the jobs that close the notice rooms of deactivated users; before jobs are started. */
+/**
+ * Opens server notices, and the jobs that close the notice rooms of deactivated users. Must be called before jobs are
+ * started.
+ */
 export async function openServerNotices(deps: OpenServerNoticesDeps) {
   const { jobs, rooms, serverName, userExists, log } = deps;
   const sending = noticeSending(deps);
@@ -51,7 +57,8 @@ export async function openServerNotices(deps: OpenServerNoticesDeps) {
       notices: serverNotices,
       noticeRooms: sending.noticeRooms,
     });
-  return { routes: serverNoticeRoutes(serverNotices), stop: () => settled?.() };
+  const toAll = new NoticesToAll({ ...deps, notices: serverNotices });
+  return { routes: serverNoticeRoutes(serverNotices, toAll), stop: () => settled?.() };
 }
 
 function noticeSending({ options, serverName, ...deps }: OpenServerNoticesDeps) {

@@ -12,7 +12,7 @@ export interface RoomTrait {
 /**
  * Returns name, topic and avatar of notice rooms. A topic or avatar that the options leave out is not
  * changed.
- * Source: requirement document 2, "server_notices"; client-server API, `m.room.topic`, `m.room.avatar`.
+ * Source: interface document, "server_notices"; client-server API, `m.room.topic`, `m.room.avatar`.
  */
 export function roomTraits({ room_name: name, room_topic: topic, room_avatar_url: url }: NoticeOptions) {
   const traits: RoomTrait[] = [{ type: 'm.room.name', content: { name }, removes: name === '' }];

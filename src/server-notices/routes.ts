@@ -1,9 +1,12 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../kernel/http/index.ts';
-import type { JsonObject } from '../protocol/index.ts';
+import { badJson, type JsonObject, notFound } from '../protocol/index.ts';
+import type { NoticesToAll } from './notices-to-all.ts';
 import type { ServerNotices } from './server-notices.ts';
 
 const path = '/_server/admin/v1/send_server_notice';
+
+const toAllPath = '/_server/admin/v1/send_server_notice_to_all';
 
 const body = Type.Object({
   user_id: Type.String(),
@@ -18,14 +21,14 @@ const response = Type.Object({ event_id: Type.String() });
 type Notice = { user_id: string; type?: string; state_key?: string | null; content: JsonObject };
 
 /** Routes by which administrators send notices. A notice with a transaction id is sent once. */
-export function serverNoticeRoutes(notices: ServerNotices): Route[] {
-  const send = async (notice: Notice, { userId, deviceId }: Requester, txnId?: string) => ({
-    event_id: await notices.send(notice.user_id, notice.content, {
-      ...(notice.type !== undefined && { type: notice.type }),
-      stateKey: notice.state_key ?? undefined,
-      ...(txnId !== undefined && { once: { userId, deviceId, txnId } }),
-    }),
-  });
+export function serverNoticeRoutes(notices: ServerNotices, toAll: NoticesToAll): Route[] {
+  const send = async (notice: Notice, { userId, deviceId }: Requester, txnId?: string) => {
+    const { user_id: recipient, type = 'm.room.message', content } = notice;
+    if (type === 'm.room.message') checkMessage(content);
+    const stateKey = notice.state_key ?? undefined;
+    const once = txnId !== undefined && { once: { userId, deviceId, txnId } };
+    return { event_id: await notices.send(recipient, content, { type, stateKey, ...once }) };
+  };
   return [
     route(
       { operationId: 'sendServerNotice', method: 'POST', path, auth: 'admin', body, response: response },
@@ -42,5 +45,62 @@ export function serverNoticeRoutes(notices: ServerNotices): Route[] {
       },
       (request) => send(request.body, request.requester, request.params.txnId),
     ),
+    ...noticeToAllRoutes(toAll),
   ];
+}
+
+/** Routes by which administrators send a notice to all users, in a job, and read its progress. */
+function noticeToAllRoutes(notices: NoticesToAll): Route[] {
+  return [
+    route(
+      {
+        operationId: 'sendServerNoticeToAll',
+        method: 'POST',
+        path: toAllPath,
+        auth: 'admin',
+        body: Type.Object({
+          type: Type.Optional(Type.String({ minLength: 1 })),
+          content: Type.Unsafe<JsonObject>(Type.Object({})),
+        }),
+        response: Type.Object({ notice_id: Type.String() }),
+      },
+      async ({ body: { type = 'm.room.message', content } }) => {
+        if (type === 'm.room.message') checkMessage(content);
+        return { notice_id: await notices.schedule(type, content) };
+      },
+    ),
+    route(
+      {
+        operationId: 'getServerNoticeToAll',
+        method: 'GET',
+        path: `${toAllPath}/:noticeId`,
+        auth: 'admin',
+        response: Type.Object({
+          status: Type.String(),
+          total: Type.Integer(),
+          sent: Type.Integer(),
+          failed: Type.Integer(),
+          /** Error messages of the first 100 users to whom the notice could not be sent. */
+          failed_users: Type.Record(Type.String(), Type.String()),
+          error: Type.Optional(Type.String()),
+        }),
+      },
+      async ({ params: { noticeId } }) => {
+        const found = noticeId.includes('\0') ? undefined : await notices.status(noticeId);
+        if (found === undefined) throw notFound('Unknown notice_id');
+        const { error, failedUsers, ...counts } = found;
+        return { ...counts, failed_users: failedUsers, ...(error !== undefined && { error }) };
+      },
+    ),
+  ];
+}
+
+/**
+ * Checks that clients can show a message, which needs a type and a text.
+ * @throws MatrixError M_BAD_JSON
+ */
+function checkMessage(content: JsonObject): void {
+  for (const name of ['msgtype', 'body']) {
+    if (typeof content[name] !== 'string') throw badJson(`'content.${name}' must be string`);
+  }
 }

@@ -235,6 +235,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await ask({ ...body, user_id: 'ann' }), [400, 'M_INVALID_PARAM']);
       assert.deepEqual(await ask({ user_id: user.id }), [400, 'M_BAD_JSON']);
       assert.deepEqual(await ask({ ...body, content: 'x' }), [400, 'M_BAD_JSON']);
+      for (const content of [{}, { body: 'x' }, { msgtype: 'm.text' }, { msgtype: 'm.text', body: 1 }]) {
+        assert.deepEqual(await ask({ ...body, content }), [400, 'M_BAD_JSON'], JSON.stringify(content));
+      }
       assert.deepEqual(await ask({ ...body, type: 'a\0b' }), [400, 'M_BAD_JSON']);
       const huge = { ...body, content: text('x'.repeat(70_000)) };
       assert.deepEqual(await ask(huge), [413, 'M_TOO_LARGE']);

@@ -20,7 +20,7 @@ import type { NoticesUser } from './notices-user.ts';
 export interface ServerNoticesDeps {
   readonly rooms: Pick<Rooms, 'engine' | 'clientEvents'>;
   readonly serverName: string;
-  /** Whether that account exists on this server and is active. */
+  /** Whether a user has an account on this server that is active. */
   readonly userExists: (userId: string) => Promise<boolean>;
   /** Absent when notices are disabled. */
   readonly sending?: { readonly user: NoticesUser; readonly noticeRooms: NoticeRooms } | undefined;
@@ -55,6 +55,14 @@ export class ServerNotices {
   }
 
   /**
+   * Checks that notices of a type can be sent.
+   * @throws MatrixError M_UNKNOWN (400) when notices are disabled, M_INVALID_PARAM for the type
+   */
+  check(type: string): void {
+    this.#sendingOf(type);
+  }
+
+  /**
    * Sends a notice to a user, in their notice room; makes the room if there is none.
    * @returns the event id
    * @throws MatrixError M_UNKNOWN (400) when notices are disabled or the user is remote, M_INVALID_PARAM,
@@ -80,13 +88,12 @@ export class ServerNotices {
     { type = 'm.room.message', stateKey }: SendNoticeOptions,
     options?: AppendOptions,
   ): Promise<StoredEvent> {
-    const { rooms, sending, serverName, userExists } = this.#deps;
-    if (!sending) throw refused('Server notices are not enabled on this server');
+    const { rooms, serverName, userExists } = this.#deps;
+    const sending = this.#sendingOf(type);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     if (serverOfUser(userId) !== serverName) {
       throw refused('Server notices can only be sent to users of this server');
     }
-    if (refusedTypes.has(type)) throw invalidParam(`Events of type ${type} cannot be sent as notices`);
     const sender = sending.user.userId;
     // The notices user may have the id of an older account; the server sends itself no notices.
     if (userId === sender || !(await userExists(userId))) throw notFound('User not found');
@@ -94,5 +101,12 @@ export class ServerNotices {
     const draft: EventToSend = { type, sender, content, ...(stateKey !== undefined && { stateKey }) };
     await rooms.clientEvents.relations.check(roomId, draft);
     return rooms.engine.timeline.append(roomId, draft, options);
+  }
+
+  #sendingOf(type: string) {
+    const { sending } = this.#deps;
+    if (!sending) throw refused('Server notices are not enabled on this server');
+    if (refusedTypes.has(type)) throw invalidParam(`Events of type ${type} cannot be sent as notices`);
+    return sending;
   }
 }

@@ -172,7 +172,7 @@ describe('modules of user_mapping_provider', () => {
     assert.equal(body['errcode'], 'M_NOT_FOUND');
   });
 
-  it('uses the built-in mapping when the configuration has its class name of the reference server', async () => {
+  it('uses the built-in mapping when the configuration names the class of the reference server that it replaces', async () => {
     idp.user = { sub: 'd1' };
     assert.equal((await hearth.session(await hearth.login('oidc-usual')))['user_id'], '@usual-d1:test');
   });

@@ -22,7 +22,7 @@ export interface ProviderDeps extends SsoDeps {
   readonly providerSessions: ProviderSessions;
 }
 
-/** The configured providers, and what they add to the server. */
+/** The configured providers, with their login types and routes. */
 export interface OpenedProviders {
   readonly providers: readonly IdentityProvider[];
   /** Login types that need no browser. */

@@ -17,6 +17,7 @@ export interface MappedUser {
 export interface UserMapper {
   /** Returns the id by which a user is recognised; `undefined` where the module leaves it to this server. */
   idOf(user: object): Promise<string> | undefined;
+  /** Returns the account to which the module maps a user, with the profile of a new account. */
   map(user: object): Promise<MappedUser>;
 }
 

@@ -55,7 +55,7 @@ class StatisticsUnderTest {
 
   static async #on(rooms: RoomsUnderTest): Promise<StatisticsUnderTest> {
     const deps = { ...pick(rooms), caches: rooms.caches, log: silentLogger, serverName: 'test' };
-    const jobs = new Jobs({ ...deps, alone: true });
+    const jobs = new Jobs({ ...deps, isOnlyProcess: true });
     const listeners: ActivityListener[] = [];
     const lastSeen = { subscribe: (listener: ActivityListener) => listeners.push(listener) };
     const accountStream = new Stream<AccountChange>('accounts', jsonFacts());
@@ -179,8 +179,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         log: silentLogger,
         caches: plainCaches(manualClock()),
       });
-      const held = Promise.withResolvers<void>();
-      database.delay = () => held.promise;
+      const gate = Promise.withResolvers<void>();
+      database.delay = () => gate.promise;
       const visit = (userId: string) =>
         visits.record({ userId, deviceId: 'D', ip: '::1', userAgent: undefined });
       visit(alice);
@@ -188,7 +188,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await turn();
       visit(bob);
       for (const userId of [alice, bob]) visits.forget(userId);
-      held.resolve();
+      gate.resolve();
       await writing;
       await visits.flush();
       const left = await database.reader<StatisticsTables>().selectFrom('user_visits').selectAll().execute();

@@ -4,7 +4,7 @@ export interface StatisticsTables {
   statistics_days: {
     /** Days since the epoch. */
     day: number;
-    /** The columns from here to `database_bytes` are those of the last count of the day; null before the first. */
+    /** The columns from here to `database_bytes` have the results of the last count of the day; null before the first count. */
     users: number | null;
     active_users: number | null;
     rooms: number | null;
@@ -28,12 +28,12 @@ export interface StatisticsTables {
   statistics_position: { id: number; position: number };
   /** Which local users sent requests on a day, and with which kind of client. */
   user_visits: { day: number; user_id: string; client: string };
-  /** When the last messages of rooms arrived, of the last day or longer. Only written for usage reports. */
+  /** When the last messages of rooms arrived; rooms without messages in the last two days are absent. Only for usage reports. */
   statistics_active_rooms: {
     room_nid: number;
-    /** When the last message that is not encrypted was sent, in milliseconds since the epoch; or 0. */
+    /** When the last message that is not encrypted arrived, in milliseconds since the epoch; or 0. */
     plain_at: number;
-    /** When the last encrypted message was sent, in milliseconds since the epoch; or 0. */
+    /** When the last encrypted message arrived, in milliseconds since the epoch; or 0. */
     encrypted_at: number;
   };
 }

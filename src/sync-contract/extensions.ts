@@ -4,7 +4,7 @@ import type { Static, TObject } from 'typebox';
 export interface ExtensionRoom {
   readonly roomId: string;
   /**
-   * The position up to which the client has this extension's data of the room; `undefined`: it gets all data.
+   * The position up to which the client has this extension's data of the room; `undefined`: the client gets all data.
    */
   readonly after: number | undefined;
   /**
@@ -32,7 +32,7 @@ export interface RoomExtension {
 export interface ExtensionAnswer {
   /** JSON object as text. */
   readonly text: string;
-  /** Whether the response is sent at once because of it. */
+  /** Whether a waiting response is sent at once because of this data. */
   readonly hasNewData: boolean;
 }
 

@@ -5,10 +5,13 @@ export type FactStream<F> = Pick<Stream<F>, 'subscribe'>;
 
 /** Writes to the feeds of users, at the position of each fact, that one source may have new data for them. */
 export interface FeedWriter {
-  /** Each fact concerns the users who are joined to a room, in that room. */
+  /** Follows a stream whose facts each concern one room: marks the room as changed for its joined users. */
   followRooms<F>(stream: FactStream<F>, roomOf: (fact: F) => string): void;
 
-  /** Each fact concerns some users, in one room if `roomOf` names one, or else outside of rooms. */
+  /**
+   * Follows a stream whose facts each concern some users: marks for these users the room that `roomOf` returns, or the
+   * data outside of rooms, as changed.
+   */
   followUsers<F>(
     stream: FactStream<F>,
     usersOf: (fact: F) => Iterable<string>,
@@ -16,10 +19,11 @@ export interface FeedWriter {
   ): void;
 
   /**
-   * Each fact concerns the users who are joined to any of some rooms, outside of these rooms.
-   * @param roomsOf may return a promise when the rooms have to be looked up: the facts then reach the feeds
-   * late, at the position that is current by then, and until then the source itself must answer syncs with
-   * them. Must not reject.
+   * Follows a stream whose facts each concern the users who are joined to at least one of some rooms: marks the data
+   * outside of rooms as changed for these users.
+   * @param roomsOf may return a promise, which must not reject, when the rooms have to be looked up. The fact then
+   * reaches the feeds late, at the position that is current at that time; until then the source itself must include
+   * the fact in syncs.
    */
   followMembers<F>(
     stream: FactStream<F>,

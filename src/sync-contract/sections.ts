@@ -57,16 +57,16 @@ export interface AccountDataSection {
   readonly isSetByClients: boolean;
   /**
    * Returns the data that was set in a range, in that order; data that was set again after the range may be
-   * missing, since a later range contains it.
+   * missing, because a later range contains it.
    */
   since(userId: string, range: Range): Promise<readonly AccountDataItem[]>;
-  /** All data of a user. */
+  /** Returns all data of a user. */
   all(userId: string): Promise<readonly AccountDataItem[]>;
 }
 
 /** A client's filter for events with a sender and without a room. */
 export interface SenderFilter {
-  /** Bounds the events; `undefined` when the client leaves it to the server. */
+  /** Maximum number of events; `undefined` when the client leaves it to the server. */
   readonly limit: number | undefined;
   /** Whether no event passes. */
   readonly passesNothing: boolean;
@@ -119,7 +119,7 @@ export interface DeviceSection {
    * Returns the fields of a response, in the same form.
    * @param after `undefined` for a first sync
    * @param hasFacts whether the feed says that the source has new data
-   * @returns `hasNewData`: whether a waiting sync must be answered because of the members
+   * @returns `hasNewData`: whether a waiting sync must be answered because of these fields
    */
   fields(
     device: DeviceRef,
@@ -131,8 +131,8 @@ export interface DeviceSection {
 /** Unread counts in the entry of a joined room. */
 export interface RoomCounts {
   /**
-   * Returns the fields of the room in the classic sync as JSON text, with a comma in front of each. Returns at once when all data is in
-   * memory.
+   * Returns the fields of the room in the classic sync as JSON text, with a comma in front of each. Returns at once
+   * when all data is in memory.
    * @param byThread whether the client wants the counts of threads separately (`unread_thread_notifications`)
    */
   fieldsText(userId: string, roomId: string, upTo: number, byThread: boolean): string | Promise<string>;

@@ -1,6 +1,5 @@
 /**
- * Sync: returns to clients everything that concerns their user, in the classic sync, sliding sync and the
- * event stream.
+ * Sync: returns to clients everything that concerns their user, in the classic sync, sliding sync and the event stream.
  */
 
 export { eventStreamRoutes } from './event-stream/routes.ts';

@@ -40,7 +40,7 @@ export interface SyncServicesDeps {
   readonly randomness: Randomness;
   /** The sources of data, in the order of their fields in an answer. */
   readonly sources: readonly SyncSource[];
-  /** Sync reads the user's direct chats, room tags and ignored users from it. */
+  /** Contains the user's direct chats, room tags and ignored users. */
   readonly accountData: AccountData;
   /** The state that users see of a room before they join it. */
   readonly prejoinKeys: PrejoinKeys;
@@ -57,7 +57,7 @@ export interface SyncServicesDeps {
 export interface SyncServices {
   readonly sync: RepeatedSyncs;
   readonly slidingSync: SlidingSync;
-  /** For clients that are older than `/sync`, and for room previews. */
+  /** Services of the endpoints that clients used before `/sync` existed and still use for room previews. */
   readonly eventStream: EventStreamServices;
   readonly sources: SourceList;
 }
@@ -68,7 +68,7 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const { engine, clientEvents } = deps.rooms;
   const sources = new SourceList(deps.sources);
   const feeds = new Feeds({ ...deps, engine });
-  for (const listed of sources.all) feeds.follow(listed);
+  for (const source of sources.all) feeds.follow(source);
   const text = new EventText(clientEvents);
   const sentMembers = new SentMembers(deps.caches);
   const sharedTimelines = new SharedTimelines(text, engine.retention);
@@ -84,8 +84,8 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const sync = new Sync({ streams, clock, feeds, deviceFields, answers });
   const repeated = new RepeatedSyncs(sync, deps, deps.answerCacheDuration);
   accountData.accountDataStream.subscribe(({ userId, type }) => {
-    const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
-    if (isAboutOthers) repeated.forget(userId);
+    const hidesUsers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
+    if (hidesUsers) repeated.forget(userId);
   });
   return {
     sync: repeated,

@@ -5,7 +5,7 @@ import { RoomView } from '../rooms/index.ts';
 /** Maximum number of cached results. */
 const maxRemembered = 10_000;
 
-/** Whether users who are not in a room were removed from it. */
+/** Tells whether users who are not in a room were removed from it by other users. */
 export class Removals {
   readonly #engine: RoomReader;
   /** Whether membership events are removals, by the nid of the event. */
@@ -21,8 +21,8 @@ export class Removals {
    * contains such rooms, so that the user learns why they are missing.
    */
   async wasRemoved(userId: string, { roomId, eventNid }: UserRoom): Promise<boolean> {
-    const known = this.#removals.get(eventNid);
-    if (known !== undefined) return known;
+    const cached = this.#removals.get(eventNid);
+    if (cached !== undefined) return cached;
     const stored = await this.#engine.events.get(eventNid);
     const isRemoval = stored?.event.sender !== userId && (await this.#hasBeenJoined(userId, roomId));
     this.#removals.set(eventNid, isRemoval);

@@ -20,7 +20,7 @@ export type SetPresence = (
   presence: 'online' | 'offline' | 'unavailable',
 ) => () => void;
 
-/** Number of timeline events when the client does not ask for one. */
+/** Number of timeline events when the client asks for no number. */
 const defaultLimit = 10;
 
 const syncContract = {
@@ -50,8 +50,8 @@ function stateAfterIn(query: {
 }
 
 /**
- * Returns the route of the classic sync. Source: client-server API, "Syncing". A sync without new data, the most frequent request of all, is answered without
- * awaiting anything when everything is in memory.
+ * Returns the route of the classic sync. Source: client-server API, "Syncing". A sync without new data, the most
+ * frequent request of all, is answered without awaiting anything when everything is in memory.
  * @param maxTimelineEvents the largest timeline (`filter_timeline_limit`)
  */
 export function syncRoutes(
@@ -62,7 +62,7 @@ export function syncRoutes(
 ): Route[] {
   const answer = (request: RouteRequest<typeof syncContract>, filter: Filter) => {
     const { query, requester } = request;
-    const ended = setPresence(requester, query.set_presence ?? 'online');
+    const endSync = setPresence(requester, query.set_presence ?? 'online');
     let isWaiting = false;
     try {
       const text = sync.sync({
@@ -80,16 +80,16 @@ export function syncRoutes(
       });
       if (!(text instanceof Promise)) return new Reply(200, text);
       isWaiting = true;
-      return text.then((later) => new Reply(200, later)).finally(ended);
+      return text.then((later) => new Reply(200, later)).finally(endSync);
     } finally {
-      if (!isWaiting) ended();
+      if (!isWaiting) endSync();
     }
   };
   return [
     route(syncContract, (request) => {
       const filter = readFilter(request.requester.userId, request.query.filter);
       return filter instanceof Promise
-        ? filter.then((found) => answer(request, found))
+        ? filter.then((loadedFilter) => answer(request, loadedFilter))
         : answer(request, filter);
     }),
   ];

@@ -2,8 +2,9 @@ import type { RoomReader, UserRoom } from '../room-engine/index.ts';
 import type { InvitePolicy } from '../rooms/index.ts';
 
 /**
- * Whether users see their invites. Invites by ignored users and by users whom the invitee does not allow are
- * hidden, also when the invites are older than the user's decision. Source: client-server API, "Ignoring Users" and "Invite permission".
+ * Decides whether users see their invites. Invites by ignored users and by users whom the invitee does not allow are
+ * hidden, also when the invites are older than that setting. Source: client-server API, "Ignoring Users" and "Invite
+ * permission".
  */
 export class ShownInvites {
   readonly #engine: RoomReader;

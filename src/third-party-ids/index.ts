@@ -1,4 +1,4 @@
-/** Mail addresses and phone numbers of accounts: their validation, and what users do with them. */
+/** Mail addresses and phone numbers of accounts: their validation, their use, and their publication at identity servers. */
 import { fileURLToPath } from 'node:url';
 
 export type { AccountAddresses, AddressExtensions } from './addresses/account-addresses.ts';

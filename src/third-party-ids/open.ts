@@ -39,7 +39,7 @@ export interface ThirdPartyIdsDeps {
   /** `rc_3pid_validation`. */
   readonly limiter: Limiter;
   readonly options: ThirdPartyIdOptions;
-  /** Rules of modules. */
+  /** Rules that modules supply. */
   readonly extensions?: AddressExtensions | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ThirdPartyIdRoutesDeps extends Pick<ThirdPartyIdsDeps, 'options
 const phoneTokenLifetime = 3_600_000;
 
 /**
- * Opens the mail addresses and phone numbers of accounts, before accounts, which use them.
+ * Opens the mail addresses and phone numbers of accounts. Must be called before accounts are opened, which use them.
  * @returns among others the stages of interactive authentication that this server supports
  */
 export function openThirdPartyIds(deps: ThirdPartyIdsDeps) {

@@ -31,9 +31,9 @@ describe('the page on which users set a new password', () => {
     const next = `/_synapse/client/${actionOf(begun.text)}`;
     const fields = hiddenFieldsOf(begun.text);
     const { session } = fields;
-    const done = `${next}?session=${session}`;
+    const sessionPage = `${next}?session=${session}`;
     assert.equal((await sendForm(fixture, next, fields)).response.status, 401);
-    assert.match((await showPage(fixture, done)).text, /name="email"/);
+    assert.match((await showPage(fixture, sessionPage)).text, /name="email"/);
     const link = linkIn(await fixture.mailServer.mail(1));
     assert.match((await fixture.open(link)).text, /Yes, it was me/);
     assert.equal((await sendForm(fixture, next, fields)).response.status, 401);
@@ -42,7 +42,7 @@ describe('the page on which users set a new password', () => {
     const completed = await sendForm(fixture, next, fields);
     assert.equal(completed.response.status, 303, completed.text);
     assert.equal(completed.response.headers.get('location'), `continue?session=${session}`);
-    assert.match((await showPage(fixture, done)).text, /Your new password is set/);
+    assert.match((await showPage(fixture, sessionPage)).text, /Your new password is set/);
     assert.deepEqual(
       [(await login('battery staple')).status, (await login('correct horse')).status],
       [200, 403],
@@ -55,7 +55,7 @@ describe('the page on which users set a new password', () => {
     const another = await fixture.validate('account/password', 'anna@example.org', 'another');
     const auth = { type: 'm.login.email.identity', threepid_creds: another };
     assert.equal((await fixture.post('/account/password', { new_password: 'newest', auth })).status, 200);
-    assert.match((await showPage(fixture, done)).text, /Your new password is set/);
+    assert.match((await showPage(fixture, sessionPage)).text, /Your new password is set/);
     assert.equal((await login('newest')).status, 200);
   });
 
@@ -79,7 +79,7 @@ describe('the page on which users set a new password', () => {
 
   it('shows the same page for known and unknown addresses with request_token_inhibit_3pid_errors', async () => {
     await start({ request_token_inhibit_3pid_errors: true });
-    const shown = async (email: string) => {
+    const pageWithoutSecrets = async (email: string) => {
       const { response, text } = await sendForm(fixture, path, { ...form, email });
       const secrets = Object.values(hiddenFieldsOf(text)).filter((value) => value !== email);
       return [
@@ -87,11 +87,14 @@ describe('the page on which users set a new password', () => {
         secrets.reduce((page, secret) => page.replaceAll(secret, '…'), text).replaceAll(email, '@'),
       ];
     };
-    assert.deepEqual(await shown('ben@example.org'), await shown('anna@example.org'));
+    assert.deepEqual(
+      await pageWithoutSecrets('ben@example.org'),
+      await pageWithoutSecrets('anna@example.org'),
+    );
     assert.deepEqual((await fixture.mailServer.mail(1)).to, ['anna@example.org']);
   });
 
-  it('responds 403 on a server without mail, to whose login page it adds no link', async () => {
+  it('responds 403 on a server without mail, whose login page has no link to it', async () => {
     fixture = await ServerWithMail.start('sqlite', {}, { email: null });
     assert.equal((await showPage(fixture, path)).status, 403);
     assert.equal((await sendForm(fixture, path, form)).response.status, 403);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { EmailOptions } from '../mail/index.ts';
 import { parametersOf, ServerWithMail } from './test/server-with-mail.ts';
 
-/** Purposes by the beginning of their options, and the paths at which their mails are asked for. */
+/** The purposes of mails, with which the names of their options begin, and the paths at which clients ask for the mails. */
 const purposes = [
   ['registration', 'register'],
   ['password_reset', 'account/password'],
@@ -45,7 +45,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     assert.match(content.text ?? '', /^Matrix: https:/);
   });
 
-  it('templates of mails may have the names and the older folder that the options give [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
+  it('templates of mails have the names that the options give, also in the folder of the older option template_dir [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
     const names: Record<string, string> = {};
     for (const [purpose] of purposes) {
       names[`${purpose}_template_html`] = `own_${purpose}.html`;

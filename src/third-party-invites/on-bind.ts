@@ -11,7 +11,7 @@ export interface OnBindDeps {
   readonly log: Logger;
 }
 
-/** Invites of one notification that are handled. */
+/** Maximum number of invites of one notification that are redeemed; further invites are ignored. */
 const maxInvites = 100;
 
 /**
@@ -27,8 +27,8 @@ export class OnBind {
   }
 
   /**
-   * Redeems the invites. One that fails does not prevent the others. @throws MatrixError M_FORBIDDEN,
-   * M_LIMIT_EXCEEDED
+   * Redeems the invites. An invite that fails does not prevent the others.
+   * @throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED
    */
   async bound(userId: string, invites: readonly JsonValue[]): Promise<void> {
     const { serverName, limit, log } = this.#deps;

@@ -11,7 +11,7 @@ import {
 import { isResident, type RoomHead, type RoomWriter, visibleContent } from '../room-engine/index.ts';
 import type { Memberships } from '../rooms/index.ts';
 
-/** Asks the server of the inviter to send the invite for the user who has the address. */
+/** Asks the inviter's server to send `event`, which invites the user who has the address (`exchange_third_party_invite`). */
 export type Exchange = (server: string, roomId: string, event: JsonObject) => Promise<void>;
 
 export interface RedemptionDeps {
@@ -43,9 +43,9 @@ export class Redemption {
   }
 
   /** Invites a user who joins with `third_party_signed`. @throws MatrixError M_BAD_JSON, M_FORBIDDEN */
-  async byJoining(userId: string, roomId: string, given: JsonObject): Promise<void> {
-    const { sender } = given;
-    const signed = readSigned(given);
+  async byJoining(userId: string, roomId: string, signedJson: JsonObject): Promise<void> {
+    const { sender } = signedJson;
+    const signed = readSigned(signedJson);
     if (!isUserId(sender)) throw badJson('third_party_signed must have a valid sender');
     if (signed.mxid !== userId) throw forbidden('The invite is signed for another user');
     const membership = (await this.#deps.engine.heads.get(roomId))?.membership(userId);
@@ -55,11 +55,11 @@ export class Redemption {
 
   /**
    * Invites the user whom `signed` names, on behalf of the inviter of the address.
-   * @param given `third_party_signed`, or `signed` of a third-party invite
-   * @throws MatrixError M_BAD_JSON, M_FORBIDDEN when it does not match an invite of the room
+   * @param signedJson `third_party_signed`, or `signed` of a third-party invite
+   * @throws MatrixError M_BAD_JSON; M_FORBIDDEN when `signedJson` matches no third-party invite of the room
    */
-  invite(roomId: string, sender: string, given: JsonObject): Promise<void> {
-    return this.#invite(roomId, sender, readSigned(given), false);
+  invite(roomId: string, sender: string, signedJson: JsonObject): Promise<void> {
+    return this.#invite(roomId, sender, readSigned(signedJson), false);
   }
 
   /** @param isWanted whether the user asks for the invite: then limits and rules for inviters do not apply */
@@ -68,10 +68,11 @@ export class Redemption {
     const head = await engine.heads.get(roomId);
     const isOurs = serverOfUser(sender) === serverName;
     if (isOurs && isResident(head, serverName)) {
-      const given = { third_party_invite: await this.#check(head, sender, signed) };
+      const extraContent = { third_party_invite: await this.#check(head, sender, signed) };
       const { mxid } = signed;
-      if (isWanted) await engine.timeline.append(roomId, await memberships.invitation(sender, mxid, given));
-      else await memberships.invite(sender, roomId, mxid, { given });
+      if (isWanted)
+        await engine.timeline.append(roomId, await memberships.invitation(sender, mxid, extraContent));
+      else await memberships.invite(sender, roomId, mxid, { extraContent });
       return;
     }
     const server = serverOfUser(sender);
@@ -104,10 +105,10 @@ export class Redemption {
   }
 }
 
-function readSigned(given: JsonObject): Signed {
-  const { mxid, token, signatures } = given;
+function readSigned(signedJson: JsonObject): Signed {
+  const { mxid, token, signatures } = signedJson;
   if (!isUserId(mxid) || typeof token !== 'string' || !isJsonObject(signatures)) {
     throw badJson('mxid, token and signatures are required');
   }
-  return { ...given, mxid, token };
+  return { ...signedJson, mxid, token };
 }

@@ -242,7 +242,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await invite({ id_server: 'unknown.example' })).status, 502);
     });
 
-    it('asks no identity server for malformed invites or without the power level for them', async () => {
+    it('sends no request to the identity server for a malformed invite, or without the power level to invite', async () => {
       assert.deepEqual(codeOf(await invite({}, ben!)), [403, 'M_FORBIDDEN']);
       await anna!.membership('invite', room, ben!);
       await ben!.join(room);

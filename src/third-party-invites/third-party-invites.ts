@@ -71,16 +71,16 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     const addresses = invites.map(readThirdPartyId);
     if (addresses.length > 0) await this.#checkMayInvite(requester);
     const userIds: string[] = [];
-    const others: ThirdPartyId[] = [];
+    const withoutOwner: ThirdPartyId[] = [];
     for (const address of addresses) {
       this.#count(requester);
       const userId = await identityServers.lookUp(address);
-      if (userId === undefined) others.push(address);
+      if (userId === undefined) withoutOwner.push(address);
       else userIds.push(userId);
     }
     return {
       userIds: userIds.filter((userId) => userId !== requester.userId),
-      inviteOthers: (roomId: string) => this.#inviteOthers(requester.userId, roomId, others),
+      inviteOthers: (roomId: string) => this.#inviteOthers(requester.userId, roomId, withoutOwner),
     };
   }
 

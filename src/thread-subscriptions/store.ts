@@ -25,7 +25,7 @@ export async function readThread(
   return row && toEntry(row);
 }
 
-/** Reads the subscriptions that were changed last in `(after, upTo]`, newest first. */
+/** Reads the subscriptions whose last change has a position in `(after, upTo]`, newest first. */
 export async function readChangedThreads(
   reader: Reader<Tables>,
   userId: string,
@@ -64,7 +64,8 @@ export async function readFollowedThreads(
 }
 
 /**
- * Replaces the subscription `old`; `undefined` when there was none.
+ * Replaces a subscription.
+ * @param old the stored subscription; `undefined` when there is none
  * @returns false, without a change, when another writer has replaced `old` in between
  */
 export async function replaceThread(

@@ -27,7 +27,7 @@ export interface ThreadChanges {
   readonly older: string | undefined;
 }
 
-/** Users whose position of the last change is cached. */
+/** Maximum number of users whose position of the last change is cached. */
 const maxCachedUsers = 10_000;
 
 export interface ThreadSubscriptionsDeps {
@@ -73,7 +73,7 @@ export class ThreadSubscriptions {
   }
 
   /**
-   * Subscribes a user whose client found a cause for it.
+   * Subscribes a user whose client has found an event that causes a subscription.
    * @param cause stream position of the event that is the cause
    * @throws MatrixError 409 when the user has unsubscribed since that event
    */

@@ -30,4 +30,13 @@ describe('parseMessageMap', () => {
       }),
     );
   });
+
+  it('rejects with M_TOO_LARGE messages for users of more than 1,000 servers', () => {
+    const messagesTo = (servers: number) =>
+      Object.fromEntries(
+        Array.from({ length: 2_000 }, (_, index) => [`@user${index}:host${index % servers}.test`, { A: {} }]),
+      );
+    assert.equal(parseMessageMap(messagesTo(1_000)).size, 2_000);
+    assert.throws(() => parseMessageMap(messagesTo(1_001)), { errcode: 'M_TOO_LARGE', status: 413 });
+  });
 });

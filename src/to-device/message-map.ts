@@ -1,9 +1,16 @@
-import { invalidParam, isJsonObject, isUserId, type JsonObject, tooLarge } from '../protocol/index.ts';
+import {
+  invalidParam,
+  isJsonObject,
+  isUserId,
+  type JsonObject,
+  serverOfUser,
+  tooLarge,
+} from '../protocol/index.ts';
 
 /** User id to device id, or `*` for all other devices of the user, to message content. */
 export type MessageMap = ReadonlyMap<string, ReadonlyMap<string, JsonObject>>;
 
-/** The device id that addresses all devices of a user without an own entry. */
+/** The device id that addresses all devices of a user that have no entry of their own. */
 export const allDevices = '*';
 
 /** Maximum number of UTF-8 bytes of a message content: the size limit of events. */
@@ -11,6 +18,12 @@ export const maxContentBytes = 65_536;
 
 /** Maximum number of devices in a request: a body of 4 MiB has encrypted room keys for fewer devices. `*` counts as one. */
 const maxDevices = 5_000;
+
+/**
+ * Maximum number of servers in a request: each is looked up and connected to, whether it exists or not. Clients send to some
+ * hundred devices at once.
+ */
+const maxServers = 1_000;
 
 /** Maximum number of characters of a message type and of a transaction id. */
 const maxNameLength = 255;
@@ -21,9 +34,12 @@ const maxNameLength = 255;
  */
 export function parseMessageMap(messages: JsonObject): MessageMap {
   const parsed = new Map<string, Map<string, JsonObject>>();
+  const servers = new Set<string>();
   let count = 0;
   for (const [userId, devices] of Object.entries(messages)) {
     if (!isUserId(userId)) throw invalidParam(`'${userId.slice(0, maxNameLength)}' is not a user id`);
+    servers.add(serverOfUser(userId));
+    if (servers.size > maxServers) throw tooLarge(`Send to users of at most ${maxServers} servers at once`);
     if (!isJsonObject(devices)) throw invalidParam(`The messages for ${userId} must be an object`);
     const contents = new Map<string, JsonObject>();
     for (const [deviceId, content] of Object.entries(devices)) {

@@ -34,9 +34,9 @@ export interface PendingMessages {
 }
 
 /**
- * Maximum number of queued messages of a device. The oldest ones beyond it are deleted: a client that was away for
- * so long gets room keys from its backup. The limit is applied once per `checkEvery` messages, so a queue may
- * exceed it by that many.
+ * Maximum number of queued messages of a device, and number of messages between two checks of this maximum, so that a
+ * queue may exceed it by `checkEvery` messages. The oldest messages above the maximum are deleted: a client that was away
+ * for so long gets room keys from its backup.
  */
 const [maxQueueLength, checkEvery] = [10_000, 256];
 
@@ -70,7 +70,7 @@ export class MessageQueues {
     });
     this.#database = database;
     this.#bounds = bounds;
-    // A process that only reads learns of new messages by their facts.
+    // A reader process learns of new messages by their facts.
     this.toDeviceStream.subscribe((device) => this.#appended([device]));
   }
 
@@ -116,8 +116,8 @@ export class MessageQueues {
   }
 
   /**
-   * Returns the messages for one sync response: like `pending`, but from a short queue possibly fewer, see
-   * `syncBatchSize`.
+   * Returns the messages for one sync response: like `pending`, but possibly fewer messages if the queue is short (see
+   * `syncBatchSize`).
    */
   async forSync(
     userId: string,
@@ -136,12 +136,12 @@ export class MessageQueues {
     return readAddresses(this.#database.reader<ToDeviceTables>(), after, upTo);
   }
 
-  /** Reports without a query that the queue is empty. False means unknown. */
+  /** Whether the queue is known to be empty, without a query; false when this is not known. */
   isEmptyNow(device: DeviceAddress): boolean {
     return this.#empty.has(keyOf(device));
   }
 
-  /** Deletes the messages up to `position`, as the device has received them. */
+  /** Deletes the messages up to `position`, because the device has received them. */
   async acknowledge(userId: string, deviceId: string, position: number): Promise<void> {
     if (await this.#isEmpty({ userId, deviceId })) return;
     const oldest = await oldestPosition(this.#database.reader<ToDeviceTables>(), userId, deviceId);

@@ -6,10 +6,10 @@ import type { ToDevice } from './to-device.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Bytes of a request: room keys for several thousand devices. */
+/** Maximum bytes of a request, which suffice to send room keys to several thousand devices. */
 const bodyLimit = 4 * 1024 * 1024;
 
-/** Source: client-server API, "Send-to-Device messaging". */
+/** Returns the route that sends to-device messages. Source: client-server API, "Send-to-Device messaging". */
 export function toDeviceRoutes(toDevice: ToDevice): Route[] {
   return [
     route(

@@ -63,8 +63,8 @@ const maxTransactions = 20_000;
 /** Number of transactions of a server between two checks of `maxTransactions`. */
 const checkEvery = 1_000;
 
-/** Servers whose numbers of transactions are in memory. */
-const cachedServers = 10_000;
+/** Maximum number of servers whose numbers of transactions are in memory. */
+const maxCachedServers = 10_000;
 
 /** Sends messages to devices. Source: client-server API, "Send-to-Device messaging". */
 export class ToDevice {
@@ -78,7 +78,7 @@ export class ToDevice {
     // `fixed`: entries do not expire, and cache factors do not shrink the cache, because a lost number would delay the
     // check of a server.
     this.#transactionCounts = deps.caches.create('to_device_transaction_counts', {
-      size: cachedServers,
+      size: maxCachedServers,
       fixed: true,
     });
   }
@@ -154,7 +154,7 @@ export class ToDevice {
   }
 }
 
-/** Splits messages into those for local users and those for remote users. */
+/** Splits messages into the messages for local users and the messages for remote users. */
 function splitByServer(
   messages: MessageMap,
   serverName: string,

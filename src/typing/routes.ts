@@ -9,7 +9,7 @@ const defaultTimeout = 30_000;
 
 const path = '/rooms/:roomId/typing/:userId';
 
-/** Client-server API, "Typing Notifications". */
+/** Returns the route that sets typing notifications. Source: client-server API, "Typing Notifications". */
 export function typingRoutes(typing: Typing, engine: RoomReader): Route[] {
   return [
     route(

@@ -6,7 +6,7 @@ import type { Typing } from './typing.ts';
 
 const type = 'm.typing';
 
-/** Rooms whose typing event is cached as text. */
+/** Maximum number of rooms whose typing event is cached as text. */
 const maxTexts = 10_000;
 
 /**

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../kernel/clock.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
 
-/** A user has begun or ceased to type in a room. */
+/** A user has begun or stopped typing in a room. */
 export interface TypingChange {
   readonly roomId: string;
   readonly userId: string;
@@ -16,20 +16,20 @@ export interface TypingDeps {
   readonly clock: Clock;
   /** The stream of rooms: typing ends when a user leaves the room. */
   readonly roomStream: Stream<RoomFact>;
-  /** Whether another process writes, so that this one takes its changes from the stream. */
+  /** Whether another process writes, so that this process takes the changes from the stream. */
   readonly follows?: boolean;
 }
 
 /**
- * Bounds the timeout of a typing notification, in milliseconds; clients repeat it while the user goes on
+ * Maximum timeout of a typing notification, in milliseconds; clients repeat the notification while the user goes on
  * typing.
  */
 const maxTimeout = 120_000;
 
-/** Bounds the typing users in one room, since clients show only a few, and in all rooms together. */
+/** Maximum number of typing users in one room, since clients show only a few, and in all rooms together. */
 const [maxInRoom, maxTypingUsers] = [100, 100_000];
 
-/** Rooms whose position of the last change is cached. */
+/** Maximum number of rooms whose position of the last change is cached. */
 const maxCachedRooms = 10_000;
 
 const noUsers: ReadonlySet<string> = new Set();
@@ -77,21 +77,19 @@ export class Typing {
     return typists ? [...typists.keys()].filter((userId) => !ignored.has(userId)) : [];
   }
 
-  /**
-   * Whether `inRoom` has changed after that position. A room without a cached position counts as unchanged.
-   */
+  /** Whether `inRoom` has changed after a position. A room without a cached position counts as unchanged. */
   changedSince(roomId: string, position: number): boolean {
     return (this.#changes.get(roomId) ?? 0) > position;
   }
 
-  /** Ends all typing notifications without announcing it. */
+  /** Ends all typing notifications without announcing these changes. */
   close(): void {
     for (const typists of this.#rooms.values()) for (const timer of typists.values()) timer?.cancel();
     this.#rooms.clear();
     this.#count = 0;
   }
 
-  /** Applies a change that the writing process announced. */
+  /** Applies a change that the main process announced. */
   #follow({ roomId, userId, typing }: TypingChange): void {
     const typists = this.#rooms.get(roomId);
     if (typists?.has(userId) === typing) return;

@@ -3,7 +3,7 @@ import type { UrlPreviewsConfig } from './config.ts';
 
 type Entry = UrlPreviewsConfig['url_preview_url_blacklist'][number];
 
-/** The patterns of one entry, each with the part of the URL that it is about. */
+/** The patterns of one entry, each with the name of the part of the URL that it must match. */
 type CompiledEntry = readonly (readonly [part: keyof Entry, pattern: RE2JS])[];
 
 /** Decides which URLs are not fetched: `url_preview_url_blacklist`. */
@@ -15,13 +15,13 @@ export class BlockedUrls {
       .map((entry) =>
         Object.entries(entry)
           .filter((part): part is [keyof Entry, string] => typeof part[1] === 'string')
-          .map(([name, pattern]) => [name, compiled(pattern)] as const),
+          .map(([name, pattern]) => [name, compilePattern(pattern)] as const),
       )
       .filter((entry) => entry.length > 0);
   }
 
   /**
-   * Whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for user names;
+   * Reports whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for user names;
    * the same holds for passwords and ports.
    */
   has(url: URL): boolean {
@@ -51,12 +51,12 @@ function partsOf(url: URL): Record<keyof Entry, string | undefined> {
 }
 
 /** Compiles a regular expression if the pattern begins with `^`, or else a glob pattern. */
-const compiled = (pattern: string) =>
+const compilePattern = (pattern: string) =>
   pattern.startsWith('^')
     ? RE2JS.compile(pattern)
     : RE2JS.compile(`${fileNamePattern(pattern)}$`, RE2JS.DOTALL);
 
-/** Translates a glob pattern with `*`, `?` and `[…]` to a regular expression; an unclosed bracket is a literal one. */
+/** Translates a glob pattern with `*`, `?` and `[…]` to a regular expression; an unclosed bracket stands for itself. */
 function fileNamePattern(pattern: string): string {
   return pattern.replace(
     /\*|\?|\[(!?)(\]?[^\]]*)\]|[^*?[]+|\[/g,

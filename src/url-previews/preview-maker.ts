@@ -30,7 +30,7 @@ export interface PreviewMakerDeps {
   readonly log: Logger;
 }
 
-/** Maximum bytes of a page that are parsed; the rest of a larger page is ignored. */
+/** Maximum number of bytes of a page that are parsed; the rest of a larger page is ignored. */
 const maxParsed = 4 * 1024 * 1024;
 
 /** Maximum bytes of an oEmbed response that are parsed. */
@@ -49,11 +49,12 @@ export class PreviewMaker {
     this.#deps = deps;
   }
 
-  /** @param userId the user who has asked for the preview first @throws MatrixError when the page cannot be fetched */
+  /** @param userId the user who has requested the preview first @throws MatrixError when the page cannot be fetched */
   async make(userId: string, url: URL): Promise<JsonObject> {
     const response = this.#deps.providers.responseFor(url);
-    const known = response && (await this.#readOEmbed(response));
-    if (known !== undefined && Object.keys(known.properties).length > 0) return this.#compose(userId, known);
+    const oEmbed = response && (await this.#readOEmbed(response));
+    if (oEmbed !== undefined && Object.keys(oEmbed.properties).length > 0)
+      return this.#compose(userId, oEmbed);
     return this.#makeFromPage(userId, url);
   }
 
@@ -130,7 +131,7 @@ export class PreviewMaker {
     }
   }
 
-  /** Logs why an image or oEmbed response is left out of a preview. @throws errors other than failures of fetching */
+  /** Logs why an image or oEmbed response is left out of a preview. @throws the error again unless the fetch has failed */
   #logOmission(error: unknown, url: URL): undefined {
     if (!(error instanceof MatrixError) || error.status === 429) throw error;
     this.#deps.log.debug(

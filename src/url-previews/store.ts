@@ -4,7 +4,7 @@ import type { UrlPreviewTables as Tables } from './tables.ts';
 
 const hashOf = (url: string) => createHash('sha256').update(url).digest('base64url');
 
-/** Returns the newest preview of a URL that was made in the given hour or earlier; `undefined` when there is none. */
+/** Returns the newest preview of a URL that was made in `hour` or earlier; `undefined` when there is none. @param hour hours since the epoch */
 export async function readPreview(
   reader: Reader<Tables>,
   url: string,
@@ -34,8 +34,9 @@ export async function storePreview(
 }
 
 /**
- * Deletes at most `limit` previews that were made before the given hour. @returns the number of deleted
- * previews
+ * Deletes at most `limit` previews that were made before an hour.
+ * @param before hours since the epoch
+ * @returns the number of deleted previews
  */
 export async function deletePreviews(writer: Writer<Tables>, before: number, limit: number): Promise<number> {
   const rows = await writer

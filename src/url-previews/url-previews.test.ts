@@ -51,7 +51,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('takes missing properties from Twitter cards, JSON-LD and the page itself, in this order', async () => {
-      const cases: readonly (readonly [string, Record<string, string>])[] = [
+      const cases: readonly (readonly [page: string, expected: Record<string, string>])[] = [
         [
           head(
             og('title', 'Graph'),
@@ -98,18 +98,18 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await previews.preview(bad), { 'og:title': 'I' });
     });
 
-    it('shows the largest image in the text of a page without image properties, or else the first without a size', async () => {
+    it('shows the largest image in the text of a page without image properties, or else the first image without a size', async () => {
       web.set('/text/small.png', await testImage(12, 12), 'image/png');
       web.set('/text/large.png', await testImage(40, 30), 'image/png');
       const dot = '<img src="/text/small.png" width="1" height="1"><img src="/text/small.png" width=1>';
       const inline = '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">';
       const small = '<img src="/text/small.png">';
       const large = '<img src="large.png">';
-      const told = '<img src="large.png" width="40" height="30px">';
+      const largeWithSize = '<img src="large.png" width="40" height="30px">';
       const icon = '<link rel=icon href="/text/small.png">';
       const cases = [
         [`<body>${dot}${inline}${large}${small}`, 40],
-        [`<body>${small}${told}`, 40],
+        [`<body>${small}${largeWithSize}`, 40],
         [`<head>${icon}<body>${dot}${large}`, 40],
         [`<head>${icon}<body>${dot}${inline}`, 12],
         [`<body>${dot}${inline}`, undefined],
@@ -124,7 +124,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('decodes pages by byte order mark, header, meta, XML declaration, and else as UTF-8 or Windows-1252', async () => {
       const title = (text: string, more = '') => head(`${more}<title>${text}</title>`);
-      const cases: readonly (readonly [Buffer, string, string])[] = [
+      const cases: readonly (readonly [page: Buffer, contentType: string, title: string])[] = [
         [Buffer.from(`\ufeff${title('Ж')}`), 'text/html; charset=iso-8859-1', 'Ж'],
         [Buffer.from(`\ufeff${title('Ж')}`, 'utf16le'), 'text/html', 'Ж'],
         [Buffer.from(title('caf\xe9'), 'latin1'), 'text/html; charset=ISO-8859-1', 'café'],
@@ -145,8 +145,11 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('previews URLs of images and videos', async () => {
-      const ofImage = await previews.preview(web.set('/a%20photo.png', image, 'image/png'));
-      assert.deepEqual([ofImage['og:description'], ofImage['og:image:height']], ['a photo.png', 48]);
+      const imagePreview = await previews.preview(web.set('/a%20photo.png', image, 'image/png'));
+      assert.deepEqual(
+        [imagePreview['og:description'], imagePreview['og:image:height']],
+        ['a photo.png', 48],
+      );
       const film = web.set('/film.mp4', (_, response) => {
         response.writeHead(200, { 'content-type': 'video/mp4' }).write('endless');
       });
@@ -161,8 +164,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('requests pages in the configured languages [option: url_preview_accept_language]', async () => {
       await previews.preview(web.set('/language', head('<title>L</title>')));
-      const asked = web.requests.find(({ path }) => path === '/language');
-      assert.equal(asked?.headers['accept-language'], 'nl, en;q=0.5, *;q=0.1');
+      const request = web.requests.find(({ path }) => path === '/language');
+      assert.equal(request?.headers['accept-language'], 'nl, en;q=0.5, *;q=0.1');
     });
 
     it('previews pages of listed sites by oEmbed [option: oembed.additional_providers]', async () => {
@@ -182,8 +185,11 @@ for (const database of selectedDatabases(import.meta.url)) {
         [rest['og:title'], rest['og:site_name'], rest['og:type'], rest['og:video'], rest['og:image:width']],
         ['A clip', 'Clips', 'video.other', 'https://player.test/1', 64],
       );
-      const asked = new URL(web.requests.find(({ path }) => path.startsWith('/clip-info'))!.path, 'http://a');
-      assert.deepEqual([asked.searchParams.get('url'), asked.searchParams.get('format')], [clip, 'json']);
+      const request = new URL(
+        web.requests.find(({ path }) => path.startsWith('/clip-info'))!.path,
+        'http://a',
+      );
+      assert.deepEqual([request.searchParams.get('url'), request.searchParams.get('format')], [clip, 'json']);
     });
 
     it('follows the link of a page to its oEmbed response, in JSON or XML, and only once', async () => {
@@ -210,8 +216,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         'og:title': 'X & Y',
         'og:type': 'website',
       });
-      const itself = web.set('/linked/itself', linked('/linked/itself', 'application/json'));
-      assert.deepEqual(await previews.preview(itself), {});
+      const selfLinked = web.set('/linked/itself', linked('/linked/itself', 'application/json'));
+      assert.deepEqual(await previews.preview(selfLinked), {});
       assert.equal(web.count('/linked/itself'), 2);
     });
 
@@ -232,10 +238,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         Array(5).fill(first!.body),
       );
       assert.equal(web.count('/news'), 1);
-      const then = previews.clock.now();
+      const firstHour = previews.clock.now();
       previews.clock.advance(hour);
       assert.deepEqual(await previews.preview(url), { 'og:title': '2' });
-      assert.deepEqual(await previews.preview(url, { ts: then }), { 'og:title': '1' });
+      assert.deepEqual(await previews.preview(url, { ts: firstHour }), { 'og:title': '1' });
       assert.deepEqual(await previews.preview(url, { ts: previews.clock.now() + 9 * hour }), {
         'og:title': '2',
       });
@@ -277,14 +283,14 @@ for (const database of selectedDatabases(import.meta.url)) {
           ['www.youtube.com', 'youtu.be'],
         );
         web.lookups.length = 0;
-        const other = await previews.startOther({ oembed: { disable_default_providers: true } });
+        const otherServer = await previews.startOther({ oembed: { disable_default_providers: true } });
         try {
-          const { token } = await other.register('anna');
-          const { status } = await other.api('GET', paths[0], { token, query: { url } });
+          const { token } = await otherServer.register('anna');
+          const { status } = await otherServer.api('GET', paths[0], { token, query: { url } });
           assert.equal(status, 502);
           assert.deepEqual(web.lookups, ['youtu.be']);
         } finally {
-          await other.stop();
+          await otherServer.stop();
         }
       });
     });

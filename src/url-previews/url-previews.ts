@@ -14,7 +14,7 @@ export interface UrlPreviewsDeps {
   readonly clock: Clock;
   readonly caches: CacheRegistry;
   readonly maker: PreviewMaker;
-  /** Previews that are made, per user. */
+  /** Limits how many previews are made for one user. */
   readonly limit: RateLimiter;
 }
 
@@ -33,6 +33,7 @@ const [maxRunning, maxRunningOfUser] = [50, 20];
 const [failureTime, maxFailures] = [5 * 60_000, 1_000];
 
 interface Failure {
+  /** When the fetch failed, in milliseconds since the epoch. */
   readonly at: number;
   readonly error: MatrixError;
 }
@@ -41,7 +42,7 @@ interface Failure {
 export class UrlPreviews {
   readonly #deps: UrlPreviewsDeps;
   readonly #running = new LoadOnce<string, JsonObject>();
-  /** Previews that are being made, by the user who has requested them first. */
+  /** Number of previews that are being made, by the user who has requested them first. */
   readonly #runningOfUsers = new CountByKey<string>();
   readonly #failures: Cache<string, Failure>;
 
@@ -56,7 +57,7 @@ export class UrlPreviews {
   }
 
   /**
-   * Returns the preview of a URL. The limits of a user are for previews that have to be made.
+   * Returns the preview of a URL. Stored previews do not count towards the limits of the user.
    * @param at milliseconds since the epoch: the time at which the preview should have been made; now when absent
    * @throws MatrixError M_INVALID_PARAM for a URL that is not http or https; M_LIMIT_EXCEEDED; errors of fetching
    */
@@ -67,9 +68,9 @@ export class UrlPreviews {
     url.hash = '';
     const { database, clock } = this.#deps;
     const now = Math.floor(clock.now() / hour);
-    const wanted = Math.min(now, at === undefined ? now : Math.floor(at / hour));
-    const stored = await store.readPreview(database.reader(), url.href, wanted);
-    if (stored !== undefined && (stored.hour === wanted || wanted < now))
+    const requestedHour = Math.min(now, at === undefined ? now : Math.floor(at / hour));
+    const stored = await store.readPreview(database.reader(), url.href, requestedHour);
+    if (stored !== undefined && (stored.hour === requestedHour || requestedHour < now))
       return JSON.parse(stored.response) as JsonObject;
     return this.#makeOnce(userId, url, now);
   }
@@ -92,12 +93,12 @@ export class UrlPreviews {
     if (failure !== undefined) throw failure.error;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const ofUser = this.#runningOfUsers;
-    // A user may have as many as are left for others, so that a few users cannot occupy all.
+    const runningOfUsers = this.#runningOfUsers;
+    // No user may have more running previews than the number that may still start, so that a few users cannot block all others.
     const allowed = Math.min(maxRunningOfUser, maxRunning - this.#running.size);
-    if (ofUser.of(userId) >= allowed) throw limitExceeded(1_000);
+    if (runningOfUsers.of(userId) >= allowed) throw limitExceeded(1_000);
     this.#deps.limit.take(userId);
-    return this.#running.run(key, () => ofUser.during(userId, () => this.#make(userId, url, now)));
+    return this.#running.run(key, () => runningOfUsers.during(userId, () => this.#make(userId, url, now)));
   }
 
   async #make(userId: string, url: URL, now: number): Promise<JsonObject> {

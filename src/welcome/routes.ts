@@ -10,7 +10,7 @@ export interface WelcomeOptions {
   readonly webClientLocation: string | undefined;
   /** Whether users may register accounts themselves. */
   readonly openRegistration: boolean;
-  /** Whether that needs a registration token. */
+  /** Whether registration needs a token. */
   readonly needsToken: boolean;
   /** Whether there is an account, so that the page need not say how to make the first one. */
   readonly hasAccounts: () => Promise<boolean>;

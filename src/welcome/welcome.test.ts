@@ -57,6 +57,8 @@ describe('welcomeRoute', () => {
   it('shows a page that loads nothing from other hosts, runs no script, and escapes the server name', async () => {
     const page = String((await welcome({ serverName: '<script>"&' })).body);
     assert.doesNotMatch(page, /<script|https?:|src=|<link/);
+    assert.match(page, /<svg class="flame"[^>]*>\s*<path d="/, 'the emblem is a part of the page');
+    assert.doesNotMatch(page, /\p{Extended_Pictographic}|&#x1F/iu, 'the page needs no font with emoji');
     assert.match(page, /&lt;script&gt;&quot;&amp;/);
   });
 

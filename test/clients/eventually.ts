@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Minimal and maximum milliseconds between two checks. A check costs the server time, too. */
+/** Minimum and maximum milliseconds between two checks. A check costs the server time, too. */
 const [minPause, maxPause] = [10, 100];
 
 /**
@@ -16,28 +16,28 @@ export async function eventually<T>(
 ): Promise<T> {
   const deadline = performance.now() + timeout;
   for (let pause = minPause; ; pause = Math.min(pause * 1.5, maxPause)) {
-    const found = await check();
-    if (found !== undefined && found !== false) return found;
+    const result = await check();
+    if (result !== undefined && result !== false) return result;
     if (performance.now() > deadline) throw new Error(`timed out waiting for ${what}`);
     await sleep(pause);
   }
 }
 
 /**
- * Resolves as `promise` does, when that happens in time.
+ * Resolves or rejects as `promise` does.
  * @param what completes the error message "timed out waiting for …"
  * @param timeout milliseconds
- * @throws Error when the promise is still pending after so long
+ * @throws Error when the promise is still pending after the timeout
  */
 export async function within<T>(what: string, promise: Promise<T>, timeout = 120_000): Promise<T> {
   const done = new AbortController();
-  const late = sleep(timeout, undefined, { signal: done.signal }).then(() => {
+  const timedOut = sleep(timeout, undefined, { signal: done.signal }).then(() => {
     throw new Error(`timed out waiting for ${what}`);
   });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, timedOut]);
   } finally {
-    late.catch(() => undefined);
+    timedOut.catch(() => undefined);
     done.abort();
   }
 }

@@ -6,31 +6,31 @@ import { HearthProcess } from './hearth-process.ts';
 
 /** Two Hearths, each in its own process, that federate over TLS on the loopback address. */
 export class TwoHearths {
-  readonly one: HearthProcess;
-  readonly other: HearthProcess;
+  readonly first: HearthProcess;
+  readonly second: HearthProcess;
   readonly #authority: TestAuthority;
 
-  private constructor(one: HearthProcess, other: HearthProcess, authority: TestAuthority) {
-    this.one = one;
-    this.other = other;
+  private constructor(first: HearthProcess, second: HearthProcess, authority: TestAuthority) {
+    this.first = first;
+    this.second = second;
     this.#authority = authority;
   }
 
   static async start(): Promise<TwoHearths> {
     const authority = makeTestAuthority();
-    const [one, other] = await Promise.all([federatingHearth(authority), federatingHearth(authority)]);
-    const two = new TwoHearths(one, other, authority);
+    const [first, second] = await Promise.all([federatingHearth(authority), federatingHearth(authority)]);
+    const hearths = new TwoHearths(first, second, authority);
     try {
-      await Promise.all([one.start(), other.start()]);
-      return two;
+      await Promise.all([first.start(), second.start()]);
+      return hearths;
     } catch (error) {
-      await two.remove();
+      await hearths.remove();
       throw error;
     }
   }
 
   async remove(): Promise<void> {
-    await Promise.all([this.one.remove(), this.other.remove()]);
+    await Promise.all([this.first.remove(), this.second.remove()]);
     this.#authority.remove();
   }
 }
@@ -42,19 +42,19 @@ export async function federatingHearth(authority: TestAuthority): Promise<Hearth
   return HearthProcess.create((directory, port) => {
     writeFileSync(join(directory, 'tls.key'), key);
     writeFileSync(join(directory, 'tls.crt'), cert);
-    const reader = { type: 'http', bind_addresses: ['127.0.0.1'] };
+    const listener = { type: 'http', bind_addresses: ['127.0.0.1'] };
     const resources = (name: string) => [{ names: [name], compress: false }];
     return {
       server_name: `localhost:${federationPort}`,
       listeners: [
-        { ...reader, port, tls: false, resources: resources('client') },
-        { ...reader, port: federationPort, tls: true, resources: resources('federation') },
+        { ...listener, port, tls: false, resources: resources('client') },
+        { ...listener, port: federationPort, tls: true, resources: resources('federation') },
       ],
       tls_certificate_path: join(directory, 'tls.crt'),
       tls_private_key_path: join(directory, 'tls.key'),
       federation_custom_ca_list: [authority.path],
       ip_range_whitelist: ['127.0.0.0/8', '::1/128'],
-      // Short retries for unreachable servers.
+      // Retries requests to unreachable servers soon.
       federation: { destination_min_retry_interval: '200ms', destination_max_retry_interval: '1s' },
     };
   });

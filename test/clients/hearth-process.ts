@@ -106,8 +106,8 @@ export class HearthProcess {
   }
 
   /**
-   * Asks the process to stop and waits until it has; kills it after `timeout` milliseconds. @returns its exit
-   * code, `null` when it was killed
+   * Asks the process to stop and waits until it has; kills it after `timeout` milliseconds.
+   * @returns its exit code, `null` when it was killed
    */
   async stop(timeout = 60_000): Promise<number | null> {
     const child = this.#child;

@@ -14,7 +14,7 @@ import { HearthProcess } from './hearth-process.ts';
 const example = join(import.meta.dirname, '../../contrib/modules/ldap-login.ts');
 const base = 'dc=example,dc=org';
 
-/** The configuration of a directory whose entries only the server's own entry may read. */
+/** The configuration of a directory whose entries only the user `cn=hearth` may read, with which the homeserver binds. */
 const slapdConfig = (folder: string) => `
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
@@ -126,7 +126,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
       password,
     });
 
-  test('creates the account at the first login, with the name of the directory, and finds it at the next', async () => {
+  test('creates the account at the first login, with the name from the directory, and logs in to it at the second', async () => {
     const first = await login('alice', 'password of alice');
     assert.deepEqual([first.status, first.body['user_id']], [200, '@alice:hearth.test']);
     const token = String(first.body['access_token']);
@@ -150,7 +150,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
     assert.equal((await call('DELETE', path, { auth }, token)).status, 200);
   });
 
-  test('refuses wrong and empty passwords, unknown users, users outside of the filter, and names that are filters', async () => {
+  test('refuses wrong and empty passwords, unknown users, users that the filter excludes, and names with filter syntax', async () => {
     for (const [user, password] of [
       ['alice', 'password of bob'],
       ['alice', ''],
@@ -164,7 +164,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
     }
   });
 
-  test('leaves stored passwords valid while the directory is down', async () => {
+  test('accepts only the passwords of local accounts while the directory is down', async () => {
     const registration = { username: 'carol', password: 'correct horse', auth: { type: 'm.login.dummy' } };
     assert.equal((await call('POST', `${client}/register`, registration)).status, 200);
     await slapd.stop();

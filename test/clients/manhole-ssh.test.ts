@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { configure, type ServerProcess, startProcess } from '../operators/server-process.ts';
+import { configure, type ServerProcess, startProcess } from '../processes/server-process.ts';
 import { serveOnLoopback } from '../support/network/loopback.ts';
 import { after, before, test } from './bounded-test.ts';
 
@@ -16,14 +16,14 @@ describe('the debugging console of a built server, with the SSH client of OpenSS
   let server: ServerProcess | undefined;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-manhole-'));
-    const free = await serveOnLoopback(() => {});
-    port = free.port;
-    await free.close();
+    const temporaryServer = await serveOnLoopback(() => {});
+    port = temporaryServer.port;
+    await temporaryServer.close();
     const hostKey = join(folder, 'host-key');
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', hostKey]);
     const keys = { ssh_priv_key_path: hostKey, ssh_pub_key_path: `${hostKey}.pub` };
     writeFileSync(
-      join(folder, 'known'),
+      join(folder, 'known_hosts'),
       `[127.0.0.1]:${port} ${readFileSync(keys.ssh_pub_key_path, 'utf8')}`,
     );
     server = await startProcess(
@@ -42,7 +42,7 @@ describe('the debugging console of a built server, with the SSH client of OpenSS
     const options = [
       // Only a server with the host key of the configuration is accepted.
       'StrictHostKeyChecking=yes',
-      `UserKnownHostsFile=${join(folder, 'known')}`,
+      `UserKnownHostsFile=${join(folder, 'known_hosts')}`,
       'NumberOfPasswordPrompts=1',
     ];
     const flags = ['-F', 'none', ...options.flatMap((option) => ['-o', option]), '-p', String(port)];

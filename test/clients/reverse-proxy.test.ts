@@ -131,7 +131,7 @@ for (const proxy of [nginx, caddy])
         sent.on('error', reject);
         sent.end(body);
       });
-    const logged = (url: string) =>
+    const loggedRequest = (url: string) =>
       eventually(`the request ${url}`, () =>
         lines.find((line) => line.msg === 'Request' && line.url === url),
       );
@@ -142,14 +142,14 @@ for (const proxy of [nginx, caddy])
       assert.ok(JSON.parse(body).versions.length > 0);
       const path = '/_matrix/client/v3/profile/@a%2Fb%3A%21c%20:test';
       await ask('GET', path);
-      await logged(path);
+      await loggedRequest(path);
       assert.equal((await ask('GET', '/_matrix/federation/v1/version')).status, 200);
     });
 
     test('gives the server the address of the client, and not one that the client claims', async () => {
       const path = '/_matrix/client/v3/login?by=address';
       await ask('GET', path, { 'x-forwarded-for': '192.0.2.7' });
-      assert.equal((await logged(path)).ip, '127.0.0.1');
+      assert.equal((await loggedRequest(path)).ip, '127.0.0.1');
     });
 
     test('passes large uploads', async () => {

@@ -51,11 +51,11 @@ after(async () => {
 });
 
 /** The first two words of the commands that the tests have run. */
-const driven = new Set<string>();
+const ranCommands = new Set<string>();
 
 /** Runs a command. @returns its output */
 async function synadm(...command: readonly string[]): Promise<string> {
-  driven.add(command.slice(0, 2).join(' '));
+  ranCommands.add(command.slice(0, 2).join(' '));
   const options = ['--batch', '--config-file', join(home, 'synadm.yaml'), '--output', 'json'];
   const { code, stdout, stderr } = await commands!.run(...options, ...command);
   assert.equal(code, 0, `synadm ${command.join(' ')}: ${stderr}${stdout}`);
@@ -89,14 +89,14 @@ async function registerAdmin() {
   const { nonce } = await api('GET', path);
   const text = `${nonce}\0operator\0password\0admin`;
   const mac = createHmac('sha1', registrationSecret).update(text).digest('hex');
-  const made = await api('POST', path, {
+  const created = await api('POST', path, {
     nonce,
     username: 'operator',
     password: 'password',
     admin: true,
     mac,
   });
-  return { userId: String(made['user_id']), token: String(made['access_token']) };
+  return { userId: String(created['user_id']), token: String(created['access_token']) };
 }
 
 /** Registers a user. @returns the access token */
@@ -108,7 +108,7 @@ async function register(username: string): Promise<string> {
 const createRoom = async (token: string, options: object) =>
   String((await api('POST', '/_matrix/client/v3/createRoom', options, token))['room_id']);
 
-const listOf = (answer: Json, member: string) => answer[member] as Json[];
+const listOf = (answer: Json, field: string) => answer[field] as Json[];
 
 test('synadm shows the version of the server', async () => {
   assert.match(String((await ask('version'))['server_version']), /^\d+\.\d+/);
@@ -123,13 +123,13 @@ test('synadm searches, shows, creates, changes, shadow-bans and deactivates user
   assert.equal((await ask('user', 'details', 'anna'))['name'], anna);
   const modified = await ask('user', 'modify', 'anna', '--display-name', 'Anna B', '--admin');
   assert.deepEqual([modified['displayname'], modified['admin']], ['Anna B', true]);
-  const made = await ask('user', 'modify', 'carla', '--password', 'a password');
-  assert.equal(made['name'], '@carla:hearth.test');
+  const created = await ask('user', 'modify', 'carla', '--password', 'a password');
+  assert.equal(created['name'], '@carla:hearth.test');
   assert.deepEqual(await ask('user', 'password', 'carla', '--password', 'another'), {});
   assert.equal((await ask('user', 'whois', 'anna'))['user_id'], anna);
   const { access_token: token } = await ask('user', 'login', 'carla');
-  const me = await api('GET', '/_matrix/client/v3/account/whoami', undefined, String(token));
-  assert.equal(me['user_id'], '@carla:hearth.test');
+  const whoami = await api('GET', '/_matrix/client/v3/account/whoami', undefined, String(token));
+  assert.equal(whoami['user_id'], '@carla:hearth.test');
   await synadm('matrix', 'login', 'carla', '--password', 'another');
   await synadm('matrix', 'login', 'carla', '--password', 'another');
   await synadm('user', 'prune-devices', '@carla:hearth.test', '--min-days', '1');
@@ -205,24 +205,24 @@ test('synadm lists, protects, quarantines and deletes media', async () => {
     });
     return String(((await response.json()) as Json)['content_uri']);
   };
-  const [one, two] = [await upload('one'), await upload('two')];
+  const [firstUri, secondUri] = [await upload('one'), await upload('two')];
   const idOf = (uri: string) => uri.slice('mxc://hearth.test/'.length);
   assert.equal(listOf(await ask('user', 'media', 'dora'), 'media').length, 2);
   assert.equal(listOf(await ask('media', 'list', '--user-id', 'dora'), 'media').length, 2);
   const roomId = await createRoom(dora, {});
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/1`;
-  await api('PUT', path, { msgtype: 'm.file', body: 'a', url: one }, dora);
-  assert.deepEqual((await ask('media', 'list', '--room-id', roomId))['local'], [one]);
-  assert.deepEqual(await ask('media', 'protect', idOf(one)), {});
+  await api('PUT', path, { msgtype: 'm.file', body: 'a', url: firstUri }, dora);
+  assert.deepEqual((await ask('media', 'list', '--room-id', roomId))['local'], [firstUri]);
+  assert.deepEqual(await ask('media', 'protect', idOf(firstUri)), {});
   const quarantined = await ask('media', 'quarantine', '--user-id', 'dora');
   assert.equal(quarantined['num_quarantined'], 1);
   assert.deepEqual(await ask('media', 'quarantine', '--room-id', roomId), { num_quarantined: 0 });
   assert.deepEqual(
-    await ask('media', 'quarantine', '--server-name', 'hearth.test', '--media-id', idOf(two)),
+    await ask('media', 'quarantine', '--server-name', 'hearth.test', '--media-id', idOf(secondUri)),
     {},
   );
-  const deleted = await ask('media', 'delete', '--media-id', idOf(two));
-  assert.deepEqual(deleted, { deleted_media: [idOf(two)], total: 1 });
+  const deleted = await ask('media', 'delete', '--media-id', idOf(secondUri));
+  assert.deepEqual(deleted, { deleted_media: [idOf(secondUri)], total: 1 });
   assert.equal((await ask('media', 'delete', '--before-days', '1'))['total'], 0);
   assert.deepEqual(await ask('media', 'purge', '--before-days', '1'), { deleted: 0 });
 });
@@ -266,8 +266,8 @@ test('synadm purges the history of rooms', async () => {
 });
 
 test('synadm creates, lists, changes and deletes registration tokens', async () => {
-  const made = await ask('regtok', 'new', '--token', 'welcome', '--uses-allowed', '2');
-  assert.deepEqual([made['token'], made['uses_allowed']], ['welcome', 2]);
+  const created = await ask('regtok', 'new', '--token', 'welcome', '--uses-allowed', '2');
+  assert.deepEqual([created['token'], created['uses_allowed']], ['welcome', 2]);
   assert.equal(String((await ask('regtok', 'new'))['token']).length, 16);
   assert.equal(listOf(await ask('regtok', 'list'), 'registration_tokens').length, 2);
   assert.equal((await ask('regtok', 'update', 'welcome', '--uses-allowed', '-1'))['uses_allowed'], null);
@@ -303,20 +303,20 @@ def show(command, path):
     else: print(' '.join(path))
 show(root, [])`;
 
-/** Commands that cannot be driven against this server, with the reason. */
-const notDriven: Readonly<Record<string, string>> = {
+/** Commands that the tests do not run, with the reason. */
+const omittedCommands: Readonly<Record<string, string>> = {
   config: 'writes the configuration file of synadm and sends no request',
-  'group delete': 'deletes a community: the specification has none any more, nor has the reference server',
+  'group delete': 'deletes a community, which the specification and the reference server have removed',
 };
 
-test('the tests above drive every command that synadm lists, apart from config and group delete', async () => {
+test('the tests above run every command that synadm lists, apart from config and group delete', async () => {
   const { stdout } = await run('/usr/bin/python3', ['-c', listCommands]);
   const commands = stdout.trim().split('\n');
   assert.ok(commands.length > 40, stdout);
-  const missing = commands.filter((command) => !driven.has(command) && !(command in notDriven));
+  const missing = commands.filter((command) => !ranCommands.has(command) && !(command in omittedCommands));
   assert.deepEqual(missing, []);
   assert.deepEqual(
-    Object.keys(notDriven).filter((command) => !commands.includes(command)),
+    Object.keys(omittedCommands).filter((command) => !commands.includes(command)),
     [],
   );
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { configure } from '../operators/server-process.ts';
+import { configure } from '../processes/server-process.ts';
 import { builtHearth } from '../support/servers/built-hearth.ts';
 import { test } from './bounded-test.ts';
 import { eventually } from './eventually.ts';
@@ -19,7 +19,7 @@ print('bound', flush=True)
 while True: print(receiver.recv(4096).decode(), flush=True)`;
 
 describe('a server under systemd', () => {
-  test('reports with systemd-notify that it is ready, that it lives, and that it stops', async () => {
+  test('reports with systemd-notify that it is ready, that its event loop turns, and that it stops', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-systemd-'));
     const socket = join(folder, 'notify');
     const python = spawn('/usr/bin/python3', ['-c', receiver, socket], {
@@ -29,8 +29,8 @@ describe('a server under systemd', () => {
     python.stdout.on('data', (chunk) => {
       received += String(chunk);
     });
-    const has = (line: string) => eventually(line, () => received.split('\n').includes(line));
-    await has('bound');
+    const waitForLine = (line: string) => eventually(line, () => received.split('\n').includes(line));
+    await waitForLine('bound');
     const flags = configure(join(folder, 'data')).flatMap((path) => ['-c', path]);
     const server = spawn(process.execPath, [await builtHearth(), 'serve', ...flags], {
       stdio: 'ignore',
@@ -38,11 +38,11 @@ describe('a server under systemd', () => {
     });
     const ended = new Promise((resolve) => server.once('close', resolve));
     try {
-      await has('READY=1');
-      await has('STATUS=Serves example.org');
-      await has('WATCHDOG=1');
+      await waitForLine('READY=1');
+      await waitForLine('STATUS=Serves example.org');
+      await waitForLine('WATCHDOG=1');
       server.kill('SIGTERM');
-      await has('STOPPING=1');
+      await waitForLine('STOPPING=1');
       assert.equal(await ended, 0);
     } finally {
       server.kill('SIGKILL');
@@ -54,7 +54,7 @@ describe('a server under systemd', () => {
   test('has a unit that systemd accepts', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-systemd-'));
     try {
-      // The archive is not unpacked on this machine.
+      // The program of the unit exists only where the release archive is unpacked.
       const text = readFileSync(unit, 'utf8').replace('ExecStart=/opt/hearth/hearth', 'ExecStart=/bin/true');
       const path = join(folder, 'hearth.service');
       writeFileSync(path, text);

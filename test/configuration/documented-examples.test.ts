@@ -159,8 +159,8 @@ describe('the documented values of options', () => {
     it(`accepts the documented values without errors or warnings: ${group}`, () => {
       const sources = [{ file: 'homeserver.yaml', text: `server_name: example.org${text}` }];
       const { errors, warnings } = loadConfigurationSources(sources, { environment: {}, directory: '.' });
-      const others = warnings.filter(({ message }) => !message.includes('not in force yet'));
-      assert.deepEqual([errors, others], [[], []]);
+      const otherWarnings = warnings.filter(({ message }) => !message.includes('not in force yet'));
+      assert.deepEqual([errors, otherWarnings], [[], []]);
     });
   }
 });

@@ -15,7 +15,7 @@ function load(name: string) {
 const fixtures = join(import.meta.dirname, 'fixtures/homeservers');
 
 /**
- * Configurations of other set-ups by their descriptions: the files that are given with `-c`. The file with the expected
+ * Configurations as packages, containers and deployment tools write them, by descriptions: the files that are given with `-c`. The file with the expected
  * remarks has the name of the last of these files.
  */
 const setUps: Readonly<Record<string, readonly string[]>> = {
@@ -48,7 +48,7 @@ function remarksOn(files: readonly string[]) {
   return [...lines('error', errors), ...lines('warning', warnings), ...lines('note', notices)];
 }
 
-describe('configuration files of other set-ups', () => {
+describe('configuration files of packages, containers and deployment tools', () => {
   for (const [name, files] of Object.entries(setUps)) {
     it(`reports line by line what to change in the configuration of ${name}`, () => {
       const expected = readFileSync(join(fixtures, `${files.at(-1)!.replace('/', '-')}.remarks`), 'utf8');
@@ -59,7 +59,7 @@ describe('configuration files of other set-ups', () => {
     });
   }
 
-  it('loads the configurations of other set-ups without errors, except for options of 2018 that other servers reject, too', () => {
+  it('loads the configurations of packages, containers and deployment tools without errors, except for options of 2018 that other servers reject, too', () => {
     const failing = Object.entries(setUps).filter(([, files]) =>
       remarksOn(files).some((line) => line.startsWith('error: ')),
     );

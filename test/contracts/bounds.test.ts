@@ -5,8 +5,8 @@ import { withBounds } from '../../src/kernel/http/requests/schema-bounds.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
-/** Members whose content the contracts leave open, and the bound of the work that each of them causes. */
-const open: readonly (readonly [where: RegExp, bound: string])[] = [
+/** Fields whose content the contracts leave open, and the bound of the work that each of them causes. */
+const openMembers: readonly (readonly [where: RegExp, bound: string])[] = [
   [/\.auth$/, 'interactive authentication keeps known fields only; 64 KiB'],
   [
     /\/send\/.* body$|\/state\/.* body$|\.content$|creation_content$|power_level_content_override$/,
@@ -54,17 +54,17 @@ describe('contracts of routes', () => {
   });
   after(() => server.stop());
 
-  it('bound each list, map and string that a request contains', () => {
+  it('contracts of routes bound each list, map and string that a request contains', () => {
     const unbounded: string[] = [];
     const used = new Set<RegExp>();
     const isOpen = (where: string) => {
-      const found = open.filter(([pattern]) => pattern.test(where));
-      for (const [pattern] of found) used.add(pattern);
-      return found.length > 0;
+      const matching = openMembers.filter(([pattern]) => pattern.test(where));
+      for (const [pattern] of matching) used.add(pattern);
+      return matching.length > 0;
     };
-    let seen = 0;
-    const look = (schema: ContractSchema, where: string): void => {
-      seen++;
+    let schemaCount = 0;
+    const checkSchema = (schema: ContractSchema, where: string): void => {
+      schemaCount++;
       const { type, properties = {}, patternProperties, additionalProperties, items } = schema;
       const isMap = patternProperties !== undefined || isSchema(additionalProperties);
       const isFixed = schema.const !== undefined || schema.enum !== undefined;
@@ -75,33 +75,36 @@ describe('contracts of routes', () => {
       else if (type === 'object' && !isMap && Object.keys(properties).length === 0 && !isOpen(where)) {
         unbounded.push(`${where}: open object`);
       } else if (isUnknown(schema) && !isOpen(where)) unbounded.push(`${where}: any value`);
-      for (const [name, inner] of Object.entries(properties)) look(inner, `${where}.${name}`);
-      for (const inner of Object.values(patternProperties ?? {})) look(inner, `${where}.*`);
-      if (isSchema(additionalProperties)) look(additionalProperties, `${where}.*`);
-      for (const inner of [items ?? []].flat()) look(inner as ContractSchema, `${where}[]`);
+      for (const [name, inner] of Object.entries(properties)) checkSchema(inner, `${where}.${name}`);
+      for (const inner of Object.values(patternProperties ?? {})) checkSchema(inner, `${where}.*`);
+      if (isSchema(additionalProperties)) checkSchema(additionalProperties, `${where}.*`);
+      for (const inner of [items ?? []].flat()) checkSchema(inner as ContractSchema, `${where}[]`);
       for (const inner of [schema.anyOf, schema.allOf, schema.oneOf].flatMap((some) => some ?? []))
-        look(inner, where);
+        checkSchema(inner, where);
     };
     for (const { contract } of routes) {
       const name = `${contract.method} ${typeof contract.path === 'string' ? contract.path : contract.path[0]}`;
-      if (contract.body) look(withBounds(contract.body) as ContractSchema, `${name} body`);
-      if (contract.query) look(withBounds(contract.query) as ContractSchema, `${name} query`);
+      if (contract.body) checkSchema(withBounds(contract.body) as ContractSchema, `${name} body`);
+      if (contract.query) checkSchema(withBounds(contract.query) as ContractSchema, `${name} query`);
     }
     assert.deepEqual(unbounded, []);
-    assert.ok(routes.length > 200 && seen > 400, `${routes.length} routes with ${seen} schemas`);
+    assert.ok(
+      routes.length > 200 && schemaCount > 400,
+      `${routes.length} routes with ${schemaCount} schemas`,
+    );
     assert.deepEqual(
-      open.filter(([pattern]) => !used.has(pattern)).map(([pattern]) => pattern),
+      openMembers.filter(([pattern]) => !used.has(pattern)).map(([pattern]) => pattern),
       [],
-      'patterns of no route',
+      'patterns that fit no route',
     );
   });
 
-  it('accept paths of a bounded length', async () => {
+  it('contracts of routes accept paths of a bounded length', async () => {
     const response = await fetch(`${server.baseUrl}/_matrix/client/v3/profile/@${'x'.repeat(20_000)}:test`);
     assert.equal(response.status, 404);
   });
 
-  it('reject bodies with longer lists, maps and strings and larger integers than they allow', async () => {
+  it('contracts of routes reject bodies with longer lists, maps and strings and larger integers than they allow', async () => {
     const { token } = await server.register('alice');
     const ask = (method: string, path: string, body: unknown) =>
       server.api(method, `/_matrix/client/v3${path}`, { token, body: body as never });

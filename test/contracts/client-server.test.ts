@@ -4,9 +4,9 @@ import { operations } from '../support/matrix-spec/matrix-spec.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /**
- * Operations of the client-server API that are not served, by the feature that is missing. None is about
- * rooms, messages, the directory, profiles, presence, sync, search, spaces, relations, reports, tags or
- * account data.
+ * Operations of the client-server API that the server of this test does not serve, by the feature that is missing. None
+ * of these operations is about rooms, messages, the directory, profiles, presence, sync, search, spaces, relations,
+ * reports, tags or account data.
  */
 const notServed: Readonly<Record<string, readonly string[]>> = {
   'mail addresses and phone numbers of accounts': [],
@@ -33,7 +33,7 @@ describe('the client-server API', () => {
   });
   after(() => server.stop());
 
-  it('serves every operation except those that are listed here', async () => {
+  it('serves every operation of the client-server API except those in the list of missing features', async () => {
     const unserved: string[] = [];
     for (const { api, operationId, method, path } of operations()) {
       if (api === 'client-server' && !(await isServed(method, path))) unserved.push(operationId);
@@ -42,18 +42,21 @@ describe('the client-server API', () => {
   });
 
   it('serves every operation on rooms, messages, profiles and account data', () => {
-    const asked = operations().filter(
+    const required = operations().filter(
       ({ api, group }) => api === 'client-server' && completeGroups.test(group),
     );
-    assert.ok(asked.length >= 80, `only ${asked.length} operations were looked at`);
-    const left = new Set(Object.values(notServed).flat());
+    assert.ok(required.length >= 80, `only ${required.length} operations are required`);
+    const unservedIds = new Set(Object.values(notServed).flat());
     assert.deepEqual(
-      asked.map(({ operationId }) => operationId).filter((operationId) => left.has(operationId)),
+      required.map(({ operationId }) => operationId).filter((operationId) => unservedIds.has(operationId)),
       [],
     );
   });
 
-  /** Whether there is a route for the operation, whatever else the answer to the meaningless request is. */
+  /**
+   * Whether there is a route for the operation. The request has invalid parameters, so that the route may answer an
+   * error.
+   */
   async function isServed(method: string, template: string): Promise<boolean> {
     const path = template.replaceAll(/\{[^}]*\}/g, 'x');
     const response = await fetch(server.baseUrl + path, { method, redirect: 'manual' });

@@ -2,10 +2,10 @@ import { maxStringLength } from '../../src/kernel/http/requests/schema-bounds.ts
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 
-/** Returns the JSON of an object, used wherever a contract allows an object with any members. */
+/** Returns an object of a number of bytes as JSON. It fills each place where a contract allows an object with any fields. */
 export type Filling = (bytes: number) => string;
 
-/** Returns an object of members that takes a number of bytes as JSON. @param size bytes of each member */
+/** Returns an object of fields that takes a number of bytes as JSON. @param size bytes of each field */
 const repeated = (bytes: number, size: number, member: (index: number) => string) =>
   `{${Array.from({ length: Math.max(1, Math.floor(bytes / size)) }, (_, index) => member(index)).join()}}`;
 
@@ -23,6 +23,20 @@ export const fillings: Readonly<Record<string, Filling>> = {
 /** Returns the largest bodies that the schema of a route accepts, within its limit of bytes. */
 export function largestBody(contract: RouteContract, limit: number, filling: Filling): Buffer {
   return Buffer.from(jsonFor((contract.body ?? {}) as ContractSchema, limit - 1_000, filling));
+}
+
+/** Returns a body whose lists and maps have as many entries as the limit of bytes allows, more than the schema accepts. */
+export function overfullBody({ body = {} }: RouteContract, limit: number): Buffer {
+  return Buffer.from(jsonFor(withoutCounts(body as ContractSchema), limit - 1_000, fillings['list']!));
+}
+
+/** Returns a copy of a schema with huge maxima of items and fields. */
+function withoutCounts(schema: ContractSchema): ContractSchema {
+  const huge = { maxItems: 1_000_000_000, maxProperties: 1_000_000_000 };
+  const copy = JSON.parse(JSON.stringify(schema), (_, value: unknown) =>
+    typeof value === 'object' && value !== null && 'type' in value ? { ...value, ...huge } : value,
+  ) as ContractSchema;
+  return copy;
 }
 
 /** Maximum bytes and fields of a form. */

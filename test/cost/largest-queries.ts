@@ -11,7 +11,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Characters of a query: the head of a request has at most 64 KiB. */
+/** Maximum characters of a query: the head of a request has at most 64 KiB. */
 const maxCharacters = 56_000;
 
 /**
@@ -26,7 +26,7 @@ export function largestQueries({ query }: RouteContract): ReadonlyMap<string, st
   const lists = names.filter(([, { type }]) => type === 'array');
   const share = Math.floor(maxCharacters / Math.max(1, texts.length + lists.length));
   const textOf = ({ maxLength = maxCharacters }: Schema) => 'x'.repeat(Math.min(maxLength, share - 100));
-  const others = names.flatMap(([name, schema]) => {
+  const plainParameters = names.flatMap(([name, schema]) => {
     // A request that waits would only take longer: its CPU time stays the same.
     const value = name.startsWith('timeout') ? '0' : plainValue(schema);
     return value === undefined ? [] : [[name, value] as const];
@@ -34,18 +34,18 @@ export function largestQueries({ query }: RouteContract): ReadonlyMap<string, st
   const add = (filling: string, values: readonly (readonly [string, string])[]) => {
     if (values.length > 0) queries.set(filling, String(new URLSearchParams(values.map(([...pair]) => pair))));
   };
-  add('numbers', others);
-  for (const [name, schema] of texts) add(`long ${name}`, [...others, [name, textOf(schema)]]);
+  add('numbers', plainParameters);
+  for (const [name, schema] of texts) add(`long ${name}`, [...plainParameters, [name, textOf(schema)]]);
   for (const [name, { maxItems = 1_000 }] of lists) {
     const size = Math.floor(share / maxItems);
     const items = Array.from({ length: maxItems }, (_, index) =>
       `${index}`.padEnd(size - name.length - 2, 'x'),
     );
-    add(`many ${name}`, [...others, ...items.map((item) => [name, item] as const)]);
+    add(`many ${name}`, [...plainParameters, ...items.map((item) => [name, item] as const)]);
   }
   if ('filter' in properties) {
     for (const [filling, filter] of Object.entries(filters)) {
-      add(`filter with ${filling}`, [...others, ['filter', JSON.stringify(filter)]]);
+      add(`filter with ${filling}`, [...plainParameters, ['filter', JSON.stringify(filter)]]);
     }
   }
   return queries;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Route } from '../../src/kernel/http/index.ts';
 import { isThorough } from '../support/inputs/thoroughness.ts';
-import { fillings, largestBody, largestForms } from './largest-bodies.ts';
+import { fillings, largestBody, largestForms, overfullBody } from './largest-bodies.ts';
 import { largestQueries } from './largest-queries.ts';
 import { type DrivenRequest, RouteDriver } from './route-driver.ts';
 
@@ -11,10 +11,10 @@ const defaultLimit = 512 * 1024;
 
 const mebibyte = 2 ** 20;
 
-/** How bodies are filled: in every way only in a thorough run, because that takes two minutes. */
-const chosen = Object.entries(fillings).filter(([name]) => isThorough || name === 'list');
+/** Ways to fill bodies: all of them only in a thorough run, because that takes two minutes. */
+const selectedFillings = Object.entries(fillings).filter(([name]) => isThorough || name === 'list');
 
-describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one request', () => {
+describe('the limits of 200 ms of CPU in all and 50 ms without a pause, for one request', () => {
   let driver: RouteDriver;
   before(async () => {
     driver = await RouteDriver.open();
@@ -36,7 +36,7 @@ describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one re
     return count;
   }
 
-  it('holds for the longest queries of each route', async () => {
+  it('stays below the limits of CPU time for the longest queries of each route', async () => {
     const count = await drive(function* ({ contract }) {
       const body = contract.body === undefined ? {} : { body: Buffer.from('{}') };
       if (contract.bodyMode === 'form' || contract.bodyMode === 'stream') return;
@@ -45,7 +45,7 @@ describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one re
     assert.ok(count > 120, `${count} queries`);
   });
 
-  it('holds for the largest forms of each route', async () => {
+  it('stays below the limits of CPU time for the largest forms of each route', async () => {
     const count = await drive(function* ({ contract }) {
       if (contract.bodyMode !== 'form') return;
       const type = 'application/x-www-form-urlencoded';
@@ -54,7 +54,7 @@ describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one re
     assert.ok(count >= 8, `${count} forms`);
   });
 
-  it('holds for the largest uploads, where each MiB above 20 allows 5 ms of CPU more', async () => {
+  it('stays below the limits of CPU time for the largest uploads, with 5 ms more for each MiB above 20', async () => {
     const count = await drive(function* ({ contract: { bodyMode, bodyLimit = 0 } }) {
       if (bodyMode !== 'stream') return;
       const body = Buffer.alloc(mebibyte, 'x');
@@ -63,8 +63,17 @@ describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one re
     assert.equal(count, 2);
   });
 
-  for (const [name, filling] of chosen) {
-    it(`holds for the largest bodies of each route, filled with ${name}`, async () => {
+  it('stays below the limits of CPU time for bodies with more entries of lists and maps than each route accepts', async () => {
+    const count = await drive(function* ({ contract }) {
+      const { body, bodyMode = 'json', bodyLimit = defaultLimit, operationId = '' } = contract;
+      if (body === undefined || bodyMode !== 'json' || measuredElsewhere.has(operationId)) return;
+      yield ['an overfull body', { body: overfullBody(contract, bodyLimit) }];
+    });
+    assert.ok(count > 70, `${count} routes`);
+  });
+
+  for (const [name, filling] of selectedFillings) {
+    it(`stays below the limits of CPU time for the largest bodies of each route, filled with ${name}`, async () => {
       const count = await drive(function* ({ contract }) {
         const { body, bodyMode = 'json', bodyLimit = defaultLimit, operationId = '' } = contract;
         if (body === undefined || bodyMode !== 'json' || measuredElsewhere.has(operationId)) return;
@@ -75,5 +84,5 @@ describe('the limit of 200 ms of CPU, of which 50 ms without a pause, for one re
   }
 });
 
-/** Operations whose largest bodies test/federation/large-transactions.test.ts sends, for the same limit. */
+/** Operations whose largest bodies test/cost/large-transactions.test.ts sends, for the same limit. */
 const measuredElsewhere: ReadonlySet<string> = new Set(['sendTransaction']);

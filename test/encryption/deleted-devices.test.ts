@@ -152,23 +152,23 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     /** Tables in which a value contains the device id, except those that may name it. */
     async function tablesThatName(deviceId: string): Promise<string[]> {
-      const named: string[] = [];
+      const tablesWithRows: string[] = [];
       for (const table of (await contents.columns()).keys()) {
         if (Object.hasOwn(tablesThatMayName, table)) continue;
         const rows = await contents.rows(table);
         if (rows.some((row) => Object.values(row).some((value) => String(value).includes(deviceId))))
-          named.push(table);
+          tablesWithRows.push(table);
       }
-      return named;
+      return tablesWithRows;
     }
 
-    async function waitUntilNowhere(deviceId: string): Promise<void> {
+    async function waitUntilNoRowNames(deviceId: string): Promise<void> {
       await eventually('the pending device list change to be sent', async () => {
-        const named = await tablesThatName(deviceId);
+        const tables = await tablesThatName(deviceId);
         // Pending device list changes are sent to other servers after the response.
-        const leftOver = named.filter((table) => table !== 'unannounced_devices');
+        const leftOver = tables.filter((table) => table !== 'unannounced_devices');
         assert.deepEqual(leftOver, [], `rows of ${deviceId} are left`);
-        return named.length === 0;
+        return tables.length === 0;
       });
     }
 
@@ -184,13 +184,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       await dehydrate(remaining, `DRY-${users}-DEVICE`);
       await useDevice(deleted, remaining);
       await server.restart(); // writes buffered addresses to the database
-      const named = new Set([
+      const tables = new Set([
         ...(await tablesThatName(deleted.deviceId)),
         ...(await tablesThatName(`DRY-${users}-DEVICE`)),
       ]);
       for (const table of await deviceTables()) {
         assert.ok(
-          named.has(table),
+          tables.has(table),
           `${table} has a column device_id: this test must create a row in it, or list it as exempt`,
         );
       }
@@ -217,7 +217,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       it(`contains no row of the device after ${how}`, async () => {
         const { remaining, deleted } = await userWithDevices();
         await remove(deleted, remaining);
-        await waitUntilNowhere(deleted.deviceId);
+        await waitUntilNoRowNames(deleted.deviceId);
         assert.equal(
           (await server.api('GET', `${client}/account/whoami`, { token: deleted.token })).status,
           401,
@@ -234,7 +234,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const { remaining, deleted, dehydratedId } = await userWithDevices();
         await remove(deleted);
         for (const deviceId of [deleted.deviceId, remaining.deviceId, dehydratedId])
-          await waitUntilNowhere(deviceId);
+          await waitUntilNoRowNames(deviceId);
         const addresses = (await contents.rows('user_ips')).filter(
           ({ user_id }) => user_id === deleted.userId,
         );
@@ -245,7 +245,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('contains no row of a dehydrated device after its deletion', async () => {
       const { remaining, dehydratedId } = await userWithDevices();
       await call(remaining, 'DELETE', dehydrated);
-      await waitUntilNowhere(dehydratedId);
+      await waitUntilNoRowNames(dehydratedId);
     });
 
     it('contains no row of a device that was not used for long [option: delete_stale_devices_after]', async () => {
@@ -258,7 +258,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         'the stale device to be deleted',
         async () => !(await tablesThatName(deleted.deviceId)).includes('devices'),
       );
-      await waitUntilNowhere(deleted.deviceId);
+      await waitUntilNoRowNames(deleted.deviceId);
       await call(remaining, 'GET', '/account/whoami');
     });
   });

@@ -9,7 +9,7 @@ import { type FederatedServer, SeveralServers } from '../support/other-servers/s
 import type { TestUser } from '../support/servers/server.ts';
 import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 
-const curve = 'signed_curve25519';
+const algorithm = 'signed_curve25519';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('end-to-end encryption over federation', () => {
@@ -63,8 +63,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(body['user_signing_key'], undefined);
       const unknown = await ask('GET', '/user/devices/@nobody:a.test');
       assert.deepEqual(unknown.body['devices'], []);
-      for (const other of ['@x:b.test', 'x', '@x']) {
-        assert.equal((await ask('GET', `/user/devices/${encodeURIComponent(other)}`)).status, 400);
+      for (const userId of ['@x:b.test', 'x', '@x']) {
+        assert.equal((await ask('GET', `/user/devices/${encodeURIComponent(userId)}`)).status, 400);
       }
     });
 
@@ -80,13 +80,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (const malformed of [{}, { device_keys: [] }, { device_keys: { [alice.userId]: {} } }]) {
         assert.equal((await ask('POST', '/user/keys/query', malformed as JsonObject)).status, 400);
       }
-      const many = Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`@u${n}:a.test`, []]));
-      assert.equal((await ask('POST', '/user/keys/query', { device_keys: many })).status, 400);
+      const tooManyUsers = Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`@u${n}:a.test`, []]));
+      assert.equal((await ask('POST', '/user/keys/query', { device_keys: tooManyUsers })).status, 400);
     });
 
     it('POST /user/keys/claim returns each one-time key once', async () => {
       const one_time_keys = {
-        [alice.userId]: { [alice.deviceId]: curve, OTHER: curve, 'x\0': 'x' },
+        [alice.userId]: { [alice.deviceId]: algorithm, OTHER: algorithm, 'x\0': 'x' },
         '@x:b.test': {},
       };
       const answers = await Promise.all(
@@ -118,20 +118,23 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         };
       });
       b.on('POST /_matrix/federation/v1/user/keys/claim', ({ body }) => {
-        assert.deepEqual(body, { one_time_keys: { [bob.userId]: { BOB: curve } } });
+        assert.deepEqual(body, { one_time_keys: { [bob.userId]: { BOB: algorithm } } });
         return { one_time_keys: { [bob.userId]: { BOB: bob.oneTimeKeys(1) } } };
       });
       const device_keys = { [bob.userId]: [], '@x:evil.test': [], '@y:nowhere.test': [] };
-      const queried = await call('POST', '/keys/query', { device_keys, timeout: 100_000 });
-      const found = queried['device_keys'] as Record<string, JsonObject>;
-      assert.deepEqual(Object.keys(found[bob.userId]!), ['BOB']);
-      assert.equal(found[alice.userId], undefined);
-      assert.deepEqual(Object.keys(queried['failures'] as object).sort(), ['evil.test', 'nowhere.test']);
-      const one_time_keys = { [bob.userId]: { BOB: curve }, '@x:evil.test': { X: curve } };
-      const claimed = await call('POST', '/keys/claim', { one_time_keys, timeout: 100_000 });
-      const keys = claimed['one_time_keys'] as Record<string, JsonObject>;
+      const queryResponse = await call('POST', '/keys/query', { device_keys, timeout: 100_000 });
+      const deviceKeys = queryResponse['device_keys'] as Record<string, JsonObject>;
+      assert.deepEqual(Object.keys(deviceKeys[bob.userId]!), ['BOB']);
+      assert.equal(deviceKeys[alice.userId], undefined);
+      assert.deepEqual(Object.keys(queryResponse['failures'] as object).sort(), [
+        'evil.test',
+        'nowhere.test',
+      ]);
+      const one_time_keys = { [bob.userId]: { BOB: algorithm }, '@x:evil.test': { X: algorithm } };
+      const claimResponse = await call('POST', '/keys/claim', { one_time_keys, timeout: 100_000 });
+      const keys = claimResponse['one_time_keys'] as Record<string, JsonObject>;
       assert.deepEqual(Object.keys(keys), [bob.userId]);
-      assert.deepEqual(Object.keys(claimed['failures'] as object), ['evil.test']);
+      assert.deepEqual(Object.keys(claimResponse['failures'] as object), ['evil.test']);
     });
 
     it('delivers each received m.direct_to_device EDU once, even among malformed and forged EDUs', async () => {
@@ -148,7 +151,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         ...message('forged', 0),
         content: { ...(message('forged', 0)['content'] as JsonObject), sender: alice.userId },
       };
-      const nonsense = ['m.direct_to_device', 'm.device_list_update', 'm.signing_key_update'].flatMap(
+      const malformedEdus = ['m.direct_to_device', 'm.device_list_update', 'm.signing_key_update'].flatMap(
         (edu_type) =>
           [{}, { user_id: alice.userId, device_id: 'X', stream_id: 1 }, { messages: 5 }].map((content) => ({
             edu_type,
@@ -156,7 +159,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           })),
       );
       for (const [txn, edus] of [
-        [message('one', 1), ...nonsense, message('two', 2), message('one', 1)],
+        [message('one', 1), ...malformedEdus, message('two', 2), message('one', 1)],
         [message('two', 2), forged, message('three', 3)],
       ].entries()) {
         const body = { origin: 'b.test', origin_server_ts: 1, pdus: [], edus } as unknown as JsonObject;

@@ -5,7 +5,7 @@ import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 import { ClientDevice } from '../support/users/client-device.ts';
 
-const curve = 'signed_curve25519';
+const algorithm = 'signed_curve25519';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
 /** The counts of a device's remaining keys in a sync response. */
@@ -35,14 +35,14 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    async function call(as: TestUser, method: string, path: string, body?: unknown, query = {}) {
-      const answer = await server.api(method, path, { token: as.token, query, ...(body ? { body } : {}) });
+    async function call(user: TestUser, method: string, path: string, body?: unknown, query = {}) {
+      const answer = await server.api(method, path, { token: user.token, query, ...(body ? { body } : {}) });
       assert.equal(answer.status, 200, `${method} ${path}: ${answer.raw}`);
       return answer.body;
     }
     const upload = (body: JsonObject) => call(alice, 'POST', '/_matrix/client/v3/keys/upload', body);
     async function claim(): Promise<JsonObject> {
-      const one_time_keys = { [alice.userId]: { [alice.deviceId]: curve } };
+      const one_time_keys = { [alice.userId]: { [alice.deviceId]: algorithm } };
       const answer = await call(bob, 'POST', '/_matrix/client/v3/keys/claim', { one_time_keys });
       const keys = (answer['one_time_keys'] as Record<string, Record<string, JsonObject>>)[alice.userId];
       return keys?.[alice.deviceId] ?? {};
@@ -54,7 +54,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     /** Asserts that classic and sliding syncs of every kind return these key counts. */
     async function assertKeyCounts(keys: number, unused: readonly string[]): Promise<void> {
-      const expected = [{ [curve]: keys }, unused];
+      const expected = [{ [algorithm]: keys }, unused];
       const classic = async (query: Record<string, string>, what: string) => {
         const body = await call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
         assert.deepEqual(keyCountsIn(body as KeyCounts), expected, what);
@@ -81,20 +81,20 @@ for (const database of selectedDatabases(import.meta.url)) {
         one_time_keys: client.oneTimeKeys(3),
         fallback_keys: client.oneTimeKeys(1, 90, { fallback: true }),
       });
-      await assertKeyCounts(3, [curve]);
+      await assertKeyCounts(3, [algorithm]);
       await upload({ one_time_keys: client.oneTimeKeys(2, 10) });
-      await assertKeyCounts(5, [curve]);
+      await assertKeyCounts(5, [algorithm]);
     });
 
     it('decreases the key count by one for each claim, which wakes a long poll', async () => {
-      for (let left = 4; left >= 0; left--) {
+      for (let remaining = 4; remaining >= 0; remaining--) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
         await claim();
         const response = (await waiting) as unknown as KeyCounts & { next_batch: string };
-        assert.deepEqual(response.device_one_time_keys_count, { [curve]: left });
+        assert.deepEqual(response.device_one_time_keys_count, { [algorithm]: remaining });
         since = response.next_batch;
-        await assertKeyCounts(left, [curve]);
+        await assertKeyCounts(remaining, [algorithm]);
       }
     });
 
@@ -113,7 +113,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
       await claim();
       await server.restart();
-      await assertKeyCounts(1, [curve]);
+      await assertKeyCounts(1, [algorithm]);
     });
   });
 }

@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         remoteUsers.set(userId, new RemoteUser(userId));
         if (userId !== room.creator) room.setState('m.room.member', { membership: 'join' }, userId, userId);
       }
-      script();
+      scriptRemoteServer();
       since = (await anna.sync()).next_batch;
       const { status, raw } = await anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'far.test' });
       assert.equal(status, 200, raw);
@@ -53,21 +53,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
      * Scripts the remote server; it holds `/state_ids`, and thereby the members, back until `stateReleased`
      * resolves.
      */
-    function script(): void {
-      const before = [...room.state.values()].map(({ event }) => event);
+    function scriptRemoteServer(): void {
+      const stateEvents = [...room.state.values()].map(({ event }) => event);
       remote.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       remote.on('PUT /_matrix/federation/v2/send_join/', () => {
-        const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
-        const chain = before.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
+        const state = stateEvents.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
+        const chain = stateEvents.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
         return { state, auth_chain: chain, members_omitted: true, servers_in_room: ['far.test', 'a.test'] };
       });
       remote.on(`GET ${v1}/state_ids/`, async () => {
         await stateReleased.promise;
-        const ids = before.map(({ eventId }) => eventId);
+        const ids = stateEvents.map(({ eventId }) => eventId);
         return { pdu_ids: ids, auth_chain_ids: ids };
       });
       remote.on(`GET ${v1}/event/`, ({ path }) => {
-        const event = before.find(({ eventId }) => path.endsWith(eventId));
+        const event = stateEvents.find(({ eventId }) => path.endsWith(eventId));
         return event ? { origin: 'far.test', origin_server_ts: 1, pdus: [event.pdu] } : [404, {}];
       });
       remote.on(`PUT ${v1}/send/`, ({ body }) => {
@@ -126,13 +126,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         );
       }
     }
-    const one = () => remoteUsers.get('@one:far.test')!;
+    const firstUser = () => remoteUsers.get('@one:far.test')!;
 
     it('queries devices of remote users from their server for each /keys/query, because device list updates may be missed', async () => {
-      assert.deepEqual(await devicesOf(one().userId), ['D0']);
-      await sendDeviceListUpdate(one().addDeviceUpdate());
-      assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
-      assert.deepEqual(queriedUsers, [one().userId, one().userId]);
+      assert.deepEqual(await devicesOf(firstUser().userId), ['D0']);
+      await sendDeviceListUpdate(firstUser().addDeviceUpdate());
+      assert.deepEqual(await devicesOf(firstUser().userId), ['D0', 'D1']);
+      assert.deepEqual(queriedUsers, [firstUser().userId, firstUser().userId]);
     });
 
     it('sends device list updates of local users to the servers of members that are not known', async () => {
@@ -153,32 +153,37 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         ({ changed }) => allUsers.every((userId) => changed.has(userId)),
         'not all users are in device_lists.changed',
       );
-      assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
+      assert.deepEqual(await devicesOf(firstUser().userId), ['D0', 'D1']);
     });
 
     it('caches devices of remote users and updates them by device list updates once the members are known', async () => {
       // The device lists are fetched in the background, each on its own.
-      const queries = () => queriedUsers.filter((userId) => userId === one().userId).length;
+      const queries = () => queriedUsers.filter((userId) => userId === firstUser().userId).length;
       await eventually('the device list to be cached', async () => {
-        const before = queries();
-        await devicesOf(one().userId);
-        return queries() === before;
+        const previousQueries = queries();
+        await devicesOf(firstUser().userId);
+        return queries() === previousQueries;
       });
-      const before = queries();
-      await sendDeviceListUpdate(one().addDeviceUpdate());
+      const queriesBefore = queries();
+      await sendDeviceListUpdate(firstUser().addDeviceUpdate());
       await syncUntil(
-        ({ changed }) => changed.has(one().userId),
+        ({ changed }) => changed.has(firstUser().userId),
         'the new device is not in device_lists.changed',
       );
-      assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1', 'D2']);
-      assert.equal(queries(), before);
+      assert.deepEqual(await devicesOf(firstUser().userId), ['D0', 'D1', 'D2']);
+      assert.equal(queries(), queriesBefore);
     });
 
     it('reports a remote user in device_lists.left when the user leaves the room', async () => {
-      const leave = room.setState('m.room.member', { membership: 'leave' }, one().userId, one().userId);
+      const leave = room.setState(
+        'm.room.member',
+        { membership: 'leave' },
+        firstUser().userId,
+        firstUser().userId,
+      );
       await send({ pdus: [leave.event.pdu] });
       const { left } = await syncUntil((lists) => lists.left.size > 0, 'no user is in device_lists.left');
-      assert.deepEqual([...left], [one().userId]);
+      assert.deepEqual([...left], [firstUser().userId]);
     });
   });
 });

@@ -152,11 +152,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('new devices, deleted devices and cross-signing keys are visible on the other server', async () => {
       alice.changed.clear();
       const second = await bob.addDevice();
-      const both = [bob.user.deviceId, second.user.deviceId].sort();
+      const deviceIds = [bob.user.deviceId, second.user.deviceId].sort();
       await alice.until('the second device', async () => {
         return alice.changed.has(bob.id) && (await alice.devicesOf(bob)).length === 2;
       });
-      assert.deepEqual(await alice.devicesOf(bob), both);
+      assert.deepEqual(await alice.devicesOf(bob), deviceIds);
       const identity = new ClientIdentity(bob.id);
       await bob.call('POST', '/keys/device_signing/upload', identity.keys());
       await alice.until('the master key', async () => (await alice.masterKeyOf(bob)) !== undefined);
@@ -207,7 +207,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await bob.addDevice();
       alice.changed.clear();
       alice.messages.length = 0;
-      // Arrives after the device list updates that were sent before it.
+      // This message arrives after the device list updates that were sent before it.
       await bob.send('after-the-update', { [alice.id]: { [alice.user.deviceId]: { n: 1 } } });
       await alice.until('the message', () => alice.messages.length > 0);
       assert.equal(alice.changed.has(bob.id), false);

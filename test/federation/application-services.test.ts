@@ -64,17 +64,17 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('lets users of a service join public and restricted rooms of another server, whose events the service receives', async () => {
       const user = await register('vic');
-      const open = await anna.createRoom({ preset: 'public_chat' });
-      const members = await anna.createRoom({
+      const publicRoom = await anna.createRoom({ preset: 'public_chat' });
+      const restrictedRoom = await anna.createRoom({
         initial_state: [
           {
             type: 'm.room.join_rules',
             state_key: '',
-            content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: open }] },
+            content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: publicRoom }] },
           },
         ],
       });
-      for (const roomId of [open, members]) {
+      for (const roomId of [publicRoom, restrictedRoom]) {
         await join(user, roomId);
         await anna.say(roomId, `welcome to ${roomId}`);
         await irc.until(() => texts().includes(`welcome to ${roomId}`));
@@ -145,8 +145,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       await irc.until(() => irc.events.some(({ state_key }) => state_key === user));
       const invite = irc.events.find(({ state_key }) => state_key === user);
       assert.deepEqual([invite.room_id, invite.content.membership], [roomId, 'invite']);
-      const described = invite.unsigned.invite_room_state.map(({ type }: { type: string }) => type);
-      assert.ok(described.includes('m.room.create') && described.includes('m.room.join_rules'), described);
+      const inviteStateTypes = invite.unsigned.invite_room_state.map(({ type }: { type: string }) => type);
+      assert.ok(
+        inviteStateTypes.includes('m.room.create') && inviteStateTypes.includes('m.room.join_rules'),
+        inviteStateTypes,
+      );
       irc.respond = () => undefined;
       await join(user, roomId);
       await anna.say(roomId, 'hello Wes');

@@ -68,9 +68,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     /** The hostile server's own room under the id of the other room, consistent in itself. */
     function completeFalseRoom(version: string): SignedRoom {
       const room = falseRoom(version);
-      const made = [...room.state.values()].map(({ event }) => event);
+      const events = [...room.state.values()].map(({ event }) => event);
       room.state.clear();
-      for (const { type, content, stateKey } of made) room.setState(type, content, stateKey);
+      for (const { type, content, stateKey } of events) room.setState(type, content, stateKey);
       return room;
     }
     const memberEvent = (room: SignedRoom, guest: TestClient, membership: string) =>
@@ -111,8 +111,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await guest.do('PUT', `/rooms/${enc(roomId)}/send/m.room.message/${guest.id}`, { body: 'hello' });
       await ben.do('PUT', `/rooms/${enc(roomId)}/state/m.room.topic/`, { topic: `for ${guest.id}` });
       await until(async () => {
-        const { status: known, body } = await guest.call('GET', `/rooms/${enc(roomId)}/state/m.room.topic/`);
-        return known === 200 && body['topic'] === `for ${guest.id}`;
+        const { status: topicStatus, body } = await guest.call(
+          'GET',
+          `/rooms/${enc(roomId)}/state/m.room.topic/`,
+        );
+        return topicStatus === 200 && body['topic'] === `for ${guest.id}`;
       });
     }
 
@@ -206,21 +209,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await acceptsFalseInvite('6', alan);
       assert.equal((await inviteFromB(anna)).status, 200);
       const room = falseRoom('6');
-      const ofAnna = memberEvent(room, anna, 'leave');
-      const refused = await deliver(ofAnna.pdu, `${roomId}1`);
+      const leaveOfAnna = memberEvent(room, anna, 'leave');
+      const refused = await deliver(leaveOfAnna.pdu, `${roomId}1`);
       assert.ok(Object.values(refused).every(({ error }) => error !== undefined));
       assert.equal(await inviteRoomName(anna), 'True');
-      const ofAlan = memberEvent(room, alan, 'leave');
-      assert.deepEqual(await deliver(ofAlan.pdu, `${roomId}2`), { [ofAlan.eventId]: {} });
+      const leaveOfAlan = memberEvent(room, alan, 'leave');
+      assert.deepEqual(await deliver(leaveOfAlan.pdu, `${roomId}2`), { [leaveOfAlan.eventId]: {} });
       assert.equal(await inviteRoomName(alan), undefined);
       // Other events of the falsely claimed room are ignored.
       const message = room.say('hello').event;
       const nonsense: JsonObject[] = [
         message.pdu,
-        { ...ofAnna.pdu, state_key: 5 },
-        { ...ofAnna.pdu, state_key: '@\0:a.test' },
-        { ...ofAnna.pdu, content: { membership: ['leave'] } },
-        { ...ofAnna.pdu, prev_events: {}, event_id: 7 },
+        { ...leaveOfAnna.pdu, state_key: 5 },
+        { ...leaveOfAnna.pdu, state_key: '@\0:a.test' },
+        { ...leaveOfAnna.pdu, content: { membership: ['leave'] } },
+        { ...leaveOfAnna.pdu, prev_events: {}, event_id: 7 },
         { room_id: roomId, type: 'm.room.member', state_key: anna.id },
         { room_id: roomId, type: 'm.room.member', state_key: anna.id, event_id: '$\0:evil.test' },
       ];
@@ -261,18 +264,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const guest = '@guest:d.test';
       room.setState('m.room.member', { membership: 'join' }, guest, guest);
       room.setState('m.room.topic', { topic: 'x' }, '', guest);
-      const { state: real } = room.stateAndAuthChain();
+      const { state: trueState } = room.stateAndAuthChain();
       // The hostile server's room has the id of the true room, and its auth chain contains events of the true
       // room.
       const fake = completeFalseRoom('10');
       const { state } = fake.stateAndAuthChain();
       evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
-      evil.on(`PUT ${v2}/send_join/`, () => ({ state, auth_chain: [...state, ...real] }));
+      evil.on(`PUT ${v2}/send_join/`, () => ({ state, auth_chain: [...state, ...trueState] }));
       assert.notEqual((await joinAs(anna, 'evil.test')).status, 200);
       assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/send_join/')));
       // This response lacks one event: events that refer to it are dropped, although evil.test has sent the
       // event before.
-      const stateWithoutGuest = real.filter(({ state_key: key }) => key !== guest);
+      const stateWithoutGuest = trueState.filter(({ state_key: key }) => key !== guest);
       d.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       d.on(`PUT ${v2}/send_join/`, () => ({ state: stateWithoutGuest, auth_chain: stateWithoutGuest }));
       const { status, raw } = await joinAs(anna, 'd.test');

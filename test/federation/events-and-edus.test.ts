@@ -91,9 +91,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const receipts = async () =>
         ((await ephemeral(alice)).get('m.receipt') ?? {}) as Record<string, Receipts | undefined>;
       await until(async () => (await receipts())[first]?.['m.read']?.[bob.id] !== undefined);
-      const known = await receipts();
-      assert.equal(known[first]?.['m.read']?.[bob.id]?.thread_id, 'main');
-      assert.equal(known[second], undefined);
+      const receiptsOfAlice = await receipts();
+      assert.equal(receiptsOfAlice[first]?.['m.read']?.[bob.id]?.thread_id, 'main');
+      assert.equal(receiptsOfAlice[second], undefined);
     });
 
     it('delivers presence', async () => {

@@ -78,10 +78,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(first.status, 200, JSON.stringify(first.body));
       const { signatures } = first.body['event'] as JsonObject;
       assert.deepEqual(Object.keys(signatures as JsonObject).sort(), ['a.test', 'd.test']);
-      const again = await sendJoin(roomId, event);
-      assert.equal(again.status, 200, JSON.stringify(again.body));
-      assert.deepEqual(again.body['event'], first.body['event']);
-      assert.deepEqual(again.body['state'], first.body['state']);
+      const repeated = await sendJoin(roomId, event);
+      assert.equal(repeated.status, 200, JSON.stringify(repeated.body));
+      assert.deepEqual(repeated.body['event'], first.body['event']);
+      assert.deepEqual(repeated.body['state'], first.body['state']);
     });
 
     it('refuses a repeated send_join after the user was banned', async () => {
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { status, raw } = await anna.call('POST', path, {}, { server_name: 'd.test' });
       assert.equal(status, 200, raw);
       const state = (await anna.do('GET', `/rooms/${enc(room.roomId)}/members`))['chunk'] as JsonObject[];
-      assert.deepEqual(state.map((one) => one['state_key']).sort(), [anna.id, room.creator].sort());
+      assert.deepEqual(state.map((event) => event['state_key']).sort(), [anna.id, room.creator].sort());
       assert.equal((await anna.call('GET', `/rooms/${enc(room.roomId)}/state/m.room.topic`)).status, 404);
     });
 
@@ -140,9 +140,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const unsigned = { invite_room_state: room.stateAndAuthChain().state, 'org.example': 1 };
       const sent: JsonObject = { ...event.pdu, unsigned };
       const path = `invite/${enc(room.roomId)}/${enc(event.eventId)}`;
-      const old = await d.ask('a.test', 'PUT', `${v1}/${path}`, sent);
+      const answerOfV1 = await d.ask('a.test', 'PUT', `${v1}/${path}`, sent);
       const { body } = await d.ask('a.test', 'PUT', `${v2}/${path}`, { room_version: '1', event: sent });
-      for (const answer of [(old.body as unknown as [number, JsonObject])[1], body]) {
+      for (const answer of [(answerOfV1.body as unknown as [number, JsonObject])[1], body]) {
         const { signatures, ...rest } = answer['event'] as JsonObject;
         const { signatures: before, ...expected } = sent;
         assert.deepEqual(rest, expected);
@@ -190,13 +190,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('reports each rejected event of a transaction under the event id that the sender knows', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       const visitor = await ScriptedMember.join(d, 'a.test', roomId, dora);
-      const wrong: JsonObject[] = [
+      const invalidChanges: JsonObject[] = [
         { depth: 'deep' },
         { content: { body: 'x'.repeat(70_000) } },
         { signatures: {} },
         { prev_events: Array<string>(21).fill(`$${'A'.repeat(43)}`) },
       ];
-      for (const change of wrong) {
+      for (const change of invalidChanges) {
         const { event } = visitor.message('wrong');
         const outcomes = Object.entries(await visitor.send({ ...event.pdu, ...change }));
         assert.equal(outcomes.length, 1, JSON.stringify(Object.keys(change)));

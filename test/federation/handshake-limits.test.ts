@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       const { joined } = await anna.do('GET', `/rooms/${enc(complex)}/joined_members`);
       assert.deepEqual(Object.keys(joined as object), [anna.id]);
-      // The other server does not reveal the complexity of a private room: the join finds it out.
+      // The other server does not reveal the complexity of a private room, so it is measured after the join.
       const secret = await anna.createRoom({ preset: 'private_chat' });
       for (let i = 0; i < 10; i++) await anna.setState(secret, 'org.example.entry', { i }, String(i));
       await invite(anna, secret, ben.id);
@@ -65,8 +65,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const statuses = [];
       for (const roomId of rooms) statuses.push((await join(ben, roomId)).status);
       assert.deepEqual(statuses, [200, 200, 429]);
-      const own = await ben.createRoom();
-      assert.equal((await join(ben, own)).status, 200);
+      const localRoom = await ben.createRoom();
+      assert.equal((await join(ben, localRoom)).status, 200);
     });
 
     it('counts joins of remote users against the limit per room [option: rc_joins_per_room]', async () => {

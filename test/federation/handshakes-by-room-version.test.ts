@@ -69,13 +69,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const version = getRoomVersion(statedVersion)!;
       const template = body['event'] as JsonObject;
       assert.equal('event_id' in template, false);
-      const own = { roomId, type: 'm.room.member', sender: dora, stateKey: dora };
+      const required = { roomId, type: 'm.room.member', sender: dora, stateKey: dora };
       const content = template['content'] as JsonObject;
       const signer = { serverName: 'd.test', key: d.key };
       const deps = { signer, clock: systemClock, randomness: systemRandomness };
       const { eventId, pdu } = buildFromTemplate(
         graphReferences(template, version),
-        { ...own, content },
+        { ...required, content },
         version,
         deps,
       ).event;
@@ -93,24 +93,24 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     for (const version of versions) {
       it(`runs join, leave and knock handshakes in a room of version ${version}`, async () => {
         const roomId = await roomOf(version);
-        const all = `?${versions.map((one) => `ver=${one}`).join('&')}`;
-        assert.equal(await completeHandshake('join', roomId, all, v2), version);
+        const allVersions = `?ver=${versions.join('&ver=')}`;
+        assert.equal(await completeHandshake('join', roomId, allVersions, v2), version);
         assert.equal(await completeHandshake('leave', roomId, '', v2), version);
         await anna.do('PUT', `/rooms/${enc(roomId)}/state/m.room.join_rules`, { join_rule: 'knock' });
         if (getRoomVersion(version)!.knock) {
-          assert.equal(await completeHandshake('knock', roomId, all, v1), version);
+          assert.equal(await completeHandshake('knock', roomId, allVersions, v1), version);
           assert.equal(await completeHandshake('leave', roomId, '', v1), version);
         } else {
-          const { status, body } = await make('knock', roomId, all);
+          const { status, body } = await make('knock', roomId, allVersions);
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
         }
       });
 
       it(`returns M_INCOMPATIBLE_ROOM_VERSION to servers that do not support version ${version}`, async () => {
         const roomId = await roomOf(version);
-        const others = versions.filter((one) => one !== version);
+        const otherVersions = versions.filter((supported) => supported !== version);
         for (const membership of ['join', 'knock']) {
-          const { status, body } = await make(membership, roomId, `?ver=${others.join('&ver=')}`);
+          const { status, body } = await make(membership, roomId, `?ver=${otherVersions.join('&ver=')}`);
           assert.deepEqual(
             [status, body['errcode'], body['room_version']],
             [400, 'M_INCOMPATIBLE_ROOM_VERSION', version],
@@ -135,7 +135,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       let room: SignedRoom;
 
       /** Sends Anna an invite to a room of `version` that claims `claimedVersion`. */
-      const invited = async (version: string, claimedVersion = version) => {
+      const sendInvite = async (version: string, claimedVersion = version) => {
         room = new SignedRoom(version, { serverName: 'd.test', key: d.key });
         const claimedRoom = new SignedRoom(claimedVersion, { serverName: 'd.test', key: d.key });
         if (getRoomVersion(claimedVersion)!.roomId === 'origin') claimedRoom.roomId = room.roomId;
@@ -159,7 +159,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           .filter(({ path }) => path.includes(`/send_${membership}/`))
           .map(({ body }) => body);
       /** Waits for a handshake that a job may send after the answer to the client. */
-      const allSent = (membership: string) =>
+      const waitForSent = (membership: string) =>
         eventually(`a ${membership}`, () => {
           const bodies = sent(membership);
           return bodies.length > 0 && bodies;
@@ -179,11 +179,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
               const path = `${v2}/invite/${enc(room.roomId)}/${enc(eventId)}`;
               const body = { room_version: version, event: pdu, invite_room_state: state };
               assert.equal((await d.ask('a.test', 'PUT', path, body)).status, 200);
-            } else await invited(version);
+            } else await sendInvite(version);
             answerMake('leave', statedVersion);
             await anna.leave(room.roomId);
             assert.equal(await isInvited(), false);
-            const [leave, ...others] = await allSent('leave');
+            const [leave, ...others] = await waitForSent('leave');
             assert.deepEqual(others, []);
             const { event, hashMatches } = receivePdu(leave!, room.version);
             assert.deepEqual([event.content['membership'], hashMatches], ['leave', true]);
@@ -192,17 +192,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
 
       it('signs a leave in the version of the template when an invite has claimed another one', async () => {
-        await invited('10', '1');
+        await sendInvite('10', '1');
         answerMake('leave', '10');
         await anna.leave(room.roomId);
         assert.equal(await isInvited(), false);
-        const [leave] = await allSent('leave');
+        const [leave] = await waitForSent('leave');
         assert.equal('event_id' in leave!, false, 'events of version 10 have no event_id');
         assert.equal(receivePdu(leave!, room.version).hashMatches, true);
       });
 
       it('signs nothing for an unknown room version, and ends the invite locally', async () => {
-        await invited('10');
+        await sendInvite('10');
         answerMake('leave', '99');
         await anna.leave(room.roomId);
         assert.deepEqual(sent('leave'), []);
@@ -221,7 +221,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       it('accepts an invite by the v1 endpoint as one of room version 1 or 2', async () => {
         for (const version of ['1', '2']) {
-          await invited(version);
+          await sendInvite(version);
           const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };
           const { eventId, pdu } = room.build({ ...draft, content: { membership: 'invite' } }).event;
           const path = `${v1}/invite/${enc(room.roomId)}/${enc(eventId)}`;

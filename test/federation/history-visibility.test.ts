@@ -40,8 +40,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await served.room(visibility);
       const messageIds = [await served.say(roomId, 'message 0')];
       for (const [index, change] of changes.entries()) {
-        const by = change === 'join' || change === 'leave' ? fay : alice;
-        await served.member(roomId, fay, change === 'unban' ? 'leave' : change, by);
+        const sender = change === 'join' || change === 'leave' ? fay : alice;
+        await served.member(roomId, fay, change === 'unban' ? 'leave' : change, sender);
         messageIds.push(await served.say(roomId, `message ${index + 1}`));
       }
       const joined = await served.member(roomId, finn, 'join');
@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
      */
     function visibleIn(answer: Answer, list: string, messageIds: readonly string[]): string {
       assert.equal(answer.status, 200);
-      const events = new Map(eventsIn(answer, list).map((one) => [one.event.eventId, one]));
+      const events = new Map(eventsIn(answer, list).map((received) => [received.event.eventId, received]));
       return messageIds
         .map((eventId, index) => {
           const received = events.get(eventId);
@@ -100,26 +100,28 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('redacts messages of an erased user for all servers, also for one that was in the room before', async () => {
       const erased = new Map<string, number>();
-      const other = await ServedRooms.open(open, { erased: { positions: async () => erased } });
+      const servedAfterErasure = await ServedRooms.open(open, { erased: { positions: async () => erased } });
       try {
-        const roomId = await other.room();
-        const messageIds = [await other.say(roomId, 'message 0')];
-        const last = async () => {
-          messageIds.push(await other.say(roomId, `message ${messageIds.length}`));
-          const page = await other.get(`/backfill/${enc(roomId)}?v=${enc(messageIds.at(-1)!)}&limit=100`);
+        const roomId = await servedAfterErasure.room();
+        const messageIds = [await servedAfterErasure.say(roomId, 'message 0')];
+        const sayAndBackfill = async () => {
+          messageIds.push(await servedAfterErasure.say(roomId, `message ${messageIds.length}`));
+          const page = await servedAfterErasure.get(
+            `/backfill/${enc(roomId)}?v=${enc(messageIds.at(-1)!)}&limit=100`,
+          );
           return visibleIn(page, 'pdus', messageIds);
         };
-        const erase = () => erased.set(alice, other.rooms.streams.current + 1);
-        await other.member(roomId, fay, 'join');
-        assert.equal(await last(), 'yy');
+        const erase = () => erased.set(alice, servedAfterErasure.rooms.streams.current + 1);
+        await servedAfterErasure.member(roomId, fay, 'join');
+        assert.equal(await sayAndBackfill(), 'yy');
         erase();
-        assert.equal(await last(), 'nnn');
-        await other.member(roomId, finn, 'join');
-        assert.equal(await last(), 'nnnn');
-        const state = await other.get(`/state/${enc(roomId)}?event_id=${enc(messageIds[1]!)}`);
+        assert.equal(await sayAndBackfill(), 'nnn');
+        await servedAfterErasure.member(roomId, finn, 'join');
+        assert.equal(await sayAndBackfill(), 'nnnn');
+        const state = await servedAfterErasure.get(`/state/${enc(roomId)}?event_id=${enc(messageIds[1]!)}`);
         assert.ok(eventsIn(state, 'pdus').every(({ hashMatches }) => hashMatches));
       } finally {
-        await other.stop();
+        await servedAfterErasure.stop();
       }
     });
 
@@ -130,21 +132,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       const nearest = async (ts: number, dir: 'f' | 'b') =>
         (await served.get(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=${dir}`)).body['event_id'];
       const hidden = await timeOf(messageIds[2]!);
-      const found = [await nearest(hidden, 'b'), await nearest(hidden, 'f')];
-      for (const eventId of found) assert.notEqual(eventId, messageIds[2]);
-      const events = await served.rooms.engine.events.getManyById(found as string[]);
-      const members = found.map((eventId) => events.get(eventId as string)?.event.stateKey);
+      const nearestEventIds = [await nearest(hidden, 'b'), await nearest(hidden, 'f')];
+      for (const eventId of nearestEventIds) assert.notEqual(eventId, messageIds[2]);
+      const events = await served.rooms.engine.events.getManyById(nearestEventIds as string[]);
+      const members = nearestEventIds.map((eventId) => events.get(eventId as string)?.event.stateKey);
       assert.deepEqual(members, [fay, finn], 'the join and leave of its own users');
     });
 
     it('returns changes of the history visibility to servers that may see the events before or after', async () => {
       const roomId = await served.room('joined');
-      const before = await served.say(roomId, 'message 0');
-      const opened = await served.state(roomId, 'm.room.history_visibility', '', {
+      const hiddenMessage = await served.say(roomId, 'message 0');
+      const openingId = await served.state(roomId, 'm.room.history_visibility', '', {
         history_visibility: 'world_readable',
       });
-      const open = await served.say(roomId, 'message 1');
-      const closed = await served.state(roomId, 'm.room.history_visibility', '', {
+      const openMessage = await served.say(roomId, 'message 1');
+      const closingId = await served.state(roomId, 'm.room.history_visibility', '', {
         history_visibility: 'joined',
       });
       await served.say(roomId, 'message 2');
@@ -152,8 +154,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const page = await served.get(`/backfill/${enc(roomId)}?v=${enc(joined)}&limit=100`);
       const complete = eventsIn(page, 'pdus').filter(({ hashMatches }) => hashMatches);
       const ids = complete.map(({ event }) => event.eventId);
-      assert.ok([opened, open, closed, joined].every((eventId) => ids.includes(eventId)));
-      assert.ok(!ids.includes(before));
+      assert.ok([openingId, openMessage, closingId, joined].every((eventId) => ids.includes(eventId)));
+      assert.ok(!ids.includes(hiddenMessage));
     });
 
     it('returns the events that any one of 61 users of the server may see', async () => {
@@ -161,14 +163,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       await served.say(roomId, 'message 0');
       const users = Array.from({ length: 60 }, (_, index) => `@u${index}:${far}`);
       for (const userId of users) await served.member(roomId, userId, 'join');
-      const seen = await served.say(roomId, 'message 1');
+      const visibleId = await served.say(roomId, 'message 1');
       for (const userId of users) await served.member(roomId, userId, 'leave');
-      const unseen = await served.say(roomId, 'message 2');
+      const hiddenId = await served.say(roomId, 'message 2');
       await served.member(roomId, fay, 'join');
-      const visible = async (eventId: string) =>
+      const isComplete = async (eventId: string) =>
         eventsIn(await served.get(`/event/${enc(eventId)}`), 'pdus')[0]?.hashMatches;
-      assert.equal(await visible(seen), true);
-      assert.equal(await visible(unseen), false);
+      assert.equal(await isComplete(visibleId), true);
+      assert.equal(await isComplete(hiddenId), false);
     });
   });
 });

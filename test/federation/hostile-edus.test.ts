@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       edu_type: 'm.direct_to_device',
       content: { sender, type: 'm.fake', message_id: id, messages: { [anna.id]: { '*': { id } } } },
     });
-    /** Everything that a sync returns since a token. */
+    /** Returns the whole response of a sync since a token. */
     const syncSince = async (since: string) => {
       const answer = await anna.sync(since, { timeout: 0 });
       return { text: JSON.stringify({ ...answer, next_batch: '' }), since: answer.next_batch, answer };
@@ -76,11 +76,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     };
 
     it('ignores EDUs about users of other servers and about rooms in which the user is not joined', async () => {
-      const own = await anna.sync();
-      const others = [ben.id, anna.id, '@x:third.test', 'x', ''];
-      const before = await anna.do('POST', '/keys/query', { device_keys: { [ben.id]: [], [anna.id]: [] } });
+      const initialSync = await anna.sync();
+      const otherUserIds = [ben.id, anna.id, '@x:third.test', 'x', ''];
+      const keysBefore = await anna.do('POST', '/keys/query', {
+        device_keys: { [ben.id]: [], [anna.id]: [] },
+      });
       await visitor.edus(
-        ...others.flatMap((userId) => [
+        ...otherUserIds.flatMap((userId) => [
           typing(userId),
           receipt(userId),
           online(userId),
@@ -89,17 +91,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           toDevice(userId, `of ${userId}`),
         ]),
       );
-      // EDUs about users of the hostile server, in rooms in which they are not joined.
+      // These EDUs are about users of the hostile server in rooms that they have not joined.
       const elsewhere = await anna.createRoom({ preset: 'private_chat' });
-      const there = await anna.say(elsewhere, 'secret');
-      const first = await syncSince(own.next_batch);
+      const secretId = await anna.say(elsewhere, 'secret');
+      const first = await syncSince(initialSync.next_batch);
       const messages: string[] = [];
       await visitor.edus(
         typing('@absent:evil.test'),
         receipt('@absent:evil.test'),
         typing(mallory, elsewhere),
-        receipt(mallory, elsewhere, there),
-        receipt(mallory, roomId, there),
+        receipt(mallory, elsewhere, secretId),
+        receipt(mallory, roomId, secretId),
         online('@absent:evil.test'),
       );
       await visitor.edus(toDevice(mallory, 'the last one'));
@@ -117,15 +119,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         messages.push(...toDeviceOf(answer));
       }
       assert.deepEqual(messages, ['the last one']);
-      const after = await anna.do('POST', '/keys/query', { device_keys: { [ben.id]: [], [anna.id]: [] } });
-      assert.deepEqual(after, before);
+      const keysAfter = await anna.do('POST', '/keys/query', {
+        device_keys: { [ben.id]: [], [anna.id]: [] },
+      });
+      assert.deepEqual(keysAfter, keysBefore);
       const presence = await anna.call('GET', `/presence/${enc(ben.id)}/status`);
       assert.ok(!presence.raw.includes('fake'));
     });
 
     it("processes EDUs about the sending server's own users beside malformed EDUs", async () => {
       const { next_batch: since } = await anna.sync();
-      const nonsense: unknown[] = [
+      const malformedEdus: unknown[] = [
         null,
         { edu_type: 'm.typing', content: { room_id: roomId, user_id: mallory, typing: 'yes' } },
         { edu_type: 'm.receipt', content: { [roomId]: { 'm.read': { [mallory]: { event_ids: 'x' } } } } },
@@ -138,7 +142,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { edu_type: 'm.direct_to_device', content: { sender: mallory, messages: { [anna.id]: 5 } } },
         toDevice(mallory, 'x'.repeat(5_000)),
       ];
-      await visitor.edus(...nonsense, typing(mallory), receipt(mallory), toDevice(mallory, 'valid'));
+      await visitor.edus(...malformedEdus, typing(mallory), receipt(mallory), toDevice(mallory, 'valid'));
       const { text, answer } = await syncSince(since);
       const ephemeral = answer.rooms?.join?.[roomId]?.ephemeral.events ?? [];
       const types = ephemeral.map(({ type }) => type).sort();

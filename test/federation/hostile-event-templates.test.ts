@@ -25,13 +25,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     /**
      * Answers make requests with templates that `change` has modified and that have content that was not requested.
      */
-    const prepare = (membership: string, change = (event: JsonObject) => event) =>
+    const answerMakeRequests = (membership: string, change = (event: JsonObject) => event) =>
       hostile.evil.on(`GET ${v1}/make_${membership}/`, () => {
-        const right = hostile.room.membershipTemplate(hostile.anna.id, membership, {
+        const template = hostile.room.membershipTemplate(hostile.anna.id, membership, {
           displayname: 'Fool',
           evil: true,
         });
-        return { ...right, event: change(right['event'] as JsonObject) };
+        return { ...template, event: change(template['event'] as JsonObject) };
       });
     const sent = (membership: string) =>
       hostile.evil.receivedRequests.filter(({ path }) => path.includes(`/send_${membership}/`));
@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       for (const [what, change] of falseKnockAndLeaveTemplates) {
         it(`fails without signing anything for a template ${what}`, async () => {
-          prepare('knock', change);
+          answerMakeRequests('knock', change);
           const { status, body } = await knock();
           assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));
           assert.deepEqual(sent('knock'), []);
@@ -56,8 +56,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         });
       }
 
-      it('signs only its own content, not additional content of the template', async () => {
-        prepare('knock');
+      it('signs a knock without the additional content of the template', async () => {
+        answerMakeRequests('knock');
         const { status, raw } = await knock();
         assert.equal(status, 200, raw);
         assert.deepEqual(sent('knock')[0]?.body['content'], { membership: 'knock', displayname: 'anna' });
@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       for (const [what, change] of falseKnockAndLeaveTemplates) {
         it(`ends the invite locally without signing anything for a template ${what}`, async () => {
-          prepare('leave', change);
+          answerMakeRequests('leave', change);
           await hostile.anna.leave(hostile.room.roomId);
           assert.ok(hostile.evil.receivedRequests.some(({ path }) => path.includes('/make_leave/')));
           assert.deepEqual(sent('leave'), []);
@@ -89,8 +89,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         });
       }
 
-      it('signs only its own content, not additional content of the template', async () => {
-        prepare('leave');
+      it('signs a leave without the additional content of the template', async () => {
+        answerMakeRequests('leave');
         await hostile.anna.leave(hostile.room.roomId);
         const { body } = sent('leave')[0]!;
         assert.deepEqual(

@@ -62,8 +62,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return events.map((event) => `${event.type} ${event.state_key} ${event.event_id}`).sort();
     };
     /** Sends events that must have no effect, and then a message that must arrive. */
-    async function hasNoEffect(...attempts: readonly BuiltEvent[]): Promise<void> {
-      const before = await state();
+    async function assertNoEffect(...attempts: readonly BuiltEvent[]): Promise<void> {
+      const stateBefore = await state();
       for (const { event } of attempts) await hostile.send(event.pdu);
       const marker = `after ${attempts[0]?.event.eventId}`;
       await hostile.say(marker);
@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         (await timeline()).filter((event) => ids.has(event.event_id)),
         [],
       );
-      assert.deepEqual(await state(), before);
+      assert.deepEqual(await state(), stateBefore);
     }
     const member = (userId: string, membership: string) =>
       hostile.build({ type: 'm.room.member', content: { membership }, stateKey: userId });
@@ -91,27 +91,27 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         content: { users: { [mallory]: 100 } },
         stateKey: '',
       });
-      await hasNoEffect(takeover);
-      await hasNoEffect(
+      await assertNoEffect(takeover);
+      await assertNoEffect(
         member(anna.id, 'ban'),
         member('@ghost:evil.test', 'join'),
         member('@x:a.test', 'join'),
       );
-      await hasNoEffect(topic('mine'));
+      await assertNoEffect(topic('mine'));
       const rules = { type: 'm.room.join_rules', content: { join_rule: 'public', x: 1 }, stateKey: '' };
-      await hasNoEffect(hostile.build(rules));
+      await assertNoEffect(hostile.build(rules));
       // A rejected event authorizes no other event.
       const relyingOnRejected = topic('mine', {
         authEventIds: [...topic('x').event.authEventIds.slice(0, 2), takeover.event.eventId],
       });
-      await hasNoEffect(relyingOnRejected);
+      await assertNoEffect(relyingOnRejected);
       // An event is rejected even if its auth events omit the power levels.
       const keys = [stateMapKey('m.room.create', ''), stateMapKey('m.room.member', mallory)];
       const withoutPowerLevels = topic('mine', {
         authEventIds: keys.map((key) => hostile.state.get(key)!.eventId),
       });
-      await hasNoEffect(withoutPowerLevels);
-      await hasNoEffect(topic('mine', { authEventIds: [] }));
+      await assertNoEffect(withoutPowerLevels);
+      await assertNoEffect(topic('mine', { authEventIds: [] }));
     });
 
     it('rejects PDUs that claim a sender of another server', async () => {
@@ -119,38 +119,40 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const outcomes = await hostile.send(forged.event.pdu);
       assert.equal(typeof outcomes[forged.event.eventId]?.error, 'string');
       const stranger = hostile.message('from an unknown sender', { sender: '@nobody:evil.test' });
-      await hasNoEffect(forged, stranger);
+      await assertNoEffect(forged, stranger);
       const signatures = { 'a.test': forged.event.pdu['signatures'] as JsonObject };
       await hostile.send({ ...forged.event.pdu, signatures });
-      await hasNoEffect();
+      await assertNoEffect();
     });
 
     it('rejects a second create event, and PDUs with references to another room', async () => {
       const create = { type: 'm.room.create', content: { room_version: '11' }, stateKey: '' };
-      await hasNoEffect(
+      await assertNoEffect(
         hostile.build(create, { authEventIds: [], prevEventIds: [], depth: 1 }),
         hostile.build(create),
         hostile.message('without prev_events', { prevEventIds: [] }),
       );
-      const other = await ScriptedMember.join(
+      const otherRoom = await ScriptedMember.join(
         evil,
         'a.test',
         await anna.createRoom({ preset: 'public_chat', room_version: '11' }),
         mallory,
       );
-      const elsewhere = other.message('of another room');
-      other.advanceTo(elsewhere);
-      await other.send(elsewhere.event.pdu);
-      await hostile.send({ ...elsewhere.event.pdu, room_id: roomId });
-      await hasNoEffect(
-        hostile.message('with prev_events of another room', { prevEventIds: [other.latest.eventId] }),
-        hostile.message('with auth events of another room', { authEventIds: elsewhere.event.authEventIds }),
+      const eventOfOtherRoom = otherRoom.message('of another room');
+      otherRoom.advanceTo(eventOfOtherRoom);
+      await otherRoom.send(eventOfOtherRoom.event.pdu);
+      await hostile.send({ ...eventOfOtherRoom.event.pdu, room_id: roomId });
+      await assertNoEffect(
+        hostile.message('with prev_events of another room', { prevEventIds: [otherRoom.latest.eventId] }),
+        hostile.message('with auth events of another room', {
+          authEventIds: eventOfOtherRoom.event.authEventIds,
+        }),
       );
       const secret = await anna.createRoom({ preset: 'private_chat' });
       const outcomes = await hostile.send(
         hostile.message('into the private room', { roomId: secret }).event.pdu,
       );
-      await hasNoEffect();
+      await assertNoEffect();
       assert.ok(
         !JSON.stringify(await timeline(secret)).includes('into the private room'),
         JSON.stringify(outcomes),
@@ -166,26 +168,26 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const [present, presentState] = [hostile.latest, new Map(hostile.state)];
       hostile.latest = past;
       for (const [key, event] of pastState) hostile.state.set(key, event);
-      const late = topic('late');
+      const lateTopic = topic('late');
       const lateBan = member(anna.id, 'ban');
       hostile.latest = present;
       for (const [key, event] of presentState) hostile.state.set(key, event);
-      await hasNoEffect(late, lateBan);
-      // An event that merges the two forks changes the state as little.
-      const both = [late.event.eventId, hostile.latest.eventId];
-      const before = await state();
-      const merging = hostile.message('tied', { prevEventIds: both, depth: hostile.latest.depth + 5 });
+      await assertNoEffect(lateTopic, lateBan);
+      // An event that merges the two forks does not change the state either.
+      const forkIds = [lateTopic.event.eventId, hostile.latest.eventId];
+      const stateBefore = await state();
+      const merging = hostile.message('tied', { prevEventIds: forkIds, depth: hostile.latest.depth + 5 });
       await hostile.send(merging.event.pdu);
       await waitForMessage('tied');
-      assert.deepEqual(await state(), before);
+      assert.deepEqual(await state(), stateBefore);
     });
 
     it('ignores PDUs of a banned server, even with prev_events from before the ban', async () => {
-      const early = hostile.message('sent before');
+      const earlyMessage = hostile.message('sent before');
       await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: mallory });
-      const before = await state();
-      await hostile.send(early.event.pdu);
-      hostile.advanceTo(early);
+      const stateBefore = await state();
+      await hostile.send(earlyMessage.event.pdu);
+      hostile.advanceTo(earlyMessage);
       await hostile.send(hostile.message('after the ban').event.pdu);
       const room = roomId;
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
@@ -194,7 +196,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForMessage('elsewhere');
       roomId = room;
       assert.deepEqual(await texts(), []);
-      assert.deepEqual(await state(), before);
+      assert.deepEqual(await state(), stateBefore);
     });
 
     it('accepts events with maximum and zero depth without making the room unusable', async () => {
@@ -219,16 +221,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await hostile.send(first.event.pdu);
       await waitForMessage('first');
       await hostile.send(second.event.pdu);
-      const own = await anna.say(roomId, 'own');
-      const [stolen, foreign] = [own, '$x:a.test'].map((eventId) => hostile.message('stolen', { eventId }));
+      const eventIdOfAnna = await anna.say(roomId, 'own');
+      const [stolen, foreign] = [eventIdOfAnna, '$x:a.test'].map((eventId) =>
+        hostile.message('stolen', { eventId }),
+      );
       await hostile.send(stolen!.event.pdu, foreign!.event.pdu);
       const [one, other] = ['$one:evil.test', '$other:evil.test'];
-      const circle = [
+      const cycle = [
         hostile.message('one', { eventId: one!, prevEventIds: [other!] }),
         hostile.message('other', { eventId: other!, prevEventIds: [one!] }),
       ];
       const self = hostile.message('self', { eventId: '$self:evil.test', prevEventIds: ['$self:evil.test'] });
-      await hostile.send(...circle.map(({ event }) => event.pdu), self.event.pdu);
+      await hostile.send(...cycle.map(({ event }) => event.pdu), self.event.pdu);
       hostile.advanceTo(first);
       await hostile.say('last');
       await waitForMessage('last');

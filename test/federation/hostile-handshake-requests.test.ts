@@ -49,17 +49,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(validateResponse(method, path, answer.status, answer.body).problems, []);
       return answer;
     }
-    const prepare = (membership = 'join', user = userId, query = '?ver=11&ver=10') =>
+    const askMake = (membership = 'join', user = userId, query = '?ver=11&ver=10') =>
       ask('GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}${query}`);
 
     /** Builds a signed event of a user of the hostile server from a make_join template. */
     async function build(change: Partial<Parameters<typeof buildFromTemplate>[1]> = {}, key = evil.key) {
-      const { body } = await prepare();
+      const { body } = await askMake();
       const version = getRoomVersion(String(body['room_version']))!;
-      const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
+      const required = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
       return buildFromTemplate(
         graphReferences(body['event'] as JsonObject, version),
-        { ...own, content: { membership: 'join' }, ...change },
+        { ...required, content: { membership: 'join' }, ...change },
         version,
         {
           signer: { serverName: 'evil.test', key },
@@ -78,25 +78,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       Object.keys((await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object);
 
     it('answers make requests only for users of the requesting server and in room versions that it supports', async () => {
-      const { status, body } = await prepare();
+      const { status, body } = await askMake();
       assert.equal(status, 200, JSON.stringify(body));
       assert.equal(body['room_version'], '11');
-      await assertError(prepare('join', anna.id), 403, 'M_FORBIDDEN');
-      await assertError(prepare('leave', anna.id, ''), 403, 'M_FORBIDDEN');
-      await assertError(prepare('join', '@x:third.test'), 403, 'M_FORBIDDEN');
-      await assertError(prepare('join', 'mallory'), 403, 'M_FORBIDDEN');
-      await assertError(prepare('join', userId, '?ver=9'), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
-      await assertError(prepare('join', userId, ''), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
-      await assertError(prepare('leave', userId, ''), 403, 'M_FORBIDDEN');
-      await assertError(prepare('knock'), 403, 'M_FORBIDDEN');
+      await assertError(askMake('join', anna.id), 403, 'M_FORBIDDEN');
+      await assertError(askMake('leave', anna.id, ''), 403, 'M_FORBIDDEN');
+      await assertError(askMake('join', '@x:third.test'), 403, 'M_FORBIDDEN');
+      await assertError(askMake('join', 'mallory'), 403, 'M_FORBIDDEN');
+      await assertError(askMake('join', userId, '?ver=9'), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await assertError(askMake('join', userId, ''), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await assertError(askMake('leave', userId, ''), 403, 'M_FORBIDDEN');
+      await assertError(askMake('knock'), 403, 'M_FORBIDDEN');
       roomId = '!unknown:a.test';
-      await assertError(prepare(), 404, 'M_NOT_FOUND');
+      await assertError(askMake(), 404, 'M_NOT_FOUND');
     });
 
     it('refuses make and send requests with 403 when the server ACL denies the server', async () => {
       const event = await build();
       await anna.setState(roomId, 'm.room.server_acl', { allow: ['*'], deny: ['evil.test'] });
-      await assertError(prepare(), 403, 'M_FORBIDDEN');
+      await assertError(askMake(), 403, 'M_FORBIDDEN');
       await assertError(sendMembership(event), 403, 'M_FORBIDDEN');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
@@ -188,7 +188,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           );
         }
       }
-      const partial = {
+      const inviteWithFloat = {
         type: 'm.room.member',
         room_id: roomId,
         sender: anna.id,
@@ -199,16 +199,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         },
       };
       const path = `${v1}/exchange_third_party_invite/${enc(roomId)}`;
-      await assertError(ask('PUT', path, partial), 400, 'M_BAD_JSON');
+      await assertError(ask('PUT', path, inviteWithFloat), 400, 'M_BAD_JSON');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
 
     it('refuses a join event with unknown prev_events', async () => {
-      const { body } = await prepare();
+      const { body } = await askMake();
       const template = body['event'] as JsonObject;
-      const elsewhere = { ...template, prev_events: [`$${'A'.repeat(43)}`] };
+      const withUnknownPrevEvent = { ...template, prev_events: [`$${'A'.repeat(43)}`] };
       const event = buildFromTemplate(
-        graphReferences(elsewhere, getRoomVersion('11')!),
+        graphReferences(withUnknownPrevEvent, getRoomVersion('11')!),
         {
           roomId,
           type: 'm.room.member',
@@ -234,7 +234,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const join_rules = { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: space }] };
       await anna.setState(roomId, 'm.room.join_rules', join_rules);
       await assertError(sendMembership(event), 403, 'M_FORBIDDEN');
-      await assertError(prepare(), 403, 'M_FORBIDDEN');
+      await assertError(askMake(), 403, 'M_FORBIDDEN');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
 
@@ -242,7 +242,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const event = await build();
       await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: userId });
       await assertError(sendMembership(event), 403, 'M_FORBIDDEN');
-      await assertError(prepare(), 403, 'M_FORBIDDEN');
+      await assertError(askMake(), 403, 'M_FORBIDDEN');
     });
   });
 
@@ -296,10 +296,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(status, 200, JSON.stringify(body));
         const signed = body['event'] as JsonObject;
         const { signatures, ...rest } = signed;
-        const { signatures: before, ...sent } = event.pdu;
+        const { signatures: sentSignatures, ...sent } = event.pdu;
         assert.deepEqual(rest, sent);
         assert.deepEqual(Object.keys(signatures as object).sort(), ['a.test', 'evil.test']);
-        assert.deepEqual((signatures as JsonObject)['evil.test'], (before as JsonObject)['evil.test']);
+        assert.deepEqual(
+          (signatures as JsonObject)['evil.test'],
+          (sentSignatures as JsonObject)['evil.test'],
+        );
         assert.equal(await isShown(), true);
       });
     }
@@ -370,27 +373,34 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       room = newRoom('12');
       const event = invitation();
       await assertError(putInvite(event, { invite_room_state: [] }), 400, 'M_INVALID_PARAM');
-      const other = newRoom('12').state.values().next().value!.event.pdu;
-      await assertError(putInvite(event, { invite_room_state: [other] }), 400, 'M_INVALID_PARAM');
+      const createOfOtherRoom = newRoom('12').state.values().next().value!.event.pdu;
+      await assertError(putInvite(event, { invite_room_state: [createOfOtherRoom] }), 400, 'M_INVALID_PARAM');
       const unsigned = strippedState().map((pdu) => ({ ...pdu, signatures: {} }));
       await assertError(putInvite(event, { invite_room_state: unsigned }), 400, 'M_INVALID_PARAM');
       const stripped = { type: 'm.room.create', state_key: '', sender: room.creator, content: {} };
       await assertError(putInvite(event, { invite_room_state: [stripped] }), 400, 'M_INVALID_PARAM');
-      const many = Array<JsonObject>(101).fill(strippedState()[0]!);
-      await assertError(putInvite(event, { invite_room_state: many }), 400, 'M_INVALID_PARAM');
+      const tooManyEvents = Array<JsonObject>(101).fill(strippedState()[0]!);
+      await assertError(putInvite(event, { invite_room_state: tooManyEvents }), 400, 'M_INVALID_PARAM');
       assert.equal(await isShown(), false);
     });
 
     it('shows an invite with malformed stripped state in /sync', async () => {
       const nonsense = [null, 5, 'x', [], {}, { type: 1, state_key: '', sender: 'x', content: {} }];
-      const odd = { type: 'm.room.name', state_key: '', sender: '', content: { name: { a: ['\0'] } } };
-      const long = {
+      const malformedName = {
+        type: 'm.room.name',
+        state_key: '',
+        sender: '',
+        content: { name: { a: ['\0'] } },
+      };
+      const longTopic = {
         type: 'm.room.topic',
         state_key: '',
         sender: 'x',
         content: { topic: 'x'.repeat(200_000) },
       };
-      const { status, body } = await putInvite(invitation(), { invite_room_state: [...nonsense, odd, long] });
+      const { status, body } = await putInvite(invitation(), {
+        invite_room_state: [...nonsense, malformedName, longTopic],
+      });
       assert.equal(status, 200, JSON.stringify(body));
       assert.equal(await isShown(), true);
       const raw = JSON.stringify(await anna.sync());
@@ -414,16 +424,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         return (await server.ask('a.test', 'PUT', `${v1}/send/${txn}`, content)).body['pdus'] as JsonObject;
       };
       const third = await several.scripted('third.test');
-      const stranger = { serverName: 'third.test', key: third.key };
-      const foreign = new SignedRoom('11', stranger);
+      const signerOfThird = { serverName: 'third.test', key: third.key };
+      const foreign = new SignedRoom('11', signerOfThird);
       foreign.roomId = room.roomId;
-      const byStranger = foreign.build({
+      const leaveByThird = foreign.build({
         type: 'm.room.member',
         sender: '@x:third.test',
         stateKey: anna.id,
         content: { membership: 'leave' },
       }).event;
-      await deliver(third, byStranger.pdu, 'one');
+      await deliver(third, leaveByThird.pdu, 'one');
       assert.equal(await isShown(), true);
       await deliver(evil, { ...removal.pdu, signatures: {} }, 'two');
       assert.equal(await isShown(), true);

@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         '\r\n',
       ].join('\r\n');
     /** Checks that the server still answers other requests. */
-    async function stillServes(): Promise<void> {
+    async function assertStillServes(): Promise<void> {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       const visitor = await ScriptedMember.join(evil, 'a.test', roomId, '@guest:evil.test');
       await visitor.say('still served');
@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         socket.write(n % 2 === 0 ? 'PUT /_matrix/federation' : head({ 'content-length': '1000' }));
         if (n % 2 === 1) socket.write('{"pdus":[');
       }
-      await stillServes();
+      await assertStillServes();
     });
 
     it('cuts off requests with endless bodies or headers', async () => {
@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         Buffer.from(`x-a: ${'b'.repeat(1_000)}\r\n`),
       );
       assert.match(headers, /^(HTTP\/1.1 4|$)/);
-      await stillServes();
+      await assertStillServes();
     });
 
     it('refuses compressed and malformed requests', async () => {
@@ -109,7 +109,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ]) {
         assert.match(await send(text), /^HTTP\/1.1 4/, text.slice(0, 100));
       }
-      await stillServes();
+      await assertStillServes();
     });
   });
 });

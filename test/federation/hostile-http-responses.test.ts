@@ -14,7 +14,7 @@ const makeHandshake = 'GET /_matrix/federation/v1/make_';
 const mebibyte = 1024 * 1024;
 
 /** Answers with these bytes and headers. */
-const raw =
+const respond =
   (body: string | Buffer, headers: Record<string, string | string[]> = {}, status = 200) =>
   (response: ServerResponse) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
@@ -49,29 +49,32 @@ const answers: Answers = [
     },
   ],
   ['that is only a closed connection', (response) => response.destroy()],
-  ['compressed from 80 MiB', raw(gzipSync(Buffer.alloc(80 * mebibyte, ' ')), { 'content-encoding': 'gzip' })],
-  ['compressed twice', raw(gzipSync(gzipSync('{}')), { 'content-encoding': 'gzip, gzip' })],
-  ['with a content encoding that was not requested', raw('{}', { 'content-encoding': 'br' })],
-  ['with invalid gzip data', raw('garbage', { 'content-encoding': 'gzip' })],
-  ['with deeply nested arrays', raw('['.repeat(200_000) + ']'.repeat(200_000))],
-  ['with deeply nested objects', raw(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`)],
-  ['with invalid UTF-8', raw(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]))],
-  ['with lone surrogates', raw('{"room_version":"\\ud800","event":{"\\udfff":1}}')],
-  ['that is an array', raw('[]')],
-  ['that is an infinite number', raw('1e999')],
-  ['with an empty body', raw('')],
-  ['with status 204', raw('', {}, 204)],
-  ['in HTML', raw('<html></html>', { 'content-type': 'text/html' })],
-  ['in plain text', raw('{}', { 'content-type': 'text/plain' })],
+  [
+    'compressed from 80 MiB',
+    respond(gzipSync(Buffer.alloc(80 * mebibyte, ' ')), { 'content-encoding': 'gzip' }),
+  ],
+  ['compressed twice', respond(gzipSync(gzipSync('{}')), { 'content-encoding': 'gzip, gzip' })],
+  ['with a content encoding that was not requested', respond('{}', { 'content-encoding': 'br' })],
+  ['with invalid gzip data', respond('garbage', { 'content-encoding': 'gzip' })],
+  ['with deeply nested arrays', respond('['.repeat(200_000) + ']'.repeat(200_000))],
+  ['with deeply nested objects', respond(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`)],
+  ['with invalid UTF-8', respond(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]))],
+  ['with lone surrogates', respond('{"room_version":"\\ud800","event":{"\\udfff":1}}')],
+  ['that is an array', respond('[]')],
+  ['that is an infinite number', respond('1e999')],
+  ['with an empty body', respond('')],
+  ['with status 204', respond('', {}, 204)],
+  ['in HTML', respond('<html></html>', { 'content-type': 'text/html' })],
+  ['in plain text', respond('{}', { 'content-type': 'text/plain' })],
   [
     'with keys that have a meaning in JavaScript',
-    raw('{"__proto__":{"room_version":"11","event":{}},"constructor":1}'),
+    respond('{"__proto__":{"room_version":"11","event":{}},"constructor":1}'),
   ],
-  ['that redirects to another server', raw('', { location: 'https://a.test/' }, 307)],
-  ['that redirects to a file', raw('', { location: 'file:///etc/passwd' }, 301)],
-  ['with 100,000 bytes of headers', raw('{}', { 'x-long': 'x'.repeat(100_000) })],
-  ['with 2,000 headers', raw('{}', { 'x-many': Array<string>(2_000).fill('x'.repeat(40)) })],
-  ['with status 500 and invalid JSON', raw('[', {}, 500)],
+  ['that redirects to another server', respond('', { location: 'https://a.test/' }, 307)],
+  ['that redirects to a file', respond('', { location: 'file:///etc/passwd' }, 301)],
+  ['with 100,000 bytes of headers', respond('{}', { 'x-long': 'x'.repeat(100_000) })],
+  ['with 2,000 headers', respond('{}', { 'x-many': Array<string>(2_000).fill('x'.repeat(40)) })],
+  ['with status 500 and invalid JSON', respond('[', {}, 500)],
   [
     'with an endless error body',
     (response) => {

@@ -88,8 +88,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
-    it('fails the invite with the status and errcode of the remote server when that refuses the invite', async () => {
-      for (const [refused, errcode] of [
+    it('fails the invite with the status and errcode of a remote server that refuses the invite', async () => {
+      for (const [refusal, errcode] of [
         [403, 'M_FORBIDDEN'],
         [403, 'M_INVITE_BLOCKED'],
         [400, 'M_INVALID_PARAM'],
@@ -97,9 +97,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [403, 'M_UNKNOWN'],
         [418, 'ORG.EXAMPLE.TEAPOT'],
       ] as const) {
-        answerInvites(() => [refused, { errcode, error: 'no' }]);
+        answerInvites(() => [refusal, { errcode, error: 'no' }]);
         const { status, body } = await invite();
-        assert.deepEqual([status, body['errcode'], body['error']], [refused, errcode, 'no']);
+        assert.deepEqual([status, body['errcode'], body['error']], [refusal, errcode, 'no']);
       }
       assert.equal(await guestMembership(), undefined);
     });
@@ -153,7 +153,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
 
       it('refuses exchanges that are not authorized by the third-party invite', async () => {
-        const wrong: [what: string, body: JsonObject][] = [
+        const refusedExchanges: [what: string, body: JsonObject][] = [
           ['another key', partial({}, newSigningKey('other'))],
           ['another token', partial({ token: 'other' })],
           ['signed for another user', partial({ mxid: '@other:far.test' })],
@@ -164,7 +164,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           ['no signed object', { ...partial(), content: { membership: 'invite' } }],
           ['another type', { ...partial(), type: 'm.room.topic' }],
         ];
-        for (const [what, body] of wrong) {
+        for (const [what, body] of refusedExchanges) {
           const { status } = await exchange(body);
           assert.ok(status === 400 || status === 403, `${what}: ${status}`);
         }

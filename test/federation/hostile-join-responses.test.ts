@@ -13,7 +13,7 @@ const makeJoin = 'GET /_matrix/federation/v1/make_join/';
 const sendJoin = 'PUT /_matrix/federation/v2/send_join/';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('a join through a server that lies', () => {
+  describe('a join through a hostile server', () => {
     const hostile = new HostileServer(kind);
     beforeEach(() => {
       hostile.evil.on(makeJoin, () => hostile.room.membershipTemplate(hostile.anna.id, 'join'));
@@ -25,7 +25,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const sendJoinRequests = () =>
       hostile.evil.receivedRequests.filter(({ path }) => path.includes('/send_join/'));
     const wasSent = () => sendJoinRequests().length > 0;
-    async function joinFails(status = 502, errcode = 'M_UNKNOWN') {
+    async function assertJoinFails(status = 502, errcode = 'M_UNKNOWN') {
       const answer = await join();
       assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], answer.raw);
       const { rooms } = await hostile.anna.sync();
@@ -54,15 +54,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     for (const [what, change, more] of wrongTemplates) {
       it(`signs no event from a make_join template ${what}`, async () => {
         hostile.evil.on(makeJoin, () => {
-          const right = hostile.room.membershipTemplate(hostile.anna.id, 'join');
-          return { ...right, event: change(right['event'] as JsonObject), ...more };
+          const template = hostile.room.membershipTemplate(hostile.anna.id, 'join');
+          return { ...template, event: change(template['event'] as JsonObject), ...more };
         });
-        await joinFails();
+        await assertJoinFails();
         assert.equal(wasSent(), false);
       });
     }
 
-    it('signs only its own content, not additional content of a template', async () => {
+    it('signs a join without the additional content of a make_join template', async () => {
       hostile.evil.on(makeJoin, () =>
         hostile.room.membershipTemplate(hostile.anna.id, 'join', { displayname: 'Fool', evil: true }),
       );
@@ -88,8 +88,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       [
         'with an event of another room in the auth chain',
         () => {
-          const other = new SignedRoom('11', { serverName: 'evil.test', key: hostile.evil.key });
-          const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
+          const otherRoom = new SignedRoom('11', { serverName: 'evil.test', key: hostile.evil.key });
+          const topic = otherRoom.setState('m.room.topic', { topic: 'x' }).event.pdu;
           return {
             ...hostile.room.stateAndAuthChain(),
             auth_chain: [...hostile.room.stateAndAuthChain().auth_chain, topic],
@@ -115,12 +115,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     for (const [what, answer] of answers) {
       it(`fails the join for a send_join response ${what}`, async () => {
         hostile.evil.on(sendJoin, answer);
-        await joinFails();
+        await assertJoinFails();
         assert.ok(wasSent());
       });
     }
 
-    it('fails the join with the status and errcode of the remote server when that refuses the join', async () => {
+    it('fails the join with the status and errcode of a remote server that refuses the join', async () => {
       for (const [status, errcode] of [
         [400, 'M_INVALID_PARAM'],
         [400, 'M_BAD_JSON'],
@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [404, 'M_NOT_FOUND'],
       ] as const) {
         hostile.evil.on(sendJoin, () => [status, { errcode, error: 'no' }]);
-        await joinFails(status, errcode);
+        await assertJoinFails(status, errcode);
       }
     });
 
@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         ...hostile.room.membershipTemplate(hostile.anna.id, 'join'),
         room_version: '10',
       }));
-      await joinFails();
+      await assertJoinFails();
     });
 
     it('fails the join for make_join responses that are endless, not JSON, redirected or cut off', async () => {
@@ -149,23 +149,23 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         flood();
         return undefined;
       });
-      await joinFails();
+      await assertJoinFails();
       hostile.evil.on(makeJoin, (_request, response) => {
         const body = JSON.stringify(hostile.room.membershipTemplate(hostile.anna.id, 'join'));
         response.writeHead(200, { 'content-type': 'text/html' }).end(body);
         return undefined;
       });
-      await joinFails();
+      await assertJoinFails();
       hostile.evil.on(makeJoin, (_request, response) => {
         response.writeHead(302, { location: 'https://a.test/_matrix/client/versions' }).end();
         return undefined;
       });
-      await joinFails();
+      await assertJoinFails();
       hostile.evil.on(makeJoin, (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' }).end('{"event":');
         return undefined;
       });
-      await joinFails();
+      await assertJoinFails();
       assert.equal(wasSent(), false);
     });
 

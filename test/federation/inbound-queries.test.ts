@@ -93,8 +93,8 @@ for (const database of selectedDatabases(import.meta.url)) {
           const { status, body } = await ask(restricted, 'GET', profile(userId));
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
         }
-        const own = await restricted.api('GET', `/_matrix/client/v3/profile/${enc(sam.id)}`);
-        assert.equal(own.status, 200, 'clients still get the profile');
+        const profileForClients = await restricted.api('GET', `/_matrix/client/v3/profile/${enc(sam.id)}`);
+        assert.equal(profileForClients.status, 200, 'clients still get the profile');
       });
     });
 
@@ -166,7 +166,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     describe('GET /hierarchy/{roomId}', () => {
-      const tree = (roomId: string, query = '') => get(`/hierarchy/${enc(roomId)}${query}`);
+      const hierarchy = (roomId: string, query = '') => get(`/hierarchy/${enc(roomId)}${query}`);
       const roomsIn = (list: unknown) => (list as { room_id: string }[]).map(({ room_id }) => room_id);
 
       it('returns accessible children, and lists inaccessible ones', async () => {
@@ -186,7 +186,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           const content = { via: ['here.test'], suggested: child === remoteChild };
           await alice.setState(root, 'm.space.child', content, child);
         }
-        const { status, body } = await tree(root);
+        const { status, body } = await hierarchy(root);
         assert.equal(status, 200);
         const room = body['room'] as Record<string, unknown>;
         assert.deepEqual([room['room_id'], room['name'], room['room_type']], [root, 'Root', 'm.space']);
@@ -197,7 +197,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.deepEqual(roomsIn(body['children']), [open]);
         const inaccessible = (body['inaccessible_children'] as string[]).sort();
         assert.deepEqual(inaccessible, [secret, denied, localOnly].sort());
-        const suggested = (await tree(root, '?suggested_only=true')).body;
+        const suggested = (await hierarchy(root, '?suggested_only=true')).body;
         assert.deepEqual([suggested['children'], suggested['inaccessible_children']], [[], []]);
       });
 
@@ -217,11 +217,11 @@ for (const database of selectedDatabases(import.meta.url)) {
           creation_content: { ...space, 'm.federate': false },
         });
         assert.equal(await errorOf(`/hierarchy/${enc(localOnly)}`), '404 M_NOT_FOUND');
-        const left = await alice.createRoom({ preset: 'public_chat', creation_content: space });
-        assert.equal((await tree(left)).status, 200);
-        await alice.leave(left);
+        const leftRoom = await alice.createRoom({ preset: 'public_chat', creation_content: space });
+        assert.equal((await hierarchy(leftRoom)).status, 200);
+        await alice.leave(leftRoom);
         assert.equal(
-          await errorOf(`/hierarchy/${enc(left)}`),
+          await errorOf(`/hierarchy/${enc(leftRoom)}`),
           '404 M_NOT_FOUND',
           'the room has no local members',
         );

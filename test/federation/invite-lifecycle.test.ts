@@ -66,8 +66,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       d.on(`PUT ${v1}/send/`, () => ({ pdus: {} }));
     });
 
-    const memberEvent = (membership: string, sender = room.creator, by = room) =>
-      by.build({ type: 'm.room.member', sender, stateKey: anna.id, content: { membership } }).event;
+    const memberEvent = (membership: string, sender = room.creator, sendersRoom = room) =>
+      sendersRoom.build({ type: 'm.room.member', sender, stateKey: anna.id, content: { membership } }).event;
     async function invite(event = memberEvent('invite')) {
       const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
       const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
@@ -75,20 +75,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       return event;
     }
-    async function deliver(pdu: JsonObject, by = d) {
-      const content = { origin: by.name, origin_server_ts: Date.now(), pdus: [pdu] };
+    async function deliver(pdu: JsonObject, server = d) {
+      const content = { origin: server.name, origin_server_ts: Date.now(), pdus: [pdu] };
       const path = `${v1}/send/over-time-${kind}-${transactions++}`;
-      const { status, body } = await by.ask('a.test', 'PUT', path, content);
+      const { status, body } = await server.ask('a.test', 'PUT', path, content);
       assert.equal(status, 200, JSON.stringify(body));
       return body['pdus'] as Record<string, { error?: string }>;
     }
     function roomOfThirdServer(): SignedRoom {
-      const other = new SignedRoom('11', { serverName: 'third.test', key: third.key });
-      other.roomId = room.roomId;
-      return other;
+      const otherRoom = new SignedRoom('11', { serverName: 'third.test', key: third.key });
+      otherRoom.roomId = room.roomId;
+      return otherRoom;
     }
-    const asked = (what: string) =>
-      d.receivedRequests.filter(({ path }) => path.includes(`/${what}/`)).length;
+    const requestCount = (endpoint: string) =>
+      d.receivedRequests.filter(({ path }) => path.includes(`/${endpoint}/`)).length;
     const membershipInSync = async () => {
       const { rooms } = await anna.sync();
       if (rooms?.invite?.[room.roomId]) return 'invite';
@@ -106,13 +106,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await leave()).status, 200);
       assert.equal(await membershipInSync(), undefined);
       isReachable = true;
-      const before = asked('make_leave');
+      const requestsBefore = requestCount('make_leave');
       assert.equal((await leave()).status, 200);
-      assert.equal(asked('make_leave'), before, 'no invite is left to reject');
+      assert.equal(requestCount('make_leave'), requestsBefore, 'no invite is left to reject');
       await invite();
       assert.equal(await membershipInSync(), 'invite');
       assert.equal((await leave()).status, 200);
-      assert.equal(asked('send_leave'), 1);
+      assert.equal(requestCount('send_leave'), 1);
       assert.equal(await membershipInSync(), undefined);
     });
 
@@ -149,8 +149,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await knock()).status, 200);
       assert.equal(await membershipInSync(), 'knock');
       // The third server is not known to be in the room.
-      const stranger = roomOfThirdServer();
-      await deliver(memberEvent('leave', stranger.creator, stranger).pdu, third);
+      const roomOfStranger = roomOfThirdServer();
+      await deliver(memberEvent('leave', roomOfStranger.creator, roomOfStranger).pdu, third);
       assert.equal(await membershipInSync(), 'knock');
       const denial = memberEvent('leave');
       assert.deepEqual(await deliver(denial.pdu), { [denial.eventId]: {} });
@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await knock()).status, 200);
       await a.restart();
       assert.equal((await leave()).status, 200);
-      assert.equal(asked('send_leave'), 1);
+      assert.equal(requestCount('send_leave'), 1);
       assert.equal(await membershipInSync(), undefined);
       assert.equal((await knock()).status, 200);
       await invite();
@@ -188,7 +188,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       it('joins through the inviting server', async () => {
         const { status, raw } = await join();
         assert.equal(status, 200, raw);
-        assert.equal(asked('send_join'), 1);
+        assert.equal(requestCount('send_join'), 1);
         const topic = await anna.do('GET', `/rooms/${enc(room.roomId)}/state/m.room.topic/`);
         assert.equal(topic['topic'], 'News');
         assert.equal(await isJoined(), true);
@@ -196,7 +196,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       it('rejects the invite at the inviting server', async () => {
         assert.equal((await leave()).status, 200);
-        assert.equal(asked('send_leave'), 1);
+        assert.equal(requestCount('send_leave'), 1);
         const [sent] = d.receivedRequests.filter(({ path }) => path.includes('/send_leave/'));
         assert.equal(receivePdu(sent!.body, room.version).event.content['membership'], 'leave');
         assert.equal(await membershipInSync(), undefined);
@@ -214,13 +214,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     for (const membership of ['leave', 'ban']) {
       it(`does not end an invite by the ${membership} of another user of the inviter's server, unless that server confirms it`, async () => {
         await invite();
-        const other = '@other:d.test';
-        await deliver(memberEvent(membership, other).pdu);
-        await until(() => asked('make_leave') === 1);
+        const otherUserId = '@other:d.test';
+        await deliver(memberEvent(membership, otherUserId).pdu);
+        await until(() => requestCount('make_leave') === 1);
         assert.equal(await membershipInSync(), 'invite');
         await invite();
         hasInvite = false;
-        await deliver(memberEvent(membership, other).pdu);
+        await deliver(memberEvent(membership, otherUserId).pdu);
         await until(async () => (await membershipInSync()) === undefined);
         assert.equal((await join('d.test')).status, 200);
       });
@@ -228,40 +228,45 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('ends an invite by a user of a third server once the inviting server confirms it', async () => {
       await invite();
-      const admin = roomOfThirdServer();
-      await deliver(memberEvent('leave', admin.creator, admin).pdu, third);
-      await until(() => asked('make_leave') === 1);
+      const thirdRoom = roomOfThirdServer();
+      await deliver(memberEvent('leave', thirdRoom.creator, thirdRoom).pdu, third);
+      await until(() => requestCount('make_leave') === 1);
       assert.equal(await membershipInSync(), 'invite');
       // The inviting server receives the leave after this server.
       hasInvite = false;
       await until(async () => (await membershipInSync()) === undefined);
-      assert.ok(asked('make_leave') >= 2);
+      assert.ok(requestCount('make_leave') >= 2);
     });
 
     it('ends an invite that the inviting server confirms to be over only after a restart of this server', async () => {
       await invite();
-      const admin = roomOfThirdServer();
-      await deliver(memberEvent('leave', admin.creator, admin).pdu, third);
-      await until(() => asked('make_leave') === 1);
+      const thirdRoom = roomOfThirdServer();
+      await deliver(memberEvent('leave', thirdRoom.creator, thirdRoom).pdu, third);
+      await until(() => requestCount('make_leave') === 1);
       await a.restart();
       assert.equal(await membershipInSync(), 'invite');
       hasInvite = false;
       await until(async () => (await membershipInSync()) === undefined);
-      assert.ok(asked('make_leave') >= 2);
+      assert.ok(requestCount('make_leave') >= 2);
     });
 
     it('ends an invite by a user who was in the room together with this server, once the inviting server confirms it', async () => {
-      const guest = roomOfThirdServer();
-      guest.state.clear();
-      for (const [key, event] of room.state) guest.state.set(key, event);
-      const joined = guest.setState('m.room.member', { membership: 'join' }, guest.creator, guest.creator);
+      const thirdRoom = roomOfThirdServer();
+      thirdRoom.state.clear();
+      for (const [key, event] of room.state) thirdRoom.state.set(key, event);
+      const joined = thirdRoom.setState(
+        'm.room.member',
+        { membership: 'join' },
+        thirdRoom.creator,
+        thirdRoom.creator,
+      );
       room.state.set('third', joined);
       assert.equal((await join('d.test')).status, 200);
       assert.equal((await leave()).status, 200);
       await invite();
       assert.equal(await membershipInSync(), 'invite');
       hasInvite = false;
-      await deliver(memberEvent('leave', guest.creator, guest).pdu, third);
+      await deliver(memberEvent('leave', thirdRoom.creator, thirdRoom).pdu, third);
       await until(async () => (await membershipInSync()) === undefined);
     });
   });

@@ -49,14 +49,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    async function invite(by: ScriptedServer) {
-      const other = new SignedRoom('11', { serverName: by.name, key: by.key });
-      other.roomId = room.roomId;
+    async function invite(server: ScriptedServer) {
+      const otherRoom = new SignedRoom('11', { serverName: server.name, key: server.key });
+      otherRoom.roomId = room.roomId;
       const draft = { type: 'm.room.member', stateKey: anna.id, content: { membership: 'invite' } };
-      const { event } = (by === inviting ? room : other).build({ ...draft, sender: `@creator:${by.name}` });
+      const { event } = (server === inviting ? room : otherRoom).build({
+        ...draft,
+        sender: `@creator:${server.name}`,
+      });
       const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
       const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
-      const answer = await by.ask('a.test', 'PUT', path, body);
+      const answer = await server.ask('a.test', 'PUT', path, body);
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
     }
     const leave = () => anna.do('POST', `/rooms/${enc(room.roomId)}/leave`, { reason: 'no' });

@@ -37,14 +37,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { status, raw } = await invite(roomId);
         assert.equal(status, 200, raw);
         const { rooms } = await ben.sync();
-        const shown = rooms?.invite?.[roomId]?.invite_state.events ?? [];
-        const name = shown.find(({ type }) => type === 'm.room.name');
+        const inviteState = rooms?.invite?.[roomId]?.invite_state.events ?? [];
+        const name = inviteState.find(({ type }) => type === 'm.room.name');
         assert.equal(name?.content['name'], 'Secrets');
-        assert.ok(shown.some(({ type }) => type === 'm.room.create'));
-        const member = shown.find(({ type, state_key }) => type === 'm.room.member' && state_key === ben.id);
+        assert.ok(inviteState.some(({ type }) => type === 'm.room.create'));
+        const member = inviteState.find(
+          ({ type, state_key }) => type === 'm.room.member' && state_key === ben.id,
+        );
         assert.deepEqual([member?.sender, member?.content['membership']], [anna.id, 'invite']);
-        assert.equal(shown[0]!.event_id, undefined);
-        const inviter = shown.find(({ state_key: key }) => key === anna.id);
+        assert.equal(inviteState[0]!.event_id, undefined);
+        const inviter = inviteState.find(({ state_key: key }) => key === anna.id);
         assert.deepEqual([inviter?.type, inviter?.content['displayname']], ['m.room.member', 'anna']);
         // No server is named in the request: the inviting server is asked.
         await ben.join(roomId);
@@ -112,25 +114,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Kept' });
       await invite(roomId);
       await b.restart();
-      const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
-      assert.ok(shown.some(({ content }) => content['name'] === 'Kept'));
+      const inviteState = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      assert.ok(inviteState.some(({ content }) => content['name'] === 'Kept'));
       await ben.join(roomId);
     });
 
     it('invites a user id without an account, and shows the invite after the registration', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       assert.equal((await invite(roomId, `@late${kind}:b.test`)).status, 200);
-      const late = await b.registerClient(`late${kind}`);
-      assert.ok((await late.sync()).rooms?.invite?.[roomId]);
-      await late.join(roomId);
-      assert.equal(await membershipFor(anna, roomId, late.id), 'join');
+      const lateUser = await b.registerClient(`late${kind}`);
+      assert.ok((await lateUser.sync()).rooms?.invite?.[roomId]);
+      await lateUser.join(roomId);
+      assert.equal(await membershipFor(anna, roomId, lateUser.id), 'join');
     });
 
     it('fails the invite while the remote server is unreachable', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       b.disconnect();
-      const unreachable = await invite(roomId);
-      assert.deepEqual([unreachable.status, unreachable.body['errcode']], [502, 'M_UNKNOWN']);
+      const answer = await invite(roomId);
+      assert.deepEqual([answer.status, answer.body['errcode']], [502, 'M_UNKNOWN']);
       b.reconnect();
       const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
       assert.deepEqual(Object.keys(joined as object), [anna.id]);
@@ -149,13 +151,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('refuses remote invites, joins and knocks in rooms with m.federate false', async () => {
-      const closed = { creation_content: { 'm.federate': false }, invite: [ben.id] };
+      const unfederated = { creation_content: { 'm.federate': false }, invite: [ben.id] };
       const knockRule = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
-      const roomId = await anna.createRoom({ preset: 'public_chat', ...closed });
+      const roomId = await anna.createRoom({ preset: 'public_chat', ...unfederated });
       const knockRoom = await anna.createRoom({
         preset: 'private_chat',
         initial_state: knockRule,
-        ...closed,
+        ...unfederated,
       });
       const refusals = [
         await invite(roomId),
@@ -216,8 +218,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         is_direct: true,
         invite: [ben.id, '@ghost:nowhere.test'],
       });
-      const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
-      const member = shown.find(({ state_key }) => state_key === ben.id);
+      const inviteState = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      const member = inviteState.find(({ state_key }) => state_key === ben.id);
       assert.equal(member?.content['is_direct'], true);
       await ben.join(roomId);
     });

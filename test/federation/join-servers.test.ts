@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let inviter: ScriptedServer;
     let room: SignedRoom;
     /** The servers that were asked to prepare a join, in order. */
-    const asked: string[] = [];
+    const askedServers: string[] = [];
     before(async () => {
       several = new SeveralServers(kind);
       const a = await several.homeserver('a.test', withoutRetries);
@@ -24,7 +24,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (const name of names) {
         const server = await several.scripted(name);
         server.on(`GET ${v1}/make_join/`, () => {
-          asked.push(name);
+          askedServers.push(name);
           return [404, { errcode: 'M_NOT_FOUND', error: 'No such room' }];
         });
         if (name === 'inviter.test') inviter = server;
@@ -36,7 +36,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
     beforeEach(async () => {
-      asked.splice(0);
+      askedServers.splice(0);
       room = new SignedRoom('11', { serverName: 'inviter.test', key: inviter.key });
       const name = { type: 'm.room.name', state_key: '', sender: '@x:member.test', content: { name: 'X' } };
       const { eventId, pdu } = room.build({
@@ -53,10 +53,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     async function join(room: string, via: readonly string[] = []) {
       const { status, raw } = await anna.call('POST', `/join/${enc(room)}`, {}, { via });
       assert.equal(status, 404, raw);
-      return asked.splice(0);
+      return askedServers.splice(0);
     }
 
-    it('asks the servers that the client, the alias, the invite and a space of the user name, in this order', async () => {
+    it('asks the servers in `via` of the request, of the alias, of the invite and in `via` of a space of the user, in this order', async () => {
       assert.deepEqual(await join(room.roomId), ['inviter.test']);
       const space = await anna.createRoom({ creation_content: { type: 'm.space' } });
       await anna.setState(space, 'm.space.child', { via: ['space.test', 5, 'a.test'] }, room.roomId);

@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           room_version: version,
           name: `Version ${version}`,
         });
-        const before = await ben.sync();
+        const syncBefore = await ben.sync();
         const { status, body, raw } = await join(ben, roomId, ['a.test']);
         assert.equal(status, 200, raw);
         assert.equal(body['room_id'], roomId);
@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(await membersOf(anna, roomId), [anna.id, ben.id]);
         const name = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.name`);
         assert.equal(name['name'], `Version ${version}`);
-        const { rooms } = await ben.sync(before.next_batch);
+        const { rooms } = await ben.sync(syncBefore.next_batch);
         const events = rooms?.join?.[roomId]?.state?.events ?? [];
         const timeline = rooms?.join?.[roomId]?.timeline.events ?? [];
         const types = [...events, ...timeline].map(({ type }) => type);
@@ -78,13 +78,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('fails a join with the error of the other server', async () => {
-      const closed = await anna.createRoom({ preset: 'private_chat' });
-      await assertError(join(ben, closed, ['a.test']), 403, 'M_FORBIDDEN');
+      const privateRoom = await anna.createRoom({ preset: 'private_chat' });
+      await assertError(join(ben, privateRoom, ['a.test']), 403, 'M_FORBIDDEN');
       await assertError(join(ben, '!unknown:a.test', ['a.test']), 404, 'M_NOT_FOUND');
       await assertError(join(ben, `!${'A'.repeat(43)}`), 404, 'M_NOT_FOUND');
-      const banned = await anna.createRoom();
-      await anna.do('POST', `/rooms/${enc(banned)}/ban`, { user_id: ben.id });
-      await assertError(join(ben, banned, ['a.test']), 403, 'M_FORBIDDEN');
+      const roomWithBan = await anna.createRoom();
+      await anna.do('POST', `/rooms/${enc(roomWithBan)}/ban`, { user_id: ben.id });
+      await assertError(join(ben, roomWithBan, ['a.test']), 403, 'M_FORBIDDEN');
     });
 
     it('joins through the next server when one fails', async () => {
@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         answers.map(({ status }) => status),
         [200, 200, 200],
       );
-      // Waits for the members. Until then, the other server decides whether a further user may join.
+      // `membersOf` waits for the members. Until they are known, the other server decides whether a further user may join.
       assert.deepEqual(await membersOf(ben, roomId), [anna.id, bea.id, ben.id]);
       assert.deepEqual([handshakesOf(ben, roomId), handshakesOf(bea, roomId) <= 1], [1, true]);
       a!.disconnect();
@@ -168,13 +168,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     describe('a join to a restricted room of another server', () => {
-      const restricted = (allow: string) => ({
+      const restricted = (allowedRoom: string) => ({
         preset: 'private_chat',
         room_version: '10',
         initial_state: [
           {
             type: 'm.room.join_rules',
-            content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: allow }] },
+            content: {
+              join_rule: 'restricted',
+              allow: [{ type: 'm.room_membership', room_id: allowedRoom }],
+            },
           },
         ],
       });
@@ -195,8 +198,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       it('fails a restricted join with M_UNABLE_TO_AUTHORISE_JOIN when the server is not in the allowed rooms', async () => {
         const cleo = await c!.registerClient(`cleo${kind}`);
-        const elsewhere = await cleo.createRoom();
-        const roomId = await anna.createRoom(restricted(elsewhere));
+        const roomOfCleo = await cleo.createRoom();
+        const roomId = await anna.createRoom(restricted(roomOfCleo));
         await assertError(join(ben, roomId, ['a.test']), 400, 'M_UNABLE_TO_AUTHORISE_JOIN');
       });
 

@@ -60,12 +60,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
      * @param asParsed the same events as the receiver's JSON parser reads them, for the request's signature
      */
     async function sendBetweenValid(items: readonly string[], asParsed = items): Promise<void> {
-      const first = visitor.message(`right ${count++}`);
+      const first = visitor.message(`valid ${count++}`);
       visitor.advanceTo(first);
-      const last = visitor.message(`right ${count++}`);
+      const last = visitor.message(`valid ${count++}`);
       visitor.advanceTo(last);
-      const textOf = (some: readonly string[]) => {
-        const pdus = [sortedJson(first.event.pdu), ...some, sortedJson(last.event.pdu)];
+      const textOf = (malformed: readonly string[]) => {
+        const pdus = [sortedJson(first.event.pdu), ...malformed, sortedJson(last.event.pdu)];
         return `{"origin":"evil.test","origin_server_ts":1,"pdus":[${pdus.join(',')}]}`;
       };
       const path = `/_matrix/federation/v1/send/among${count}`;
@@ -176,15 +176,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('uses the last value of a duplicate JSON key', async () => {
-      const right = sortedJson(visitor.message('signed with duplicate keys').event.pdu);
-      await sendBetweenValid([right.replace('"content":{', '"content":{"body":"odd"},"content":{')], [right]);
+      const valid = sortedJson(visitor.message('signed with duplicate keys').event.pdu);
+      await sendBetweenValid([valid.replace('"content":{', '"content":{"body":"odd"},"content":{')], [valid]);
       const hasArrived = async () =>
         (await timeline()).some(({ content }) => content['body'] === 'signed with duplicate keys');
       await eventually('the event with duplicate keys', hasArrived);
-      const other = sortedJson(visitor.message('signed without the last key').event.pdu);
-      const twice = other.replace(/("content":\{[^}]*\})/, '$1,"content":{"body":"odd","msgtype":"m.text"}');
-      const asParsed = other.replace(/("content":\{[^}]*\})/, '"content":{"body":"odd","msgtype":"m.text"}');
-      await sendBetweenValid([twice], [asParsed]);
+      const json = sortedJson(visitor.message('signed without the last key').event.pdu);
+      const withDuplicateKey = json.replace(
+        /("content":\{[^}]*\})/,
+        '$1,"content":{"body":"odd","msgtype":"m.text"}',
+      );
+      const asParsed = json.replace(/("content":\{[^}]*\})/, '"content":{"body":"odd","msgtype":"m.text"}');
+      await sendBetweenValid([withDuplicateKey], [asParsed]);
       assert.equal(await isOddVisible(), false);
     });
 
@@ -199,9 +202,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         '[1,]',
         '',
       ];
-      for (const [index, one] of broken.entries()) {
+      for (const [index, pdu] of broken.entries()) {
         const path = `/_matrix/federation/v1/send/broken${index}`;
-        const { status, body } = await evil.ask('a.test', 'PUT', path, `{"pdus":[${one},{}]}`);
+        const { status, body } = await evil.ask('a.test', 'PUT', path, `{"pdus":[${pdu},{}]}`);
         assert.equal(status, 400, JSON.stringify(body));
       }
       await sendBetweenValid(['null']);
@@ -213,10 +216,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ) as JsonObject;
       const built = visitor.build({ type: 'm.room.message', content });
       await visitor.send(built.event.pdu);
-      const found = await eventually('the event', async () =>
+      const event = await eventually('the event', async () =>
         (await timeline()).find(({ event_id: id }) => id === built.event.eventId),
       );
-      assert.deepEqual(Object.keys(found.content).sort(), Object.keys(content).sort());
+      assert.deepEqual(Object.keys(event.content).sort(), Object.keys(content).sort());
       assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
       await sendBetweenValid([
         sortedJson({ ...signed({}), ['__proto__']: null }),

@@ -22,12 +22,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    const membership = async (viewer: TestClient, roomId: string, of: TestClient) => {
-      const answer = await viewer.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(of.id)}`);
+    const membership = async (viewer: TestClient, roomId: string, user: TestClient) => {
+      const answer = await viewer.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(user.id)}`);
       return answer.status === 200 ? answer.body['membership'] : undefined;
     };
-    const waitForMembership = (viewer: TestClient, roomId: string, of: TestClient, expected: string) =>
-      until(async () => (await membership(viewer, roomId, of)) === expected, `${viewer.id} sees ${expected}`);
+    const waitForMembership = (viewer: TestClient, roomId: string, user: TestClient, expected: string) =>
+      until(
+        async () => (await membership(viewer, roomId, user)) === expected,
+        `${viewer.id} sees ${expected}`,
+      );
     const joinVia = (user: TestClient, roomId: string, server: FederatedServer) =>
       user.do('POST', `/join/${enc(roomId)}`, {}, { via: server.name });
     const moderate = (user: TestClient, action: string, roomId: string, target: TestClient) =>

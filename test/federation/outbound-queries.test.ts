@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { selectedDatabases } from '../support/databases/databases.ts';
+import { runs } from '../support/inputs/thoroughness.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
@@ -235,9 +236,9 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(remote.receivedRequests.length, 2 * requestCount);
         // A change of access takes effect at the next request.
         remote.on(`GET ${v1}/hierarchy/${space}`, () => {
-          const found = hierarchyOf(space);
-          const room = { ...(found.room as JsonObject), join_rule: 'invite', world_readable: false };
-          return { ...found, room };
+          const hierarchy = hierarchyOf(space);
+          const room = { ...(hierarchy.room as JsonObject), join_rule: 'invite', world_readable: false };
+          return { ...hierarchy, room };
         });
         const later = await get(`/v1/rooms/${enc(root)}/hierarchy`);
         assert.deepEqual(
@@ -262,7 +263,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('survives arbitrary responses of another server with status 200, 404 or 502', async () => {
+    it('answers 200, 404 or 502 to the client, whatever another server responds', async () => {
       const leaf = fc.oneof(
         fc.jsonValue({ maxDepth: 2 }),
         fc.constantFrom(
@@ -292,7 +293,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         ),
         leaf,
       );
-      const some = fc.oneof(leaf, fc.array(fc.oneof(room, leaf), { maxLength: 3 }), room);
+      const anyValue = fc.oneof(leaf, fc.array(fc.oneof(room, leaf), { maxLength: 3 }), room);
       const answers = fc.dictionary(
         fc.constantFrom(
           ...[
@@ -307,14 +308,14 @@ for (const database of selectedDatabases(import.meta.url)) {
           ],
           ...['next_batch', 'total_room_count_estimate', 'room', 'children', 'inaccessible_children'],
         ),
-        some,
+        anyValue,
       );
-      let made = 0;
+      let answerCount = 0;
       await fc.assert(
-        fc.asyncProperty(answers, room, async (given, roomFields) => {
-          const id = made++;
+        fc.asyncProperty(answers, room, async (fields, roomFields) => {
+          const id = answerCount++;
           const summary = { children_state: [], ...roomFields, room_id: `!any${id}:far.test` };
-          const answer = { children: [], inaccessible_children: [], room: summary, ...given };
+          const answer = { children: [], inaccessible_children: [], room: summary, ...fields };
           remote.on('', (_request, response) => {
             response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
             return undefined;
@@ -330,17 +331,17 @@ for (const database of selectedDatabases(import.meta.url)) {
             assert.ok([200, 404, 502].includes(status), `${path}: ${status}`);
           }
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       );
     });
 
     it('sends one request to a server that fails, and then backs off', async () => {
-      const unwell = await several.scripted('unwell.test');
-      unwell.on('', () => [500, { errcode: 'M_UNKNOWN', error: 'Ouch' }]);
+      const failing = await several.scripted('unwell.test');
+      failing.on('', () => [500, { errcode: 'M_UNKNOWN', error: 'Ouch' }]);
       for (let i = 0; i < 3; i++) {
         assert.equal(await refusal('GET', `/v3/profile/${enc(`@u${i}:unwell.test`)}`), '502 M_UNKNOWN');
       }
-      assert.equal(unwell.receivedRequests.filter(({ path }) => path.endsWith('/query/profile')).length, 1);
+      assert.equal(failing.receivedRequests.filter(({ path }) => path.endsWith('/query/profile')).length, 1);
     });
   });
 }

@@ -35,23 +35,23 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       room.setState('m.room.name', { name: 'Crowd' });
       for (const userId of names) room.setState('m.room.member', { membership: 'join' }, userId, userId);
       const stateReleased = Promise.withResolvers<void>();
-      const before = [...room.state.values()].map(({ event }) => event);
+      const stateEvents = [...room.state.values()].map(({ event }) => event);
       const stateIdRequests: string[] = [];
       resident.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       resident.on('PUT /_matrix/federation/v2/send_join/', ({ query }) => {
         assert.equal(query.get('omit_members'), 'true');
-        const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
-        const chain = before.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
+        const state = stateEvents.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
+        const chain = stateEvents.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
         return { state, auth_chain: chain, members_omitted: true, servers_in_room: ['far.test', 'a.test'] };
       });
       resident.on(`GET ${v1}/state_ids/`, async ({ query }) => {
         stateIdRequests.push(query.get('event_id')!);
         await stateReleased.promise;
-        const ids = before.map(({ eventId }) => eventId);
+        const ids = stateEvents.map(({ eventId }) => eventId);
         return { pdu_ids: ids, auth_chain_ids: ids };
       });
       resident.on(`GET ${v1}/event/`, ({ path }) => {
-        const event = before.find(({ eventId }) => path.endsWith(eventId));
+        const event = stateEvents.find(({ eventId }) => path.endsWith(eventId));
         return event ? { origin: 'far.test', origin_server_ts: 1, pdus: [event.pdu] } : [404, {}];
       });
       resident.on(`PUT ${v1}/send/`, ({ body }) => ({
@@ -74,7 +74,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const since = (await anna.sync()).next_batch;
       await anna.say(room.roomId, 'hello');
       let isKnown = false;
-      const known = members().then((found) => {
+      const membersOnceKnown = members().then((found) => {
         isKnown = true;
         return found;
       });
@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       assert.equal(isKnown, false);
       sendMembers();
-      assert.deepEqual(await known, allMembers());
+      assert.deepEqual(await membersOnceKnown, allMembers());
       assert.equal(stateIdRequests.length, 1);
       const { rooms } = await anna.sync(since);
       const joinedRoom = rooms?.join?.[room.roomId];

@@ -61,9 +61,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const last = [...resident.room.events.keys()].at(-1)!;
       await join();
       assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
-      const asked = resident.requestedStates();
-      assert.deepEqual([asked[0], asked.length <= 2], [`state_ids ${last}`, true], asked.join());
-      for (const one of asked) assert.ok(one.endsWith(last), one);
+      const requestedStates = resident.requestedStates();
+      assert.deepEqual(
+        [requestedStates[0], requestedStates.length <= 2],
+        [`state_ids ${last}`, true],
+        requestedStates.join(),
+      );
+      for (const request of requestedStates) assert.ok(request.endsWith(last), request);
       assert.deepEqual(resident.requestsTo('event_auth'), []);
     });
 
@@ -89,13 +93,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const between = resident.say('between');
       const last = resident.say('last');
       resident.missing = [between];
-      const before = resident.server.receivedRequests.length;
+      const earlierRequests = resident.server.receivedRequests.length;
       await resident.send(last);
       await until(async () => (await messages()).includes('last'));
       assert.ok((await messages()).includes('between'));
       assert.equal((await anna.do('GET', `${path}/state/m.room.topic`))['topic'], 'missed');
       const endpoints = resident.server.receivedRequests
-        .slice(before)
+        .slice(earlierRequests)
         .filter(({ path }) => !path.includes('/backfill/'))
         .map(({ path, query }) => `${path.split('/')[4]} ${query.get('event_id') ?? path.split('/')[5]}`);
       assert.deepEqual(
@@ -120,7 +124,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       it('leaves the room out of syncs without lazy_load_members until its members are known, and then ends a waiting sync', async () => {
         const { resident, roomId, charlie, derek, join } = await residentRoom();
-        const before = (await anna.sync()).next_batch;
+        const sinceBeforeJoin = (await anna.sync()).next_batch;
         const release = resident.holdState();
         await join();
         await resident.send(resident.say('first', charlie));
@@ -129,7 +133,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           return bodies(rooms?.join?.[roomId]).includes('first');
         });
         assert.equal((await anna.sync()).rooms?.join?.[roomId], undefined);
-        const { rooms: early, next_batch: since } = await anna.sync(before);
+        const { rooms: early, next_batch: since } = await anna.sync(sinceBeforeJoin);
         assert.equal(early?.join?.[roomId], undefined);
         const waiting = nextSyncWith(roomId, since);
         release();
@@ -233,12 +237,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { resident, roomId, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
-        const made = await a.api('POST', '/_matrix/client/v3/register', {
+        const registration = await a.api('POST', '/_matrix/client/v3/register', {
           query: { kind: 'guest' },
           body: {},
         });
         const [userId, deviceId, token] = ['user_id', 'device_id', 'access_token'].map((name) =>
-          String(made.body[name]),
+          String(registration.body[name]),
         ) as [string, string, string];
         const guest = new TestClient(a, { userId, deviceId, token });
         const requests = () => resident.requestsTo('make_join').length;
@@ -346,9 +350,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await join();
         const alias = `#partial${servers}:a.test`;
         await anna.do('PUT', `/directory/room/${enc(alias)}`, { room_id: roomId });
-        const found = await anna.do('GET', `/directory/room/${enc(alias)}`);
-        assert.equal(found['room_id'], roomId);
-        assert.ok((found['servers'] as string[]).includes(resident.server.name));
+        const aliasResponse = await anna.do('GET', `/directory/room/${enc(alias)}`);
+        assert.equal(aliasResponse['room_id'], roomId);
+        assert.ok((aliasResponse['servers'] as string[]).includes(resident.server.name));
         const name = `Anna ${servers}`;
         await anna.do('PUT', `/profile/${enc(anna.id)}/displayname`, { displayname: name });
         await until(() => resident.received.some(({ content }) => content['displayname'] === name));
@@ -397,7 +401,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const joinedRooms = (await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[];
         assert.ok(!joinedRooms.includes(roomId));
         assert.equal((await anna.call('GET', `${path}/state`)).status, 403);
-        const asked = resident.server.receivedRequests.filter(({ path: to }) =>
+        const requestsBefore = resident.server.receivedRequests.filter(({ path: to }) =>
           to.includes('state_ids'),
         ).length;
         release();
@@ -405,33 +409,33 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const next = await residentRoom();
         await next.join();
         assert.ok((await next.members()).includes(next.charlie));
-        const later = resident.server.receivedRequests.filter(({ path: to }) =>
+        const requestsAfter = resident.server.receivedRequests.filter(({ path: to }) =>
           to.includes('state_ids'),
         ).length;
-        assert.equal(later, asked);
+        assert.equal(requestsAfter, requestsBefore);
         const details = await a.api('GET', `/_synapse/admin/v1/rooms/${enc(roomId)}`, { token: admin.token });
         assert.equal(details.status, 404, details.raw);
         // A user can join the deleted room again. Its resident server has accepted the leave of the deletion.
         const isLeave = ({ sender, content }: RoomEvent) =>
           sender === anna.id && content['membership'] === 'leave';
         await until(() => resident.received.some(isLeave));
-        const left = resident.received.find(isLeave)!;
-        resident.accept(left);
+        const leaveOfDeletion = resident.received.find(isLeave)!;
+        resident.accept(leaveOfDeletion);
         await join();
-        assert.ok(resident.joins.at(-1)!.authEventIds.includes(left.eventId));
+        assert.ok(resident.joins.at(-1)!.authEventIds.includes(leaveOfDeletion.eventId));
         assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
-      it('places an event of which one previous event is missing, and corrects the state of the event when the room is complete', async () => {
+      it('places an event with one missing previous event, and corrects the state of the event when the room is complete', async () => {
         const { resident, path, charlie, derek, join, members, messages } = await residentRoom();
         const release = resident.holdState();
         await join();
-        const known = resident.say('known', charlie);
-        await resident.send(known);
+        const messageOfCharlie = resident.say('known', charlie);
+        await resident.send(messageOfCharlie);
         await until(async () => (await messages()).includes('known'));
         resident.room.backTo({ event: resident.joins.at(-1)! });
         const missing = resident.setState('m.room.topic', { topic: 'missed' });
-        const merge = resident.merge('merge', known, missing);
+        const merge = resident.merge('merge', messageOfCharlie, missing);
         await resident.send(merge);
         release();
         await until(async () => (await messages()).includes('merge'));
@@ -463,8 +467,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         release();
         await members();
         await until(async () => (await roomWith(['m.room.member', '*'])) !== undefined);
-        const all = [anna.id, charlie, resident.room.creator, derek].sort();
-        assert.deepEqual(membersOf(await roomWith(['m.room.member', '*'])), all);
+        const allMembers = [anna.id, charlie, resident.room.creator, derek].sort();
+        assert.deepEqual(membersOf(await roomWith(['m.room.member', '*'])), allMembers);
       });
 
       it('sends every changed membership in a gappy lazy sync after the room is complete', async () => {
@@ -485,8 +489,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await until(async () => {
           const entry = (await anna.sync(since, { filter })).rooms?.join?.[roomId];
           if (!bodies(entry).includes('message 4')) return false;
-          const known = membersIn(entry);
-          return [frank, charlie, derek].every((userId) => known.includes(userId));
+          const memberIds = membersIn(entry);
+          return [frank, charlie, derek].every((userId) => memberIds.includes(userId));
         });
       });
 

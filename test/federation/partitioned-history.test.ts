@@ -15,8 +15,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let roomId: string;
     /** The sync token of Anna from before the partition. */
     let since: string;
-    /** Events of both servers during the partition, and Ben's state event. */
-    let apart: Set<string>;
+    /** The events that both servers sent during the partition, and the state event of Ben among them. */
+    let partitionEventIds: Set<string>;
     let stateId: string;
     before(async () => {
       ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
@@ -27,31 +27,31 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { via: 'a.test' });
       await until(async () => (await membersOf(ben)) === 2);
       const settled = await ben.say(roomId, 'before');
-      await until(async () => has(anna, settled));
+      await until(async () => canRead(anna, settled));
       since = (await anna.sync()).next_batch;
       a.disconnect();
       b.disconnect();
       stateId = await ben.setState(roomId, 'org.example.late', { by: 'ben' });
-      apart = new Set([stateId]);
+      partitionEventIds = new Set([stateId]);
       const lastOfBen = await sayMany(ben, 8);
       await sayMany(anna, 30);
       a.reconnect();
       b.reconnect();
       // Any request shows that the other server is reachable again.
       await anna.createRoom({ invite: [ben.id] });
-      await until(async () => has(anna, lastOfBen));
+      await until(async () => canRead(anna, lastOfBen));
     });
     after(() => several.stop());
 
     const membersOf = async (user: TestClient) =>
       Object.keys((await user.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object).length;
-    const has = async (user: TestClient, eventId: string) =>
+    const canRead = async (user: TestClient, eventId: string) =>
       (await user.call('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`)).status === 200;
     async function sayMany(user: TestClient, count: number): Promise<string> {
       let last = '';
       for (let n = 0; n < count; n++) {
         last = await user.say(roomId, `apart ${n}`);
-        apart.add(last);
+        partitionEventIds.add(last);
       }
       return last;
     }
@@ -70,28 +70,29 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const idsOf = (events: readonly ClientEventJson[] = []) => events.map(({ event_id: id }) => String(id));
     const limited = (limit: number) => ({ filter: { room: { timeline: { limit } } } });
 
-    it('leads from the prev_batch of a limited sync to each event that the client lacks, once', async () => {
+    it('pages from the prev_batch of a limited sync contain each event that the client lacks, once', async () => {
       const { rooms, next_batch: next } = await anna.sync(since, limited(3));
       const { timeline } = rooms?.join?.[roomId] ?? {};
       assert.equal(timeline?.limited, true);
       const shown = idsOf(timeline?.events);
       assert.equal(shown.length, 3);
       const read = await readFrom(timeline?.prev_batch ?? '');
-      const all = [...shown, ...read];
-      for (const eventId of apart) assert.ok(all.includes(eventId), `${eventId} is missing`);
-      assert.equal(new Set(all).size, all.length);
+      const allEventIds = [...shown, ...read];
+      for (const eventId of partitionEventIds)
+        assert.ok(allEventIds.includes(eventId), `${eventId} is missing`);
+      assert.equal(new Set(allEventIds).size, allEventIds.length);
       const fromEnd = await readFrom(next);
-      assert.deepEqual(new Set(fromEnd), new Set(all));
+      assert.deepEqual(new Set(fromEnd), new Set(allEventIds));
     });
 
-    it('leads forward from a sync token to all later events', async () => {
+    it('forward pages from a sync token contain all later events', async () => {
       const query = { dir: 'f', limit: '100', from: since };
       const page = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query);
       const ids = new Set(idsOf(page['chunk'] as ClientEventJson[]));
-      assert.deepEqual(ids, apart);
+      assert.deepEqual(ids, partitionEventIds);
       const bounded = { dir: 'b', limit: '100', to: since };
       const back = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, bounded);
-      assert.deepEqual(new Set(idsOf(back['chunk'] as ClientEventJson[])), apart);
+      assert.deepEqual(new Set(idsOf(back['chunk'] as ClientEventJson[])), partitionEventIds);
     });
 
     for (const isRestarted of [false, true]) {
@@ -108,9 +109,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(shown.toReversed(), idsOf(page['chunk'] as ClientEventJson[]));
         assert.equal(shown.includes(stateId), false);
         assert.ok(idsOf(room?.state?.events).includes(stateId));
-        const all = [...shown, ...pages];
-        assert.equal(new Set(all).size, all.length);
-        for (const eventId of apart) assert.ok(all.includes(eventId), `${eventId} is missing`);
+        const allEventIds = [...shown, ...pages];
+        assert.equal(new Set(allEventIds).size, allEventIds.length);
+        for (const eventId of partitionEventIds)
+          assert.ok(allEventIds.includes(eventId), `${eventId} is missing`);
       });
     }
   });

@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('ignores an invalid m.room.policy, and a policy server that is not in the room', async () => {
-      const wrong: JsonObject[] = [
+      const invalidContents: JsonObject[] = [
         { ...content(), via: 'nobody.test' },
         { ...content(), via: 'a.test' },
         { ...content(), via: 7 },
@@ -137,9 +137,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { ...content(), public_keys: { ed25519: 'short' } },
         { via: policy.name },
       ];
-      for (const one of wrong) {
-        await anna.setState(roomId, 'm.room.policy', one);
-        assert.equal((await send('free')).status, 200, JSON.stringify(one));
+      for (const invalidContent of invalidContents) {
+        await anna.setState(roomId, 'm.room.policy', invalidContent);
+        assert.equal((await send('free')).status, 200, JSON.stringify(invalidContent));
       }
       assert.equal(signRequests().length, 0);
       const enabled = await usePolicy();
@@ -171,9 +171,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const [pdu] = answer['pdus'] as [JsonObject];
       assert.deepEqual(Object.keys(pdu['signatures'] as JsonObject).sort(), ['b.test', 'policy.test']);
 
-      const wrong = remoteMember.message('signed with another key');
-      await remoteMember.send(signed(wrong.event.pdu, newSigningKey('policy_server')));
-      remoteMember.advanceTo(wrong);
+      const wronglySigned = remoteMember.message('signed with another key');
+      await remoteMember.send(signed(wronglySigned.event.pdu, newSigningKey('policy_server')));
+      remoteMember.advanceTo(wronglySigned);
       await waitForMessage('signed with another key');
       assert.equal(signRequests().length, 2);
 
@@ -188,7 +188,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await send('still here')).status, 200);
     });
 
-    it('drops remote events while the policy server fails, and accepts signed ones', async () => {
+    it('soft-fails unsigned remote events while the policy server fails, and accepts signed ones', async () => {
       await usePolicy();
       await eventually('the policy', () => remoteMember.latest.type === 'm.room.policy');
       policy.on(signPath, () => [500, {}]);

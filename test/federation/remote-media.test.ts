@@ -83,9 +83,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       const unsigned = await fetch(`${a.baseUrl}/_matrix/federation/v1/media/download/x`);
       assert.equal(unsigned.status, 401);
       await unsigned.text();
-      const asked = (id: string) =>
+      const askForMedia = (id: string) =>
         remote.ask('there.test', 'GET', `/_matrix/federation/v1/media/download/${id}`);
-      const { status, body } = await asked('..%2F..%2Fx');
+      const { status, body } = await askForMedia('..%2F..%2Fx');
       assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
       const fetched = await upload('to be fetched');
       await download(fetched);
@@ -113,10 +113,10 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('lets one client address, or one remote server, have at most half of the download slots that others leave free', async () => {
       let isReleased = false;
       const media = Array.from({ length: 33 + 17 }, (_, index) => `held${index}`);
-      const other = await several.scripted('other.test');
+      const otherServer = await several.scripted('other.test');
       for (const [index, id] of media.entries())
-        (index < 33 ? remote : other).on(`${endpoint}/${id}`, async (_request, response) => {
-          await eventually('the end of the others', () => isReleased);
+        (index < 33 ? remote : otherServer).on(`${endpoint}/${id}`, async (_request, response) => {
+          await eventually('the release of the downloads', () => isReleased);
           return respond(response, multipart('Content-Type: text/plain', 'held'));
         });
       const codes: string[] = [];

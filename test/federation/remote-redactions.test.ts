@@ -20,7 +20,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    async function open(room_version: string) {
+    async function openRoom(room_version: string) {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version });
       const remote = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
       return { roomId, remote, path: `/rooms/${enc(roomId)}` };
@@ -37,7 +37,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     const canRead = async (roomId: string, eventId: string) =>
       (await anna.call('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`)).status === 200;
-    const arrives = (roomId: string, eventId: string) => eventually(eventId, () => canRead(roomId, eventId));
+    const waitForEvent = (roomId: string, eventId: string) =>
+      eventually(eventId, () => canRead(roomId, eventId));
 
     const slidingSync = async (roomId: string) => {
       const body = { room_subscriptions: { [roomId]: { timeline_limit: 50, required_state: [] } } };
@@ -94,7 +95,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     for (const version of ['11', '1']) {
       it(`hides remote redactions from every response to clients while they take no effect, in room version ${version}`, async () => {
-        const { roomId, remote, path } = await open(version);
+        const { roomId, remote, path } = await openRoom(version);
         await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, { actions: ['notify'] });
         const target = await anna.say(roomId, 'the target');
         await eventually('the target', async () => remote.latest.eventId === target);
@@ -107,7 +108,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await remote.send(redaction.event.pdu);
         if (version === '11') remote.advanceTo(redaction);
         const next = await remote.say('after it');
-        await arrives(roomId, next);
+        await waitForEvent(roomId, next);
         assert.deepEqual(await responsesWith(roomId, redaction.event.eventId, target, since), []);
         const event = await anna.do('GET', `${path}/event/${enc(target)}`);
         assert.deepEqual(event['content'], { msgtype: 'm.text', body: 'the target' });
@@ -139,17 +140,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     for (const version of ['11', '1']) {
       it(`shows a remote redaction to clients once the event that it redacts has arrived, in room version ${version}`, async () => {
-        const { roomId, remote, path } = await open(version);
+        const { roomId, remote, path } = await openRoom(version);
         const start = remote.latest;
         const withheld = remote.message('a secret target');
         const { next_batch: since } = (await anna.do('GET', '/sync')) as { next_batch: string };
         const redaction = await send(remote, redactionOf(remote, withheld.event.eventId));
         const near = await remote.say('after it');
-        await arrives(roomId, near);
+        await waitForEvent(roomId, near);
         assert.deepEqual(await responsesWith(roomId, redaction, near, since), []);
         assert.equal(withheld.event.prevEventIds[0], start.eventId);
         await remote.send(withheld.event.pdu);
-        await arrives(roomId, withheld.event.eventId);
+        await waitForEvent(roomId, withheld.event.eventId);
         assert.deepEqual(await responsesWith(roomId, redaction, near, since), [
           'initial sync',
           'incremental sync',
@@ -172,7 +173,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('hides remote redactions from every response to clients while the event that they redact is unknown or in another room', async () => {
-      const { roomId, remote, path } = await open('11');
+      const { roomId, remote, path } = await openRoom('11');
       await anna.do('PUT', `${path}/state/m.room.power_levels`, {
         users: { [anna.id]: 100, [mallory]: 50 },
         redact: 50,
@@ -181,20 +182,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { next_batch: since } = (await anna.do('GET', '/sync')) as { next_batch: string };
       const unknown = '$not-yet-known-0123456789abcdefghijklmnopqr';
       const pending = await send(remote, redactionOf(remote, unknown));
-      const other = await open('11');
-      const elsewhere = await anna.say(other.roomId, 'in another room');
-      const wrongRoom = await send(remote, redactionOf(remote, elsewhere));
+      const otherRoom = await openRoom('11');
+      const idOfOtherRoom = await anna.say(otherRoom.roomId, 'in another room');
+      const acrossRooms = await send(remote, redactionOf(remote, idOfOtherRoom));
       const near = await remote.say('after it');
-      await arrives(roomId, near);
-      for (const redaction of [pending, wrongRoom]) {
+      await waitForEvent(roomId, near);
+      for (const redaction of [pending, acrossRooms]) {
         assert.deepEqual(await responsesWith(roomId, redaction, near, since), []);
       }
-      const event = await anna.do('GET', `${other.path}/event/${enc(elsewhere)}`);
+      const event = await anna.do('GET', `${otherRoom.path}/event/${enc(idOfOtherRoom)}`);
       assert.deepEqual(event['content'], { msgtype: 'm.text', body: 'in another room' });
     });
 
     it('removes a redacted reply from its thread, also when the redaction precedes it in a transaction, and when the redaction itself is redacted', async () => {
-      const { roomId, remote, path } = await open('11');
+      const { roomId, remote, path } = await openRoom('11');
       const root = await anna.say(roomId, 'the root');
       await eventually('the root', async () => remote.latest.eventId === root);
       const reply = (body: string) => {
@@ -210,7 +211,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await remote.send(...(isFirst ? pdus : pdus.toReversed()));
         remote.advanceTo(redaction);
       }
-      // The redaction arrives after the one that redacts it.
+      // The redaction arrives after the event that redacts it.
       const target = reply('redacted by a redacted event');
       await send(remote, target);
       const redaction = redactionOf(remote, target.event.eventId);
@@ -218,8 +219,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await remote.send(ofRedaction.event.pdu);
       await remote.send(redaction.event.pdu);
       remote.advanceTo(ofRedaction);
-      await arrives(roomId, await remote.say('after them'));
-      await arrives(roomId, redaction.event.eventId);
+      await waitForEvent(roomId, await remote.say('after them'));
+      await waitForEvent(roomId, redaction.event.eventId);
       const children = `/_matrix/client/v1${path}/relations/${enc(root)}/m.thread`;
       const { body } = await anna.ask('GET', children, undefined);
       assert.deepEqual(
@@ -232,11 +233,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('shows a remote redaction to clients when the event that it redacts is already redacted', async () => {
-      const { roomId, remote } = await open('11');
+      const { roomId, remote } = await openRoom('11');
       const messageId = await remote.say('twice redacted');
       const first = await send(remote, redactionOf(remote, messageId));
       const second = await send(remote, redactionOf(remote, messageId, { reason: 'again' }));
-      await arrives(roomId, second);
+      await waitForEvent(roomId, second);
       assert.ok(await canRead(roomId, first));
     });
   });

@@ -121,13 +121,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         filesBelow(join(store, 'thumbnails', 'remote'))
           .filter((path) => basename(path) === '32x32-crop.png')
           .map((path) => dirname(path));
-      const before = directories();
+      const directoriesBefore = directories();
       rmSync(join(store, 'remote'), { recursive: true });
       assert.deepEqual((await ask('far.test/cleared')).bytes, first.bytes);
       assert.equal(requestsFor('cleared').length, 2);
       const after = directories();
-      assert.equal(after.length, before.length);
-      assert.notDeepEqual(new Set(after), new Set(before));
+      assert.equal(after.length, directoriesBefore.length);
+      assert.notDeepEqual(new Set(after), new Set(directoriesBefore));
     });
 
     it('fails a thumbnail request with the error of the media download', async () => {
@@ -183,19 +183,19 @@ for (const database of selectedDatabases(import.meta.url)) {
           metadata: await imageMetadata(Buffer.concat(responses)),
         };
       };
-      const asServer = async (id: string, query = small) =>
+      const askAsServer = async (id: string, query = small) =>
         read(await remote.ask('here.test', 'GET', `/_matrix/federation/v1/media/thumbnail/${id}?${query}`));
 
       it('returns a thumbnail in a multipart response', async () => {
         const [, id] = (await upload(alice, a, await testImage(400, 300))).split('/');
-        const { headers, metadata } = await asServer(id!, 'width=200&height=100');
+        const { headers, metadata } = await askAsServer(id!, 'width=200&height=100');
         assert.deepEqual(headers, {
           'content-type': 'image/png',
           'content-disposition': 'inline; filename=thumbnail.png',
         });
         assert.deepEqual([metadata?.width, metadata?.height], [320, 240]);
         const [, animation] = (await upload(alice, a, await testAnimation(400, 100, 'gif'))).split('/');
-        const frames = async (more: string) => (await asServer(animation!, small + more)).metadata?.frames;
+        const frames = async (more: string) => (await askAsServer(animation!, small + more)).metadata?.frames;
         assert.deepEqual([await frames(''), await frames('&animated=true')], [1, 3]);
       });
 
@@ -203,20 +203,20 @@ for (const database of selectedDatabases(import.meta.url)) {
         const unsigned = await fetch(`${a.baseUrl}/_matrix/federation/v1/media/thumbnail/x?${small}`);
         await unsigned.text();
         assert.equal(unsigned.status, 401);
-        assert.equal((await asServer('..%2F..%2Fx')).code, '404 M_NOT_FOUND');
-        assert.equal((await asServer('once')).code, '404 M_NOT_FOUND', 'only the media of its own users');
+        assert.equal((await askAsServer('..%2F..%2Fx')).code, '404 M_NOT_FOUND');
+        assert.equal((await askAsServer('once')).code, '404 M_NOT_FOUND', 'only the media of its own users');
       });
 
       it('fails with an errcode for invalid parameters and unusable media', async () => {
         const [, id] = (await upload(alice, a, Buffer.from('hello'))).split('/');
-        assert.equal((await asServer(id!)).code, '400 M_UNKNOWN');
-        assert.equal((await asServer(id!, 'width=1')).code, '400 M_MISSING_PARAM');
-        assert.equal((await asServer(id!, 'width=-1&height=1')).code, '400 M_INVALID_PARAM');
+        assert.equal((await askAsServer(id!)).code, '400 M_UNKNOWN');
+        assert.equal((await askAsServer(id!, 'width=1')).code, '400 M_MISSING_PARAM');
+        assert.equal((await askAsServer(id!, 'width=-1&height=1')).code, '400 M_INVALID_PARAM');
         const [, large] = (await upload(alice, a, pngWithClaimedSize(10_000, 10_000))).split('/');
-        assert.equal((await asServer(large!)).code, '413 M_TOO_LARGE');
+        assert.equal((await askAsServer(large!)).code, '413 M_TOO_LARGE');
         const { body } = await a.api('POST', '/_matrix/media/v1/create', { token: alice.token });
         const [, pending] = (body['content_uri'] as string).slice('mxc://'.length).split('/');
-        assert.equal((await asServer(pending!, `${small}&timeout_ms=0`)).code, '504 M_NOT_YET_UPLOADED');
+        assert.equal((await askAsServer(pending!, `${small}&timeout_ms=0`)).code, '504 M_NOT_YET_UPLOADED');
       });
     });
   });

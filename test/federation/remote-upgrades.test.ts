@@ -74,8 +74,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
             roomId
           ]!.knock_state;
         const create = (events as { type: string }[]).find(({ type }) => type === 'm.room.create') ?? {};
-        const members = ['auth_events', 'depth', 'hashes', 'origin_server_ts', 'prev_events', 'signatures'];
-        for (const member of members) assert.ok(member in create, `${user.id}: ${member}`);
+        const fields = ['auth_events', 'depth', 'hashes', 'origin_server_ts', 'prev_events', 'signatures'];
+        for (const field of fields) assert.ok(field in create, `${user.id}: ${field}`);
       }
     });
   });

@@ -57,30 +57,30 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await eventually('the fresh message', async () => (await messages(anna, roomId)).includes('fresh'));
       assert.deepEqual(await messages(anna, roomId), ['fresh']);
       const federation = '/_matrix/federation/v1';
-      const served = (path: string) => peer.ask('a.test', 'GET', `${federation}${path}`);
-      assert.equal((await served(`/event/${enc(old.event.eventId)}`)).status, 404);
-      assert.equal((await served(`/event/${enc(fresh.event.eventId)}`)).status, 200);
-      const nearest = (ts: number) => served(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=f`);
+      const askServer = (path: string) => peer.ask('a.test', 'GET', `${federation}${path}`);
+      assert.equal((await askServer(`/event/${enc(old.event.eventId)}`)).status, 404);
+      assert.equal((await askServer(`/event/${enc(fresh.event.eventId)}`)).status, 200);
+      const nearest = (ts: number) => askServer(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=f`);
       const sentAt = fresh.event.originServerTs;
       assert.equal((await nearest(sentAt)).body['event_id'], fresh.event.eventId);
       const policy = await anna.setState(roomId, 'm.room.retention', { max_lifetime: 0 });
       assert.notEqual((await nearest(sentAt)).body['event_id'], fresh.event.eventId);
-      assert.equal((await served(`/event/${enc(fresh.event.eventId)}`)).status, 404);
-      const backfill = await served(`/backfill/${enc(roomId)}?v=${enc(policy)}&limit=10`);
+      assert.equal((await askServer(`/event/${enc(fresh.event.eventId)}`)).status, 404);
+      const backfill = await askServer(`/backfill/${enc(roomId)}?v=${enc(policy)}&limit=10`);
       assert.equal(backfill.status, 200);
-      const sent = JSON.stringify(backfill.body);
+      const backfilled = JSON.stringify(backfill.body);
       const gap = { earliest_events: [old.event.eventId], latest_events: [policy], limit: 10 };
-      const missing = await peer.ask(
+      const missingEvents = await peer.ask(
         'a.test',
         'POST',
         `${federation}/get_missing_events/${enc(roomId)}`,
         gap,
       );
-      assert.match(JSON.stringify(missing.body), /m\.room\.message/);
-      assert.doesNotMatch(JSON.stringify(missing.body), /"body"/);
+      assert.match(JSON.stringify(missingEvents.body), /m\.room\.message/);
+      assert.doesNotMatch(JSON.stringify(missingEvents.body), /"body"/);
       // The events themselves are sent without content, so that the event graph of the other server has no gap.
-      assert.match(sent, /m\.room\.message/);
-      assert.doesNotMatch(sent, /"body"/);
+      assert.match(backfilled, /m\.room\.message/);
+      assert.doesNotMatch(backfilled, /"body"/);
     });
 
     it('does not store a deleted message that is received again, and backfills it when the policy of the room is removed', async () => {
@@ -134,10 +134,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         initial_state: [{ type: 'm.room.retention', content: { max_lifetime: hour } }],
       });
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
-      const has = (user: TestClient, body: string) =>
+      const waitForMessage = (user: TestClient, body: string) =>
         eventually(body, async () => (await messages(user, roomId)).includes(body));
       for (const body of ['old 1', 'old 2']) await ben.say(roomId, body);
-      await has(anna, 'old 2');
+      await waitForMessage(anna, 'old 2');
       clock.advance(day);
       await eventually('the deletion', async () => {
         const contents = await openContents(a.databaseOptions);
@@ -145,13 +145,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         return !events.some(({ json }) => String(json).includes('old 1'));
       });
       await anna.say(roomId, 'new');
-      await has(ben, 'new');
+      await waitForMessage(ben, 'new');
       // Ben's server has no retention and still has the messages, but Anna's server does not store them again.
       assert.deepEqual(await messages(anna, roomId), ['new']);
       const eve = await b.registerClient('eve');
       await eve.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
       await eve.say(roomId, 'hello from eve');
-      await has(anna, 'hello from eve');
+      await waitForMessage(anna, 'hello from eve');
       await anna.setState(roomId, 'm.room.retention', {});
       await eventually('old 1', async () => {
         // A backoff follows each attempt that was too early.

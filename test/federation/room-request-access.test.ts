@@ -15,8 +15,8 @@ type RoomRequest = (
 ) => Promise<Answer>;
 
 /**
- * Every endpoint that answers about a room. `eventOfRoom`: the event must belong to the room; `roomOfEvent`:
- * the room is that of the event.
+ * Every endpoint that answers about a room. `eventOfRoom`: the request names a room and an event, which must belong to
+ * that room. `roomOfEvent`: the request names only an event.
  */
 const roomRequests: Record<string, { request: RoomRequest; eventOfRoom?: true; roomOfEvent?: true }> = {
   event: { request: (ask, _room, event) => ask('GET', `/event/${event}`), roomOfEvent: true },
@@ -62,51 +62,51 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
 
     for (const [name, { request, eventOfRoom, roomOfEvent }] of Object.entries(roomRequests)) {
-      const asked = async (roomId: string, eventId: string) =>
+      const outcomeFor = async (roomId: string, eventId: string) =>
         outcome(await request(asFar, enc(roomId), enc(eventId)));
 
       describe(name, () => {
         it('answers a server while it is in the room, not before and not after', async () => {
           const { roomId, eventId } = await makeRoom();
-          assert.equal(await asked(roomId, eventId), '403 M_FORBIDDEN');
+          assert.equal(await outcomeFor(roomId, eventId), '403 M_FORBIDDEN');
           await served.member(roomId, fay, 'invite', alice);
-          assert.equal(await asked(roomId, eventId), '403 M_FORBIDDEN', 'when only invited');
+          assert.equal(await outcomeFor(roomId, eventId), '403 M_FORBIDDEN', 'when only invited');
           await served.member(roomId, fay, 'join');
-          assert.equal(await asked(roomId, eventId), 'answered');
+          assert.equal(await outcomeFor(roomId, eventId), 'answered');
           await served.member(roomId, fay, 'leave');
-          assert.equal(await asked(roomId, eventId), '403 M_FORBIDDEN', 'when it has left');
+          assert.equal(await outcomeFor(roomId, eventId), '403 M_FORBIDDEN', 'when it has left');
           await served.member(roomId, fay, 'ban', alice);
-          assert.equal(await asked(roomId, eventId), '403 M_FORBIDDEN', 'when it is banned');
+          assert.equal(await outcomeFor(roomId, eventId), '403 M_FORBIDDEN', 'when it is banned');
         });
 
         it('refuses a server that the server ACL denies', async () => {
           const { roomId, eventId } = await makeRoom();
           await served.member(roomId, fay, 'join');
           await served.state(roomId, 'm.room.server_acl', '', { allow: ['*'], deny: ['*.example'] });
-          assert.equal(await asked(roomId, eventId), '403 M_FORBIDDEN');
+          assert.equal(await outcomeFor(roomId, eventId), '403 M_FORBIDDEN');
           await served.state(roomId, 'm.room.server_acl', '', { allow: ['*'], deny: ['*.org'] });
-          assert.equal(await asked(roomId, eventId), 'answered');
+          assert.equal(await outcomeFor(roomId, eventId), 'answered');
           await served.state(roomId, 'm.room.server_acl', '', {});
-          assert.equal(await asked(roomId, eventId), '403 M_FORBIDDEN', 'when the ACL allows no server');
+          assert.equal(await outcomeFor(roomId, eventId), '403 M_FORBIDDEN', 'when the ACL allows no server');
         });
 
         it('fails with 404 for unknown rooms and events', async () => {
           const { roomId, eventId } = await makeRoom();
           await served.member(roomId, fay, 'join');
           const unknown = '!unknown:test';
-          if (!roomOfEvent) assert.equal(await asked(unknown, eventId), '404 M_NOT_FOUND');
+          if (!roomOfEvent) assert.equal(await outcomeFor(unknown, eventId), '404 M_NOT_FOUND');
           if (eventOfRoom || roomOfEvent) {
-            assert.equal(await asked(roomId, '$unknown'), '404 M_NOT_FOUND');
+            assert.equal(await outcomeFor(roomId, '$unknown'), '404 M_NOT_FOUND');
           }
         });
 
         it('reveals nothing of events of another room', async () => {
           const { roomId } = await makeRoom();
           await served.member(roomId, fay, 'join');
-          const other = await makeRoom('joined');
-          const answer = await request(asFar, enc(roomId), enc(other.eventId));
-          assert.ok(!JSON.stringify(answer.body).includes(other.eventId.slice(1)));
-          assert.ok(!JSON.stringify(answer.body).includes(other.roomId.slice(1)));
+          const otherRoom = await makeRoom('joined');
+          const answer = await request(asFar, enc(roomId), enc(otherRoom.eventId));
+          assert.ok(!JSON.stringify(answer.body).includes(otherRoom.eventId.slice(1)));
+          assert.ok(!JSON.stringify(answer.body).includes(otherRoom.roomId.slice(1)));
           if (eventOfRoom) assert.equal(outcome(answer), '404 M_NOT_FOUND');
           if (roomOfEvent) assert.equal(outcome(answer), '403 M_FORBIDDEN');
         });
@@ -115,10 +115,10 @@ forSelectedDatabases(import.meta.url, (open) => {
           const shared = await makeRoom();
           await served.member(shared.roomId, fay, 'join');
           await served.member(shared.roomId, alice, 'leave');
-          assert.equal(await asked(shared.roomId, shared.eventId), 'answered');
-          const other = await makeRoom();
-          await served.member(other.roomId, alice, 'leave');
-          assert.equal(await asked(other.roomId, other.eventId), '404 M_NOT_FOUND');
+          assert.equal(await outcomeFor(shared.roomId, shared.eventId), 'answered');
+          const otherRoom = await makeRoom();
+          await served.member(otherRoom.roomId, alice, 'leave');
+          assert.equal(await outcomeFor(otherRoom.roomId, otherRoom.eventId), '404 M_NOT_FOUND');
         });
       });
     }
@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         fc.string({ minLength: 300, maxLength: 3_000 }),
       );
       const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(2 ** 53, -(2 ** 53), 1e300, -0));
-      const any = fc.oneof(
+      const anyValue = fc.oneof(
         text,
         number,
         fc.constant(null),
@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         (room: string, event: string) => ['GET', `/event_auth/${room}/${event}`],
       );
       const body = fc.record(
-        { earliest_events: any, latest_events: any, limit: any, min_depth: any },
+        { earliest_events: anyValue, latest_events: anyValue, limit: anyValue, min_depth: anyValue },
         { requiredKeys: [] },
       );
       const encoded = text.map((value) => encodeURIComponent(value.toWellFormed()));

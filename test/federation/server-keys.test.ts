@@ -25,7 +25,7 @@ import { makeTestAuthority, type TestAuthority } from '../support/network/test-a
 import { plainCaches } from '../support/servers/caches.ts';
 import { startTestServer, testConfiguration } from '../support/servers/server.ts';
 
-interface Member {
+interface KeyedServer {
   readonly name: string;
   readonly key: SigningKey;
   readonly notaryKey: SigningKey;
@@ -37,8 +37,8 @@ describe('signing keys of two homeservers', () => {
   let folder: string;
   let authority: TestAuthority;
   let http: OutboundHttp;
-  let one: Member;
-  let two: Member;
+  let first: KeyedServer;
+  let second: KeyedServer;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-federation-'));
@@ -50,8 +50,8 @@ describe('signing keys of two homeservers', () => {
       clock: systemClock,
       resolver,
     });
-    one = await start('one.example');
-    two = await start('two.example');
+    first = await start('one.example');
+    second = await start('two.example');
   });
   after(async () => {
     await http.close();
@@ -66,7 +66,7 @@ describe('signing keys of two homeservers', () => {
     return path;
   };
 
-  async function start(host: string): Promise<Member> {
+  async function start(host: string): Promise<KeyedServer> {
     resolver.hosts.set(host, ['127.0.0.1']);
     const port = await freePort();
     const name = `${host}:${port}`;
@@ -109,7 +109,7 @@ describe('signing keys of two homeservers', () => {
     return { name, key, notaryKey };
   }
 
-  async function get(server: Member, path: string): Promise<JsonObject> {
+  async function get(server: KeyedServer, path: string): Promise<JsonObject> {
     const tls = new TlsSettings({ verify: true, authorities: [authority.pem] });
     const limits = { timeout: 100_000, maxBody: 100_000, tls };
     const { status, body } = await http.fetch(
@@ -124,7 +124,7 @@ describe('signing keys of two homeservers', () => {
     isJsonObject(json) && verifyJson(json, name, (id) => (id === key.keyId ? key.publicKey : undefined));
 
   it('publishes its signing keys at GET /_matrix/key/v2/server [option: signing_key_path]', async () => {
-    for (const server of [one, two]) {
+    for (const server of [first, second]) {
       const published = await get(server, '/server');
       assert.equal(published['server_name'], server.name);
       assert.equal(isSigned(published, server.name, server.key), true);
@@ -132,11 +132,11 @@ describe('signing keys of two homeservers', () => {
   });
 
   it('returns the signing keys of another server, signed as a notary [option: key_server_signing_keys_path]', async () => {
-    const { server_keys: answers } = await get(one, `/query/${two.name}`);
+    const { server_keys: answers } = await get(first, `/query/${second.name}`);
     assert.ok(Array.isArray(answers) && answers.length === 1);
-    assert.equal(isSigned(answers[0], two.name, two.key), true);
-    assert.equal(isSigned(answers[0], one.name, one.notaryKey), true);
-    assert.equal(isSigned(answers[0], one.name, one.key), false);
+    assert.equal(isSigned(answers[0], second.name, second.key), true);
+    assert.equal(isSigned(answers[0], first.name, first.notaryKey), true);
+    assert.equal(isSigned(answers[0], first.name, first.key), false);
   });
 });
 

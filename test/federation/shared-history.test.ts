@@ -47,10 +47,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await eventually('ben can read the last message', async () =>
         (await history(ben, roomId)).includes(last),
       );
-      const all = new Set(await history(anna, roomId));
-      assert.ok(all.size > 60, `${all.size} events`);
+      const eventIdsOfAnna = new Set(await history(anna, roomId));
+      assert.ok(eventIdsOfAnna.size > 60, `${eventIdsOfAnna.size} events`);
       await eventually('ben can read all events', async () =>
-        isDeepStrictEqual(new Set(await history(ben, roomId)), all),
+        isDeepStrictEqual(new Set(await history(ben, roomId)), eventIdsOfAnna),
       );
       const topic = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.topic`);
       assert.equal(topic['topic'], 'while ben was away');

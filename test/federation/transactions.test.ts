@@ -121,9 +121,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const refused = await ask('/query/profile?user_id=@x:strict.test');
       assert.deepEqual(statuses, [404, 404]);
       assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
-      const other = await several.scripted('e.test');
+      const otherServer = await several.scripted('e.test');
       const path = '/_matrix/federation/v1/query/profile?user_id=@x:strict.test';
-      assert.equal((await other.ask(strict.name, 'GET', path)).status, 404);
+      assert.equal((await otherServer.ask(strict.name, 'GET', path)).status, 404);
     });
 
     it('processes valid EDUs beside malformed ones', async () => {

@@ -18,7 +18,7 @@ const logFolder = process.env['HEARTH_INTEROP_LOGS'];
 const only = process.env['HEARTH_INTEROP_SUBJECT'];
 
 describe('answers of Hearth and of the reference server to the same requests', () => {
-  const found: FoundDifference[] = [];
+  const foundDifferences: FoundDifference[] = [];
   let network: InteropNetwork;
   let signing: SigningServer;
   before(async () => {
@@ -26,7 +26,8 @@ describe('answers of Hearth and of the reference server to the same requests', (
     signing = await SigningServer.start(network.authority);
   });
   after(async () => {
-    if (logFolder) writeFileSync(join(logFolder, 'answers.json'), JSON.stringify(found, undefined, 1));
+    if (logFolder)
+      writeFileSync(join(logFolder, 'answers.json'), JSON.stringify(foundDifferences, undefined, 1));
     signing?.stop();
     await network?.stop();
   });
@@ -42,21 +43,21 @@ describe('answers of Hearth and of the reference server to the same requests', (
 
   for (const subject of subjects) {
     if (only !== undefined && only !== subject.subject) continue;
-    test(`answers requests about ${subject.subject} as the reference server does, or as it is documented`, async () => {
+    test(`answers requests about ${subject.subject} as the reference server does, except for the documented differences`, async () => {
       const isDocumented = (difference: FoundDifference) =>
         expectedDifferences.some((expected) => isExpected(expected, difference));
       const differences = await compareSubject(network, signing, subject, isDocumented);
-      found.push(...differences);
+      foundDifferences.push(...differences);
       const unexpected = differences.filter((difference) => !isDocumented(difference));
-      assert.deepEqual(unexpected.map(shown), []);
+      assert.deepEqual(unexpected.map(describeDifference), []);
     });
   }
 
   if (only !== undefined) return;
   test('finds all documented differences', () => {
-    assert.deepEqual(unmatched(expectedDifferences, found), []);
+    assert.deepEqual(unmatched(expectedDifferences, foundDifferences), []);
   });
 });
 
-const shown = ({ request, at, hearth, reference }: FoundDifference) =>
+const describeDifference = ({ request, at, hearth, reference }: FoundDifference) =>
   `${request}\n    ${at}\n    Hearth:    ${hearth.slice(0, 600)}\n    reference: ${reference.slice(0, 600)}`;

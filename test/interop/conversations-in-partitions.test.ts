@@ -25,22 +25,22 @@ InteropSuite.onOwnServers('separated', (suite) => {
       for (const user of [host, guest])
         since.set(user, (await user.do('GET', '/sync?timeout=0'))['next_batch'] as string);
       network.partition();
-      const talk = async (user: InteropUser) => {
+      const sendMessages = async (user: InteropUser) => {
         const eventIds: string[] = [];
         for (let number = 0; number < count; number++) eventIds.push(await user.say(room, `${number}`));
         eventIds.push(await user.setState(room, 'm.room.topic', { topic: `by ${user.id}` }));
         return eventIds;
       };
-      const sent = (await Promise.all([talk(host), talk(guest)])).flat();
+      const sentIds = (await Promise.all([sendMessages(host), sendMessages(guest)])).flat();
       network.heal();
-      for (const user of [host, guest]) sent.push(await user.say(room, 'after'));
+      for (const user of [host, guest]) sentIds.push(await user.say(room, 'after'));
       for (const reader of [host, guest]) {
-        for (const eventId of sent.slice(-2)) await reader.waitForEvent(room, eventId);
-        let missing = sent;
+        for (const eventId of sentIds.slice(-2)) await reader.waitForEvent(room, eventId);
+        let missing = sentIds;
         let tries = 0;
         await eventually(`the history of the partition for ${reader.id}`, async () => {
           const received = await eventsSince(reader, room, since.get(reader)!, ++tries);
-          missing = sent.filter((eventId) => !received.has(eventId));
+          missing = sentIds.filter((eventId) => !received.has(eventId));
           return missing.length === 0;
         }).catch(() => assert.deepEqual(missing, [], `${reader.id} lacks events`));
       }
@@ -51,8 +51,9 @@ InteropSuite.onOwnServers('separated', (suite) => {
 });
 
 /**
- * Reads what a client gets from a sync after `since`, and by paging back from its `prev_batch`. @param tries makes the
- * request differ from earlier ones, to which the reference server repeats its response for two minutes
+ * Reads what a client gets from a sync after `since`, and by paging back from its `prev_batch`.
+ * @param tries makes the request differ from earlier ones, to which the reference server repeats its response for two
+ * minutes
  */
 async function eventsSince(
   reader: InteropUser,

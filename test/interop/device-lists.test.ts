@@ -17,17 +17,17 @@ async function devicesOf(owner: InteropUser, viewer: InteropUser): Promise<Recor
 }
 
 const changed = (owner: InteropUser) => (sync: Sync) => sync.device_lists?.changed?.includes(owner.id);
-const left = (owner: InteropUser) => (sync: Sync) => sync.device_lists?.left?.includes(owner.id);
+const hasLeft = (owner: InteropUser) => (sync: Sync) => sync.device_lists?.left?.includes(owner.id);
 
 InteropSuite.onSharedServers('device-lists', (suite) => {
   /**
-   * Registers a user without keys on the other server, and returns a room that the viewer shares with them.
+   * Registers a user without keys on the other server, and returns a room that the viewer shares with this user.
    */
   async function registerOwner(
     host: InteropUser,
     name: string,
   ): Promise<{ owner: InteropUser; room: string }> {
-    const isOnHearth = host === suite.onHearth.one;
+    const isOnHearth = host === suite.onHearth.first;
     const { onHearth: hearthUser, onReference: referenceUser } = await suite.registerPair(
       `${name}-${isOnHearth ? 'there' : 'here'}`,
     );
@@ -69,9 +69,9 @@ InteropSuite.onSharedServers('device-lists', (suite) => {
     for (const identity of [new ClientIdentity(owner.id), new ClientIdentity(owner.id)]) {
       await uploadIdentity(owner, identity);
       await eventually('the keys', async () => {
-        const found = await viewer.do('POST', '/keys/query', { device_keys: { [owner.id]: [] } });
+        const queryResponse = await viewer.do('POST', '/keys/query', { device_keys: { [owner.id]: [] } });
         const keysIn = (kind: string) => {
-          const ofOwner = (found[kind] as Record<string, Json> | undefined)?.[owner.id];
+          const ofOwner = (queryResponse[kind] as Record<string, Json> | undefined)?.[owner.id];
           return Object.keys((ofOwner?.['keys'] as Json | undefined) ?? {}).join();
         };
         return (
@@ -103,13 +103,13 @@ InteropSuite.onSharedServers('device-lists', (suite) => {
   });
 
   suite.bothWays(
-    'reports a user in device_lists.left when no room is shared any more',
+    'reports a user in device_lists.left when the last shared room is left',
     async ({ host: viewer }) => {
       const { owner, room } = await registerOwner(viewer, 'leaves');
       await uploadDevice(owner);
       await viewer.syncUntil('the new keys', changed(owner));
       await owner.leave(room);
-      await viewer.syncUntil('the leave', left(owner));
+      await viewer.syncUntil('the leave', hasLeft(owner));
     },
     { endsWithoutSharedRoom: true },
   );

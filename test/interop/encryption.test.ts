@@ -71,8 +71,8 @@ InteropSuite.onOwnServers('encryption', (suite) => {
       sessions.push(newDevice);
       await newDevice.room(room);
       const devices = async () => {
-        const known = await peer.crypto.getUserDeviceInfo([owner.userId]);
-        return [...(known.get(owner.userId)?.keys() ?? [])];
+        const devicesByUser = await peer.crypto.getUserDeviceInfo([owner.userId]);
+        return [...(devicesByUser.get(owner.userId)?.keys() ?? [])];
       };
       await eventually('the device', async () => (await devices()).includes(newDevice.deviceId));
       for (const [sender, reader] of [
@@ -140,19 +140,19 @@ async function assertAllRead(
   sentMessages: readonly SentMessage[],
   readers: readonly EncryptedSession[],
 ): Promise<void> {
-  const unread: string[] = [];
+  const failures: string[] = [];
   for (const reader of readers) {
     for (const { eventId, text } of sentMessages) {
       // After the first timeout, the timeouts of later events are short, to save time.
-      const timeout = unread.length === 0 ? undefined : 1_000;
+      const timeout = failures.length === 0 ? undefined : 1_000;
       try {
         await reader.loadEvent(room, eventId, timeout);
         const event = await reader.decrypted(room, eventId, timeout);
         assert.deepEqual([event.getWireType(), event.getContent()['body']], ['m.room.encrypted', text]);
       } catch (error) {
-        unread.push(String(error));
+        failures.push(String(error));
       }
     }
   }
-  assert.deepEqual(unread, []);
+  assert.deepEqual(failures, []);
 }

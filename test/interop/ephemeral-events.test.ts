@@ -48,10 +48,10 @@ InteropSuite.onSharedServers('ephemeral', ({ bothWays }) => {
 
   bothWays('sends presence to users who share a room', async ({ host, guest }) => {
     await host.createRoomWith([guest]);
-    const hasPresence = (of: InteropUser, presence: string) => (sync: Sync) =>
+    const hasPresence = (user: InteropUser, presence: string) => (sync: Sync) =>
       sync.presence?.events.find(({ sender, content }) => {
         const { presence: found, status_msg } = content as Json;
-        return sender === of.id && found === presence && status_msg === `${presence} at ${host.id}`;
+        return sender === user.id && found === presence && status_msg === `${presence} at ${host.id}`;
       });
     for (const presence of ['online', 'unavailable', 'offline']) {
       const status_msg = `${presence} at ${host.id}`;

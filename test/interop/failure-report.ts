@@ -26,8 +26,8 @@ export function failureReport(users: readonly InteropUser[], since: LogLengths):
   const answers = users.flatMap(({ id, lastAnswers }) =>
     lastAnswers.length > 0 ? [`last responses to ${id}:`, ...lastAnswers.map(cut)] : [],
   );
-  const logs = [...since].flatMap(([server, end]) => {
-    const lines = logOf(server).slice(end).split('\n');
+  const logs = [...since].flatMap(([server, lengthBefore]) => {
+    const lines = logOf(server).slice(lengthBefore).split('\n');
     const shown = shownKinds.flatMap((kind) => lines.filter((line) => kind.test(line)).slice(-maxLines));
     return [`last log lines of ${server.name}:`, ...(shown.length > 0 ? shown.map(cut) : ['none'])];
   });

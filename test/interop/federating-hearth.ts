@@ -6,8 +6,8 @@ import { openTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import type { TestAuthority } from '../support/network/test-authority.ts';
 
 /**
- * Server ACLs compare host names only, so the two servers need different ones. The reference server's hosts
- * file has this name.
+ * The host name of Hearth. It differs from that of the reference server, because server ACLs compare host names without
+ * ports. The reference server resolves it with its hosts file.
  */
 const host = 'hearth.localhost';
 
@@ -23,7 +23,7 @@ const quickRetries = {
 export class FederatingHearth {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
-  /** Through it other servers reach this one. */
+  /** The proxy through which other servers reach this one. */
   readonly proxy: TcpProxy;
   readonly #process: HearthProcess;
 

@@ -20,7 +20,7 @@ InteropSuite.onSharedServers('history', (suite) => {
       const receivedIds = new Set(received.map((event) => event['event_id']));
       return received.at(-1)?.['type'] === 'm.room.create' && eventIds.every((id) => receivedIds.has(id));
     });
-    if (guest === suite.onHearth.one)
+    if (guest === suite.onHearth.first)
       assert.equal(attempts, 1, 'Hearth answers completely at the first request');
     const ids = received.map((event) => event['event_id'] as string);
     const numbers = ids.map((id) => eventIds.indexOf(id)).filter((index) => index >= 0);
@@ -32,24 +32,24 @@ InteropSuite.onSharedServers('history', (suite) => {
     'finds events by timestamp, also in a history that only the other server has',
     async ({ host, guest }) => {
       const room = await host.createRoom();
-      const old = await host.say(room, 'before the join');
-      const { origin_server_ts: then } = await host.waitForEvent(room, old);
+      const messageBeforeJoin = await host.say(room, 'before the join');
+      const { origin_server_ts: then } = await host.waitForEvent(room, messageBeforeJoin);
       for (let i = 0; i < 20; i++) await host.say(room, `${i}`);
       await guest.join(room, host.server);
       const eventId = await host.say(room, 'after the join');
       const { origin_server_ts: now } = await guest.waitForEvent(room, eventId);
       const path = `/_matrix/client/v1/rooms/${enc(room)}/timestamp_to_event`;
       assert.equal((await guest.do('GET', `${path}?ts=${now}&dir=f`))['event_id'], eventId);
-      const found = await guest.do('GET', `${path}?ts=${then}&dir=f`);
-      assert.equal(found['origin_server_ts'], then);
+      const nearestEvent = await guest.do('GET', `${path}?ts=${then}&dir=f`);
+      assert.equal(nearestEvent['origin_server_ts'], then);
     },
   );
 
   suite.scenario(
-    'users of the reference server join rooms on Hearth after a purge of history, and Hearth backfills the deleted messages from it',
+    'users of the reference server join rooms on Hearth after a purge of history, and Hearth backfills the deleted messages from the reference server',
     async () => {
-      const { one: host, other: operator } = suite.onHearth;
-      const { one: guest } = suite.onReference;
+      const { first: host, second: operator } = suite.onHearth;
+      const { first: guest } = suite.onReference;
       const [shared, own] = [await host.createRoomWith([guest]), await host.createRoom()];
       for (const room of [shared, own]) {
         for (let i = 0; i < 5; i++) await host.say(room, `${i}`);
@@ -65,8 +65,8 @@ InteropSuite.onSharedServers('history', (suite) => {
         return (await (await operator.fetch(method, `/_synapse/admin/v1/${path}`, init)).json()) as Json;
       };
       for (const room of [shared, own]) {
-        const order = JSON.stringify({ purge_up_to_ts: Date.now(), delete_local_events: true });
-        const { purge_id } = await administer('POST', `purge_history/${enc(room)}`, order);
+        const purgeOptions = JSON.stringify({ purge_up_to_ts: Date.now(), delete_local_events: true });
+        const { purge_id } = await administer('POST', `purge_history/${enc(room)}`, purgeOptions);
         await eventually('the end of the purge', async () => {
           return (
             (await administer('GET', `purge_history_status/${String(purge_id)}`))['status'] === 'complete'
@@ -84,8 +84,8 @@ InteropSuite.onSharedServers('history', (suite) => {
         'the remaining messages',
         async () => (await bodiesIn(guest, own)).join() === remaining,
       );
-      const whole = [...Array.from({ length: 5 }, (_, index) => `${index}`), 'last', 'after the purge'];
-      await eventually('the history', async () => (await bodiesIn(host, shared)).join() === whole.join());
+      const allTexts = [...Array.from({ length: 5 }, (_, index) => `${index}`), 'last', 'after the purge'];
+      await eventually('the history', async () => (await bodiesIn(host, shared)).join() === allTexts.join());
     },
   );
 

@@ -5,29 +5,29 @@ import { enc, InteropUser, type Json, type SyncedRoom } from './interop-user.ts'
 /** Memberships of the room before the guest joins. Most are bans, because the test would take minutes to join users. */
 const [memberships, joins] = [500, 10];
 
-/** Maximum bans in the initial state of a room on Hearth, which bounds its size, and bans that are sent at a time afterwards. */
+/** Maximum number of bans in the initial state of a room on Hearth, and number of bans that are sent at once afterwards. */
 const [initialBansOnHearth, bansAtOnce] = [150, 20];
 
 InteropSuite.onSharedServers('incomplete', (suite) => {
   suite.bothWays(
     `joins a room of ${memberships} members while messages, receipts, typing and leaves arrive`,
     async ({ hosts, guest }) => {
-      const { one: host, other: reader } = hosts;
+      const { first: host, second: reader } = hosts;
       const banned = Array.from({ length: memberships - joins }, (_, index) => ({
         type: 'm.room.member',
         state_key: `@banned-${index}:${host.server.name}`,
         content: { membership: 'ban' },
       }));
-      const initialBans = host === suite.onHearth.one ? initialBansOnHearth : banned.length;
+      const initialBans = host === suite.onHearth.first ? initialBansOnHearth : banned.length;
       const room = await host.createRoom({ initial_state: banned.slice(0, initialBans) });
       for (let first = initialBans; first < banned.length; first += bansAtOnce) {
-        const some = banned.slice(first, first + bansAtOnce);
+        const chunk = banned.slice(first, first + bansAtOnce);
         const ban = ({ type, content, state_key }: (typeof banned)[0]) =>
           host.setState(room, type, content, state_key);
-        await Promise.all(some.map(ban));
+        await Promise.all(chunk.map(ban));
       }
       await reader.join(room, host.server);
-      const direction = host === suite.onHearth.one ? 'a' : 'b';
+      const direction = host === suite.onHearth.first ? 'a' : 'b';
       const leaving = await Promise.all(
         Array.from({ length: joins - 2 }, (_, index) =>
           InteropUser.register(host.server, `incomplete-${direction}-${index}`),
@@ -36,7 +36,7 @@ InteropSuite.onSharedServers('incomplete', (suite) => {
       for (const user of leaving) await user.join(room, host.server);
 
       const joined = guest.join(room, host.server);
-      const traffic = async () => {
+      const sendTraffic = async () => {
         const eventIds: string[] = [];
         for (const user of leaving) {
           const eventId = await host.say(room, `for ${user.id}`);
@@ -50,11 +50,11 @@ InteropSuite.onSharedServers('incomplete', (suite) => {
         }
         return eventIds;
       };
-      const [eventIds] = await Promise.all([traffic(), joined]);
-      const own = await guest.say(room, 'from the guest');
-      await host.waitForEvent(room, own);
+      const [eventIds] = await Promise.all([sendTraffic(), joined]);
+      const messageOfGuest = await guest.say(room, 'from the guest');
+      await host.waitForEvent(room, messageOfGuest);
       const last = await host.say(room, 'the last one');
-      await guest.waitForHistory(room, [...eventIds, own, last]);
+      await guest.waitForHistory(room, [...eventIds, messageOfGuest, last]);
       for (const user of leaving) await guest.waitForMembership('leave', user, room);
       const read = await reader.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(last)}`);
       assert.deepEqual(read, {});
@@ -62,10 +62,10 @@ InteropSuite.onSharedServers('incomplete', (suite) => {
       for (const typing of [false, true]) {
         await reader.do('PUT', `/rooms/${enc(room)}/typing/${enc(reader.id)}`, { typing, timeout: 60_000 });
       }
-      const seen = new Set<string>();
+      const receivedTypes = new Set<string>();
       await guest.syncUntil('a receipt and typing', ({ rooms }) => {
-        for (const type of typesIn(rooms?.['join']?.[room], reader.id)) seen.add(type);
-        return seen.has('m.receipt') && seen.has('m.typing');
+        for (const type of typesIn(rooms?.['join']?.[room], reader.id)) receivedTypes.add(type);
+        return receivedTypes.has('m.receipt') && receivedTypes.has('m.typing');
       });
       const { joined: members } = await guest.do('GET', `/rooms/${enc(room)}/joined_members`);
       assert.deepEqual(Object.keys(members as Json).sort(), [guest.id, host.id, reader.id].sort());

@@ -8,10 +8,10 @@ import { InteropUser } from './interop-user.ts';
 import { assertSameState } from './same-state.ts';
 import { type Servers, sharedServers } from './shared-network.ts';
 
-/** Users of one server. */
+/** The first two users of one server. */
 export interface Side {
-  readonly one: InteropUser;
-  readonly other: InteropUser;
+  readonly first: InteropUser;
+  readonly second: InteropUser;
 }
 
 /** Roles in a scenario: the first user of each server, and the two of each. */
@@ -51,8 +51,8 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
   }
 
   /**
-   * Runs scenarios on servers that all suites share. @param topic one word that names the suite and is the
-   * prefix of its users' names
+   * Runs scenarios on servers that all suites share.
+   * @param topic one word that names the suite and is the prefix of its users' names
    */
   static onSharedServers(topic: string, define: (suite: InteropSuite) => void): void {
     InteropSuite.#describe(topic, sharedServers, define);
@@ -121,8 +121,8 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
   }
 
   /**
-   * Defines a test. After it both servers must hold the same state of all rooms that it created and both are
-   * in.
+   * Defines a test. After the test, both servers must hold the same state of each room that the test created and that
+   * both servers are in.
    */
   readonly scenario = (
     title: string,
@@ -150,7 +150,7 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
     options: ScenarioOptions = {},
   ): void => {
     const { ways = byRoomServer } = options;
-    const roles = (hosts: Side, guests: Side) => ({ host: hosts.one, guest: guests.one, hosts, guests });
+    const roles = (hosts: Side, guests: Side) => ({ host: hosts.first, guest: guests.first, hosts, guests });
     this.scenario(`${title}, ${ways[0]}`, () => run(roles(this.onHearth, this.onReference)), options);
     this.scenario(`${title}, ${ways[1]}`, () => run(roles(this.onReference, this.onHearth)), options);
   };
@@ -161,23 +161,23 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
    * once; the reference server may take some time.
    */
   async #compareRooms(): Promise<void> {
-    const { onHearth: hearthUser, onReference: referenceUser } = this.#users;
-    let [hearthRooms, referenceRooms] = await Promise.all([roomsOf(hearthUser), roomsOf(referenceUser)]);
+    const { onHearth: hearthUsers, onReference: referenceUsers } = this.#users;
+    let [hearthRooms, referenceRooms] = await Promise.all([roomsOf(hearthUsers), roomsOf(referenceUsers)]);
     const sharedRooms = () =>
-      [...hearthRooms.members].flatMap(([room, one]) => {
-        const other = this.#comparedRooms.has(room) ? undefined : referenceRooms.members.get(room);
-        return other ? [{ room, one, other }] : [];
+      [...hearthRooms.members].flatMap(([room, hearthUser]) => {
+        const referenceUser = this.#comparedRooms.has(room) ? undefined : referenceRooms.members.get(room);
+        return referenceUser ? [{ room, hearthUser, referenceUser }] : [];
       });
     await eventually('rooms on the reference server', async () => {
       if (sharedRooms().length > 0) return true;
-      referenceRooms = await roomsOf(referenceUser);
+      referenceRooms = await roomsOf(referenceUsers);
       return false;
     }).catch(async (cause: unknown) => {
-      const before = hearthRooms;
-      hearthRooms = await roomsOf(hearthUser);
+      const comparedBefore = hearthRooms;
+      hearthRooms = await roomsOf(hearthUsers);
       const lines = [
         'no room is shared with the reference server; users of Hearth are in:',
-        ...before.lists,
+        ...comparedBefore.lists,
         'users of Hearth some time later:',
         ...hearthRooms.lists,
         'users of the reference server:',
@@ -186,16 +186,16 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
       ];
       throw new Error(lines.join('\n'), { cause });
     });
-    for (const { room, one, other } of sharedRooms()) {
-      await assertSameState(room, one, other);
+    for (const { room, hearthUser, referenceUser } of sharedRooms()) {
+      await assertSameState(room, hearthUser, referenceUser);
       this.#comparedRooms.add(room);
     }
   }
 }
 
-function firstTwo([one, other]: readonly InteropUser[]): Side {
-  assert.ok(one && other, 'the users are not registered');
-  return { one, other };
+function firstTwo([first, second]: readonly InteropUser[]): Side {
+  assert.ok(first && second, 'the users are not registered');
+  return { first, second };
 }
 
 interface Rooms {

@@ -124,8 +124,8 @@ export class InteropUser {
 
   /** Creates a room, public by default. */
   async createRoom(more: Json = {}): Promise<string> {
-    const made = await this.do('POST', '/createRoom', { preset: 'public_chat', ...more });
-    return made['room_id'] as string;
+    const created = await this.do('POST', '/createRoom', { preset: 'public_chat', ...more });
+    return created['room_id'] as string;
   }
 
   /** Creates a room, which the guests join. */
@@ -167,7 +167,7 @@ export class InteropUser {
     return (await this.do('PUT', path, content))['event_id'] as string;
   }
 
-  /** Gives users power levels, and keeps those of the others. */
+  /** Gives users power levels, and keeps the levels of other users. */
   async setLevels(room: string, levels: Json): Promise<string> {
     const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json;
     const users = { ...(content['users'] as Json), ...levels };

@@ -17,7 +17,7 @@ InteropSuite.onSharedServers('invites', ({ bothWays }) => {
   });
 
   bothWays(
-    'rejects an invite',
+    'lets an invited user reject the invite',
     async ({ host, guest }) => {
       const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
       await guest.waitForRoom(room, 'invite');
@@ -28,7 +28,7 @@ InteropSuite.onSharedServers('invites', ({ bothWays }) => {
   );
 
   bothWays(
-    'retracts an invite',
+    'lets the inviter retract an invite',
     async ({ host, guest }) => {
       const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
       await guest.waitForRoom(room, 'invite');
@@ -45,8 +45,8 @@ InteropSuite.onSharedServers('invites', ({ bothWays }) => {
     // Until it has the full room state, the reference server may not know that it is in the room, and
     // refuse the invite.
     await guest.waitForMembership('join', host, room);
-    await guest.invite(guests.other, room);
-    await guests.other.acceptInvite(room);
-    await host.waitForMembership('join', guests.other, room);
+    await guest.invite(guests.second, room);
+    await guests.second.acceptInvite(room);
+    await host.waitForMembership('join', guests.second, room);
   });
 });

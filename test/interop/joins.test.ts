@@ -56,9 +56,9 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
     const room = await host.createRoomWith([guest]);
     await host.leave(room);
     await guest.waitForMembership('leave', host, room);
-    const meanwhile = await guest.say(room, 'alone');
+    const messageOfGuest = await guest.say(room, 'alone');
     await host.join(room, guest.server);
-    await host.waitForHistory(room, [meanwhile]);
+    await host.waitForHistory(room, [messageOfGuest]);
     await guest.leave(room);
     await host.waitForMembership('leave', guest, room);
     await guest.join(room, host.server);
@@ -66,18 +66,18 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
 
   bothWays(
     'lets a user join by invite after all users of a server have left',
-    async ({ host, guests: { one, other } }) => {
-      const room = await host.createRoom({ preset: 'private_chat', invite: [one.id, other.id] });
-      for (const guest of [one, other]) await guest.acceptInvite(room);
-      for (const guest of [one, other]) {
+    async ({ host, guests: { first, second } }) => {
+      const room = await host.createRoom({ preset: 'private_chat', invite: [first.id, second.id] });
+      for (const guest of [first, second]) await guest.acceptInvite(room);
+      for (const guest of [first, second]) {
         await guest.leave(room);
         await host.waitForMembership('leave', guest, room);
       }
       for (let i = 0; i < 25; i++) await host.say(room, `${i}`);
       await host.setState(room, 'm.room.name', { name: 'while away' });
-      await host.invite(other, room);
-      await other.acceptInvite(room);
-      await host.waitForEvent(room, await other.say(room, 'joined again'));
+      await host.invite(second, room);
+      await second.acceptInvite(room);
+      await host.waitForEvent(room, await second.say(room, 'joined again'));
     },
   );
 
@@ -85,8 +85,8 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
     const room_alias_name = 'alias-of-joining';
     const room = await host.createRoom({ room_alias_name });
     const alias = `#${room_alias_name}:${host.server.name}`;
-    const found = await guest.do('GET', `/directory/room/${enc(alias)}`);
-    assert.deepEqual(found, { room_id: room, servers: [host.server.name] });
+    const aliasResponse = await guest.do('GET', `/directory/room/${enc(alias)}`);
+    assert.deepEqual(aliasResponse, { room_id: room, servers: [host.server.name] });
     assert.deepEqual(await guest.do('POST', `/join/${enc(alias)}`), { room_id: room });
   });
 
@@ -100,9 +100,9 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
     });
     await guest.join(next, host.server);
     const state = await guest.state(next);
-    const created = state.get('m.room.create|')?.['content'] as Json;
-    assert.equal((created['predecessor'] as Json)['room_id'], room);
-    assert.equal(created['room_version'], '12');
+    const createContent = state.get('m.room.create|')?.['content'] as Json;
+    assert.equal((createContent['predecessor'] as Json)['room_id'], room);
+    assert.equal(createContent['room_version'], '12');
     assert.deepEqual(state.get('m.room.name|')?.['content'], { name: 'Moving' });
     await host.waitForEvent(next, await guest.say(next, 'hello'));
   });

@@ -44,7 +44,7 @@ InteropSuite.onSharedServers('knocking', (suite) => {
       await host.waitForMembership('knock', guest, room);
       await guest.leave(room);
       await guest.waitForRoom(room, 'leave');
-      if (guest === suite.onHearth.one) await host.waitForMembership('leave', guest, room);
+      if (guest === suite.onHearth.first) await host.waitForMembership('leave', guest, room);
     },
     { endsWithoutSharedRoom: true },
   );

@@ -9,7 +9,7 @@ InteropSuite.onSharedServers('crowds', (suite) => {
       for (let i = 0; i < 3; i++) {
         const names = Array.from(
           { length: 5 },
-          (_, index) => `crowd-${host === suite.onHearth.one}-${i}-${index}`,
+          (_, index) => `crowd-${host === suite.onHearth.first}-${i}-${index}`,
         );
         await Promise.all(
           names.map(async (name) => (await InteropUser.register(server, name)).join(room, host.server)),
@@ -26,19 +26,19 @@ InteropSuite.onSharedServers('crowds', (suite) => {
   });
 
   suite.bothWays('joins a room with many members before all of them are known', async ({ hosts, guests }) => {
-    const [host, guest] = [hosts.one, guests.one];
+    const [host, guest] = [hosts.first, guests.first];
     const banned = Array.from({ length: 120 }, (_, index) => ({
       type: 'm.room.member',
       state_key: `@nobody-${index}:${host.server.name}`,
       content: { membership: 'ban' },
     }));
     const room = await host.createRoom({ initial_state: banned });
-    await hosts.other.join(room, host.server);
+    await hosts.second.join(room, host.server);
     const earlierEventId = await host.say(room, 'before');
     await guest.join(room, host.server);
     await host.waitForEvent(room, await guest.say(room, 'from the guest'));
     await guest.waitForEvent(room, await host.say(room, 'from the host'));
-    await guests.other.join(room, host.server);
+    await guests.second.join(room, host.server);
     await guest.waitForHistory(room, [earlierEventId]);
   });
 });

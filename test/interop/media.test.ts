@@ -22,7 +22,7 @@ async function assertSame(answer: Response, bytes: Buffer, fileName: string): Pr
   assert.equal(answer.headers.get('content-type'), type);
   const disposition = decodeURIComponent(answer.headers.get('content-disposition') ?? '');
   assert.ok(disposition.includes(fileName), disposition);
-  const digest = (of: Buffer) => createHash('sha256').update(of).digest('hex');
+  const digest = (content: Buffer) => createHash('sha256').update(content).digest('hex');
   assert.equal(digest(Buffer.from(await answer.arrayBuffer())), digest(bytes));
 }
 
@@ -45,8 +45,8 @@ InteropSuite.onSharedServers('media', (suite) => {
     'makes thumbnails of media of the other server',
     async ({ host: owner, guest: reader }) => {
       const uri = await upload(owner, await noiseImage(1_000, 500));
-      const thumbnail = (of: string, query: string) =>
-        reader.fetch('GET', `${download(of).replace('download', 'thumbnail')}?${query}`);
+      const thumbnail = (mxcUri: string, query: string) =>
+        reader.fetch('GET', `${download(mxcUri).replace('download', 'thumbnail')}?${query}`);
       for (const [query, size] of [
         ['width=32&height=32&method=crop', '32x32'],
         ['width=320&height=240&method=scale', '320x160'],
@@ -73,10 +73,10 @@ InteropSuite.onSharedServers('media', (suite) => {
 
   suite.bothWays(
     'serves concurrent downloads of the same media',
-    async ({ host: owner, guests: { one, other } }) => {
+    async ({ host: owner, guests: { first, second } }) => {
       const bytes = randomBytes(300_000);
       const path = download(await upload(owner, bytes));
-      const answers = [one, other, one, other].map((reader) => reader.fetch('GET', path));
+      const answers = [first, second, first, second].map((reader) => reader.fetch('GET', path));
       for (const answer of await Promise.all(answers)) await assertSame(answer, bytes, name);
     },
     options,
@@ -87,10 +87,10 @@ InteropSuite.onSharedServers('media', (suite) => {
     async ({ host: owner, guest: reader }) => {
       const bytes = Buffer.alloc(0);
       const answer = await reader.fetch('GET', download(await upload(owner, bytes)));
-      if (owner === suite.onHearth.one) return assertSame(answer, bytes, name);
+      if (owner === suite.onHearth.first) return assertSame(answer, bytes, name);
       // The reference server leaves out the multipart body part when the file is empty.
       assert.equal(answer.status, 502);
-      assert.match(((await answer.json()) as { error: string }).error, /a part less than there should be/);
+      assert.match(((await answer.json()) as { error: string }).error, /A part is missing after a boundary/i);
     },
     options,
   );
@@ -103,8 +103,10 @@ InteropSuite.onSharedServers('media', (suite) => {
       assert.equal(unauthenticated.status, 401);
       // The unauthenticated endpoint does not serve this media on either server.
       for (const { server } of [owner, reader]) {
-        const old = await fetch(`${server.url}/_matrix/media/v3/download/${uri.slice('mxc://'.length)}`);
-        assert.equal(old.status, 404);
+        const answerOfOldEndpoint = await fetch(
+          `${server.url}/_matrix/media/v3/download/${uri.slice('mxc://'.length)}`,
+        );
+        assert.equal(answerOfOldEndpoint.status, 404);
       }
     },
     options,
@@ -124,9 +126,9 @@ InteropSuite.onSharedServers('media', (suite) => {
     async ({ host: owner, guest: reader }) => {
       const { content_uri } = await owner.do('POST', '/_matrix/media/v1/create');
       const uri = content_uri as string;
-      if (reader === suite.onHearth.one) {
-        const early = await reader.call('GET', `${download(uri)}?timeout_ms=1`);
-        assert.deepEqual([early.status, early.body['errcode']], [504, 'M_NOT_YET_UPLOADED']);
+      if (reader === suite.onHearth.first) {
+        const beforeUpload = await reader.call('GET', `${download(uri)}?timeout_ms=1`);
+        assert.deepEqual([beforeUpload.status, beforeUpload.body['errcode']], [504, 'M_NOT_YET_UPLOADED']);
         // The reference server takes this error for a failure of the server, and backs off from it.
       }
       const waiting = reader.fetch('GET', `${download(uri)}?timeout_ms=60000`);

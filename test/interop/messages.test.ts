@@ -17,7 +17,7 @@ InteropSuite.onSharedServers('messages', ({ bothWays }) => {
   });
 
   bothWays(
-    'converges on the same state when users of both servers send state events concurrently',
+    'computes the same state on both servers when users of both send state events concurrently',
     async ({ host, guest }) => {
       const room = await host.createRoomWith([guest]);
       await host.setLevels(room, { [guest.id]: 50 });
@@ -42,14 +42,14 @@ InteropSuite.onSharedServers('messages', ({ bothWays }) => {
 
   bothWays('redacts messages on both servers', async ({ host, guest }) => {
     const room = await host.createRoomWith([guest]);
-    const own = await guest.say(room, 'a mistake');
-    await host.waitForEvent(room, own);
-    await guest.redact(room, own);
+    const redactedByGuest = await guest.say(room, 'a mistake');
+    await host.waitForEvent(room, redactedByGuest);
+    await guest.redact(room, redactedByGuest);
     const redactedByHost = await guest.say(room, 'redacted by the host');
     await host.waitForEvent(room, redactedByHost);
     await host.redact(room, redactedByHost);
     for (const user of [host, guest]) {
-      for (const id of [own, redactedByHost]) {
+      for (const id of [redactedByGuest, redactedByHost]) {
         await eventually(`${id} to be empty for ${user.id}`, async () => {
           const { content } = await user.do('GET', `/rooms/${enc(room)}/event/${enc(id)}`);
           return Object.keys(content as Json).length === 0;

@@ -12,15 +12,15 @@ const freeTopic = { power_level_content_override: { state_default: 0 } };
 
 InteropSuite.onOwnServers('outages', (suite) => {
   /** Returns a room on each server, in which both users have received a message of each other. */
-  async function sharedRooms(one: InteropUser, other: InteropUser): Promise<string[]> {
+  async function sharedRooms(first: InteropUser, second: InteropUser): Promise<string[]> {
     const rooms = [
-      await one.createRoomWith([other], freeTopic),
-      await other.createRoomWith([one], freeTopic),
+      await first.createRoomWith([second], freeTopic),
+      await second.createRoomWith([first], freeTopic),
     ];
     for (const room of rooms) {
-      for (const user of [one, other]) {
+      for (const user of [first, second]) {
         const eventId = await user.say(room, 'hello');
-        await Promise.all([one.waitForEvent(room, eventId), other.waitForEvent(room, eventId)]);
+        await Promise.all([first.waitForEvent(room, eventId), second.waitForEvent(room, eventId)]);
       }
     }
     return rooms;
@@ -41,12 +41,16 @@ InteropSuite.onOwnServers('outages', (suite) => {
     [
       'Hearth',
       ['stopped', 'killed'],
-      () => ({ away: suite.onHearth.one, present: suite.onReference.one, server: suite.servers.hearth }),
+      () => ({ away: suite.onHearth.first, present: suite.onReference.first, server: suite.servers.hearth }),
     ],
     [
       'the other server',
       ['killed'],
-      () => ({ away: suite.onReference.one, present: suite.onHearth.one, server: suite.servers.reference }),
+      () => ({
+        away: suite.onReference.first,
+        present: suite.onHearth.first,
+        server: suite.servers.reference,
+      }),
     ],
   ] as const) {
     for (const termination of terminations) {
@@ -60,7 +64,8 @@ InteropSuite.onOwnServers('outages', (suite) => {
           const missed = await Promise.all(rooms.map((room) => sendMany(upUser, room)));
           await server.start();
           for (const [index, room] of rooms.entries()) {
-            // The down server receives the missed events with the next event at the latest, and sends its own then.
+            // The restarted server receives the missed events at the latest with the next event, and then sends its own
+            // events.
             const next = await upUser.say(room, 'after the outage');
             await downUser.waitForEvent(room, next);
             await downUser.waitForHistory(room, [...missed[index]!, next]);
@@ -106,7 +111,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
     'Hearth delivers after a restart the events that it was retrying when it was stopped',
     async () => {
       const { hearth, reference } = suite.servers;
-      const [sender, receiver] = [suite.onHearth.one, suite.onReference.one];
+      const [sender, receiver] = [suite.onHearth.first, suite.onReference.first];
       const [room] = await sharedRooms(sender, receiver);
       await reference.kill();
       const eventIds = [await sender.say(room!, 'while the other server is down')];
@@ -126,8 +131,8 @@ InteropSuite.onOwnServers('outages', (suite) => {
     'Hearth completes after a restart the state of a room that it had just joined when both servers were stopped',
     async () => {
       const { hearth, reference } = suite.servers;
-      const { one: host, other } = suite.onReference;
-      const guest = suite.onHearth.one;
+      const { first: host, second: other } = suite.onReference;
+      const guest = suite.onHearth.first;
       const banned = Array.from({ length: 30 }, (_, index) => ({
         type: 'm.room.member',
         state_key: `@banned-${index}:${reference.name}`,

@@ -12,8 +12,8 @@ InteropSuite.onOwnServers('partitions', (suite) => {
   ] as const) {
     suite.scenario(`merges the state of a partitioned room on ${host}`, async () => {
       const { hearthUser, referenceUser, servers } = {
-        hearthUser: suite.onHearth.one,
-        referenceUser: suite.onReference.one,
+        hearthUser: suite.onHearth.first,
+        referenceUser: suite.onReference.first,
         servers: suite.servers,
       };
       const [owner, guest] = host === 'Hearth' ? [hearthUser, referenceUser] : [referenceUser, hearthUser];
@@ -55,7 +55,7 @@ InteropSuite.onOwnServers('partitions', (suite) => {
       }
       for (const user of [hearthUser, referenceUser]) {
         const state = await user.state(room);
-        const membership = async (of: InteropUser) => (await user.member(room, of))['membership'];
+        const membership = async (member: InteropUser) => (await user.member(room, member))['membership'];
         assert.deepEqual([await membership(bea), await membership(ben)], ['ban', 'leave']);
         assert.equal(state.get('m.room.avatar|'), undefined, 'the avatar of a banned user');
         const levels = state.get('m.room.power_levels|')?.['content'] as Json;

@@ -23,17 +23,17 @@ InteropSuite.onSharedServers('profiles', (suite) => {
   suite.bothWays(
     'returns single fields of remote profiles',
     async ({ host, guest }) => {
-      // A new user, because remote profiles are cached for some minutes.
-      const name = guest === suite.onHearth.one ? 'fields-here' : 'fields-there';
+      // The test uses a new user, because remote profiles are cached for some minutes.
+      const name = guest === suite.onHearth.first ? 'fields-here' : 'fields-there';
       const { onHearth: hearthUser, onReference: referenceUser } = await suite.registerPair(name);
-      const newUser = guest === suite.onHearth.one ? hearthUser : referenceUser;
+      const newUser = guest === suite.onHearth.first ? hearthUser : referenceUser;
       const fields = { 'm.tz': 'Europe/London', 'org.example.pets': { cats: 2, dogs: ['rex'] } };
       for (const [field, value] of Object.entries(fields)) {
         await newUser.do('PUT', `/profile/${enc(newUser.id)}/${field}`, { [field]: value });
       }
       for (const [field, value] of Object.entries(fields)) {
-        const found = await host.do('GET', `/profile/${enc(newUser.id)}/${field}`);
-        assert.deepEqual(found, { [field]: value });
+        const singleField = await host.do('GET', `/profile/${enc(newUser.id)}/${field}`);
+        assert.deepEqual(singleField, { [field]: value });
       }
       const fullProfile = await host.do('GET', `/profile/${enc(newUser.id)}`);
       assert.deepEqual(fullProfile, { displayname: `profiles-${name}`, ...fields });

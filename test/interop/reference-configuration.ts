@@ -5,7 +5,7 @@ export interface ReferenceSettings {
   /** Ports on the loopback address: plain HTTP for clients, and TLS for other servers. */
   readonly port: number;
   readonly tlsPort: number;
-  /** Its folder, as a path inside the chroot. */
+  /** The folder of the server, as a path inside the chroot. */
   readonly folder: string;
 }
 

@@ -15,8 +15,8 @@ const run = promisify(execFile);
 const root = join(process.env['HEARTH_REFERENCE_DIR'] ?? '/var/tmp/hearth-reference', 'root');
 const setup = join(import.meta.dirname, 'reference', 'setup.sh');
 /**
- * Starts the reference server without flushes of its database, which take most of the time of its writes. A kill of the
- * process loses nothing by that.
+ * Starts the reference server without flushes of its database, which take most of the time of its writes. Writes
+ * survive a kill of the process without flushes too.
  */
 const program = `
 import runpy, sqlite3
@@ -29,7 +29,7 @@ sqlite3.connect = connect_without_flushes
 runpy.run_module('synapse.app.homeserver', run_name='__main__', alter_sys=True)
 `;
 const environment = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C.UTF-8', 'HOME=/root'];
-/** Maximum time in milliseconds until it answers. */
+/** Maximum time in milliseconds until a started server answers. */
 const startTimeout = 120_000;
 let instances = 0;
 
@@ -38,7 +38,7 @@ export class ReferenceServer {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
   readonly url: string;
-  /** Through it other servers reach this one. */
+  /** The proxy through which other servers reach this one. */
   readonly proxy: TcpProxy;
   /** Its folder, as a path inside and outside of the chroot. */
   readonly #inside: string;
@@ -72,7 +72,7 @@ export class ReferenceServer {
   /** Starts it and waits until it answers. */
   async start(): Promise<void> {
     const log = openSync(this.logFile, 'a');
-    // It is killed when this process ends for whatever reason.
+    // The reference server is killed when this process ends, for whatever reason.
     const command = ['--pdeathsig', 'KILL', 'chroot', ...this.#command()];
     const child = spawn('setpriv', command, { stdio: ['ignore', log, log] });
     closeSync(log);

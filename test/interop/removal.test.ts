@@ -35,9 +35,9 @@ InteropSuite.onSharedServers('removal', (suite) => {
 
   bothWays(
     'bans a user while they are sending messages',
-    async ({ host, guests: { one: guest, other: witness } }) => {
+    async ({ host, guests: { first: guest, second: witness } }) => {
       const room = await host.createRoomWith([guest, witness]);
-      // Until then the guests' server knows no other joined user, and would receive nothing after the ban.
+      // The host's server sends events after the ban to the guests' server only if it knows the witness as joined.
       await host.waitForMembership('join', witness, room);
       const send = (id: string) =>
         guest.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${id}`, { msgtype: 'm.text', body: id });
@@ -56,20 +56,19 @@ InteropSuite.onSharedServers('removal', (suite) => {
   bothWays(
     'lets a user with a power level ban a user of the other server',
     async ({ host, hosts, guest }) => {
-      const room = await host.createRoomWith([hosts.other, guest]);
+      const room = await host.createRoomWith([hosts.second, guest]);
       await host.setLevels(room, { [guest.id]: 50 });
       await guest.waitForPowerLevel(room, guest, 50);
-      await guest.do('POST', `/rooms/${enc(room)}/ban`, { user_id: hosts.other.id });
-      await host.waitForMembership('ban', hosts.other, room);
-      assert.equal((await hosts.other.call('POST', joinPath(room, host.server))).status, 403);
+      await guest.do('POST', `/rooms/${enc(room)}/ban`, { user_id: hosts.second.id });
+      await host.waitForMembership('ban', hosts.second, room);
+      assert.equal((await hosts.second.call('POST', joinPath(room, host.server))).status, 403);
     },
   );
 
   bothWays('applies a server ACL that denies the other server, and its removal', async ({ host, guest }) => {
     const room = await host.createRoomWith([guest]);
     await guest.waitForEvent(room, await host.say(room, 'welcome'));
-    // Wait until the guest's server knows all members, for which it may need requests that the ACL would
-    // refuse.
+    // Waits until the guest's server knows all members: it may need requests for that, which the ACL would refuse.
     await guest.waitForMembership('join', host, room);
     const allowAll = { allow: ['*'], allow_ip_literals: false };
     const deny = [guest.server.name.split(':')[0]];
@@ -86,7 +85,7 @@ InteropSuite.onSharedServers('removal', (suite) => {
 
   // In the other direction, the reference server would not recover (docs/interoperability.md).
   scenario('recovers when a server ACL denied Hearth directly after its join, and was lifted', async () => {
-    const [host, guest] = [suite.onReference.one, suite.onHearth.one];
+    const [host, guest] = [suite.onReference.first, suite.onHearth.first];
     const room = await host.createRoomWith([guest]);
     const allowAll = { allow: ['*'], allow_ip_literals: false };
     const deny = [guest.server.name.split(':')[0]];

@@ -17,10 +17,14 @@ async function comparedState(user: InteropUser, room: string): Promise<Record<st
 /**
  * Checks that both servers hold the same state of the room, event by event. Each user must be a member of it.
  */
-export async function assertSameState(room: string, one: InteropUser, other: InteropUser): Promise<void> {
+export async function assertSameState(
+  room: string,
+  hearthUser: InteropUser,
+  referenceUser: InteropUser,
+): Promise<void> {
   let states: Record<string, Json>[] = [];
   await eventually('the same state', async () => {
-    states = await Promise.all([comparedState(one, room), comparedState(other, room)]);
+    states = await Promise.all([comparedState(hearthUser, room), comparedState(referenceUser, room)]);
     return isDeepStrictEqual(states[0], states[1]);
   }).catch((error: unknown) => {
     assert.deepEqual(states[0], states[1], 'the servers hold different states');

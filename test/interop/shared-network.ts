@@ -19,8 +19,8 @@ export function shareServers(servers: Servers): void {
 
 /** Returns the shared servers or, for a test file that is run alone, newly started ones. */
 export async function sharedServers(): Promise<{ servers: Servers; release(): Promise<void> }> {
-  const known = process.env[variable];
-  if (known !== undefined) return { servers: JSON.parse(known) as Servers, async release() {} };
+  const shared = process.env[variable];
+  if (shared !== undefined) return { servers: JSON.parse(shared) as Servers, async release() {} };
   const network = await InteropNetwork.start();
   return { servers: network, release: () => network.stop() };
 }

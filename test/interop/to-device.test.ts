@@ -21,12 +21,12 @@ InteropSuite.onSharedServers('to-device', ({ bothWays }) => {
         await sender.do('PUT', `/sendToDevice/${type}/${enc(sender.id)}-${number}`, { messages });
       }
       const numbers: unknown[] = [];
-      const take = (sync: Sync) => {
+      const collectNumbers = (sync: Sync) => {
         numbers.push(...contents(sync, type, sender).map(({ number }) => number));
         return numbers.length >= count;
       };
-      await receiver.syncUntil('all messages', take);
-      await receiver.syncUntil('duplicates', take);
+      await receiver.syncUntil('all messages', collectNumbers);
+      await receiver.syncUntil('duplicates', collectNumbers);
       assert.deepEqual(
         numbers,
         Array.from({ length: count }, (_, number) => number),
@@ -37,19 +37,19 @@ InteropSuite.onSharedServers('to-device', ({ bothWays }) => {
 
   bothWays(
     'sends different content to several users in one request',
-    async ({ host: sender, guests: { one, other } }) => {
+    async ({ host: sender, guests: { first, second } }) => {
       const type = 'org.example.for-each';
       const messages = {
-        [one.id]: { [one.deviceId]: { you: one.id } },
-        [other.id]: { [other.deviceId]: { you: other.id }, UNKNOWN: { you: 'unknown device' } },
+        [first.id]: { [first.deviceId]: { you: first.id } },
+        [second.id]: { [second.deviceId]: { you: second.id }, UNKNOWN: { you: 'unknown device' } },
       };
       await sender.do('PUT', `/sendToDevice/${type}/for-each`, { messages });
-      for (const receiver of [one, other]) {
-        const found = await receiver.syncUntil('the message', (sync) => {
-          const all = contents(sync, type, sender);
-          return all.length > 0 && all;
+      for (const receiver of [first, second]) {
+        const received = await receiver.syncUntil('the message', (sync) => {
+          const messagesOfSender = contents(sync, type, sender);
+          return messagesOfSender.length > 0 && messagesOfSender;
         });
-        assert.deepEqual(found, [{ you: receiver.id }]);
+        assert.deepEqual(received, [{ you: receiver.id }]);
       }
     },
     options,

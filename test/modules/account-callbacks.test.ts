@@ -16,7 +16,7 @@ const client = '/_matrix/client/v3';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`callbacks of modules about accounts on ${database}`, () => {
-    let here: TestServer;
+    let server: TestServer;
     let admin: Administration;
     let anna: TestClient;
     let api: ModuleApi;
@@ -51,28 +51,28 @@ for (const database of selectedDatabases(import.meta.url)) {
           ]),
         );
       });
-      here = await startTestServer({
+      server = await startTestServer({
         database,
         config: {
           modules: { modules: [{ module: file, config: { key: 'accounts' } }] },
           oauth: { oauth2: { enabled: true } },
         },
       });
-      admin = await Administration.open(here);
+      admin = await Administration.open(server);
       anna = await registerClient('anna');
     });
-    after(() => here.stop());
+    after(() => server.stop());
     afterEach(() => {
       callbacks.running = {};
       authenticate = () => undefined;
     });
 
-    const login = (body: object) => here.api('POST', `${client}/login`, { body });
-    const registerClient = (name: string) => TestClient.register(here, name);
+    const login = (body: object) => server.api('POST', `${client}/login`, { body });
+    const registerClient = (name: string) => TestClient.register(server, name);
 
-    it('log users in and confirm actions with passwords and login types of their own, and leave stored passwords valid', async () => {
-      const { body: offered } = await here.api('GET', `${client}/login`);
-      const flows = offered['flows'] as { type: string }[];
+    it('logs users in and confirms actions by the passwords and login types of modules, and leaves stored passwords valid', async () => {
+      const { body: loginResponse } = await server.api('GET', `${client}/login`);
+      const flows = loginResponse['flows'] as { type: string }[];
       assert.ok(flows.some(({ type }) => type === 'org.test.card'));
       const attempts: LoginAttempt[] = [];
       authenticate = async (attempt) => {
@@ -86,22 +86,22 @@ for (const database of selectedDatabases(import.meta.url)) {
       const first = await login({ type: 'm.login.password', ...name, password: 'from the module' });
       assert.deepEqual([first.status, first.body['user_id']], [200, '@carol:test']);
       assert.deepEqual(attempts[0]?.fields, { password: 'from the module' });
-      const profile = await here.api('GET', `${client}/profile/@carol:test`, { token: anna.token });
+      const profile = await server.api('GET', `${client}/profile/@carol:test`, { token: anna.token });
       assert.equal(profile.body['displayname'], 'Carol');
       const card = await login({ type: 'org.test.card', ...name, card: 'from the module' });
       assert.deepEqual([card.status, card.body['user_id']], [200, '@carol:test']);
       const device = `${client}/devices/${first.body['device_id']}`;
       const token = String(first.body['access_token']);
-      const challenge = await here.api('DELETE', device, { token, body: {} });
+      const challenge = await server.api('DELETE', device, { token, body: {} });
       const { session } = challenge.body;
       const auth = { type: 'm.login.password', ...name, password: 'from the module', session };
-      assert.equal((await here.api('DELETE', device, { token, body: { auth } })).status, 200);
+      assert.equal((await server.api('DELETE', device, { token, body: { auth } })).status, 200);
       const wrong = await login({ type: 'org.test.card', ...name, card: 'other' });
       assert.deepEqual([wrong.status, wrong.body['errcode']], [403, 'M_FORBIDDEN']);
       const missing = await login({ type: 'org.test.card', ...name });
       assert.deepEqual([missing.status, missing.body['errcode']], [400, 'M_MISSING_PARAM']);
-      const stored = { type: 'm.login.password', user: 'anna', password: 'correct horse' };
-      assert.equal((await login(stored)).status, 200);
+      const loginWithStoredPassword = { type: 'm.login.password', user: 'anna', password: 'correct horse' };
+      assert.equal((await login(loginWithStoredPassword)).status, 200);
       const byAddress = (password: string) => {
         const identifier = { type: 'm.id.thirdparty', medium: 'email', address: 'anna@example.org' };
         return login({ type: 'm.login.password', identifier, password });
@@ -111,15 +111,15 @@ for (const database of selectedDatabases(import.meta.url)) {
       authenticate = () => {
         throw new Error('on purpose');
       };
-      assert.equal((await login(stored)).status, 200);
-      assert.equal((await login({ ...stored, password: 'wrong' })).status, 403);
+      assert.equal((await login(loginWithStoredPassword)).status, 200);
+      assert.equal((await login({ ...loginWithStoredPassword, password: 'wrong' })).status, 403);
       authenticate = () => '@unknown:test';
-      assert.equal((await login(stored)).status, 403);
+      assert.equal((await login(loginWithStoredPassword)).status, 403);
     });
 
-    it('lock expired accounts out, except for the logout', async () => {
+    it('lets modules refuse all requests of expired accounts but the logout', async () => {
       const fred = await registerClient('fred');
-      const whoami = () => here.api('GET', `${client}/account/whoami`, { token: fred.token });
+      const whoami = () => server.api('GET', `${client}/account/whoami`, { token: fred.token });
       callbacks.running = { isExpired: (userId) => (userId === fred.id ? true : undefined) };
       assert.deepEqual(codeOf(await whoami()), [403, 'ORG_MATRIX_EXPIRED_ACCOUNT']);
       assert.equal((await anna.call('GET', '/account/whoami')).status, 200);
@@ -133,23 +133,23 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fred.call('POST', '/logout', {})).status, 200);
     });
 
-    it('choose names of new accounts by the completed stages', async () => {
+    it('lets modules choose the names of new accounts by the completed stages', async () => {
       const register = (username: string) =>
-        here.api('POST', `${client}/register`, {
+        server.api('POST', `${client}/register`, {
           body: { username, password: 'correct horse', auth: { type: 'm.login.dummy' } },
         });
-      const seen: unknown[] = [];
+      const checkedRegistrations: unknown[] = [];
       callbacks.running = {
         usernameFor(registration) {
-          seen.push(registration);
+          checkedRegistrations.push(registration);
           return `member-${registration.username}`;
         },
         displayNameFor: ({ username }) => `Member ${username}`,
       };
       const { body } = await register('gina');
       assert.equal(body['user_id'], '@member-gina:test');
-      assert.deepEqual(seen, [{ username: 'gina', stages: { 'm.login.dummy': true } }]);
-      const profile = await here.api('GET', `${client}/profile/@member-gina:test`, {
+      assert.deepEqual(checkedRegistrations, [{ username: 'gina', stages: { 'm.login.dummy': true } }]);
+      const profile = await server.api('GET', `${client}/profile/@member-gina:test`, {
         token: anna.token,
       });
       assert.equal(profile.body['displayname'], 'Member gina');
@@ -161,7 +161,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(codeOf(await register('hans')), [500, 'M_UNKNOWN']);
     });
 
-    it('shadow-ban users at their registration', async () => {
+    it('lets modules shadow-ban users at registration', async () => {
       callbacks.running = {
         checkRegistration: ({ userId, addresses }) =>
           userId === '@spam:test' && addresses.length === 0 ? 'shadow-ban' : 'allow',
@@ -171,17 +171,17 @@ for (const database of selectedDatabases(import.meta.url)) {
         ['kim', false],
       ] as const) {
         const { id } = await registerClient(name);
-        const found = await admin.do('GET', `/v2/users/${id}`);
-        assert.equal(found['shadow_banned'], isBanned);
+        const user = await admin.do('GET', `/v2/users/${id}`);
+        assert.equal(user['shadow_banned'], isBanned);
       }
     });
 
-    it('forbid the deactivation of accounts, by users and by administrators', async () => {
-      const asked: unknown[] = [];
+    it('lets modules forbid the deactivation of accounts, by users and by administrators', async () => {
+      const receivedArguments: unknown[] = [];
       const ines = await registerClient('ines');
       callbacks.running = {
         mayDeactivate(...values) {
-          asked.push(values);
+          receivedArguments.push(values);
           return denial;
         },
       };
@@ -194,9 +194,9 @@ for (const database of selectedDatabases(import.meta.url)) {
         418,
         'ORG_TEST_NO',
       ]);
-      const put = await admin.call('PUT', `/v2/users/${ines.id}`, { deactivated: true });
-      assert.deepEqual(codeOf(put), [418, 'ORG_TEST_NO']);
-      assert.deepEqual(asked, [
+      const answerToPut = await admin.call('PUT', `/v2/users/${ines.id}`, { deactivated: true });
+      assert.deepEqual(codeOf(answerToPut), [418, 'ORG_TEST_NO']);
+      assert.deepEqual(receivedArguments, [
         [ines.id, false],
         [ines.id, true],
         [ines.id, true],
@@ -204,14 +204,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await ines.call('GET', '/account/whoami')).status, 200);
     });
 
-    it('receive registrations, logins, logouts, deactivations, profiles, addresses and account data', async () => {
-      const seen: unknown[][] = [];
+    it('passes modules registrations, logins, logouts, deactivations, profiles, addresses and account data', async () => {
+      const receivedCalls: unknown[][] = [];
       const running: Callbacks = {};
       callbacks.running = running;
       const record =
         (name: string) =>
         (...values: unknown[]) =>
-          void seen.push([name, ...values]);
+          void receivedCalls.push([name, ...values]);
       const names = ['onRegistration', 'onLogin', 'onLogout', 'onDeactivation', 'onAddressAdded'] as const;
       for (const name of names) running[name] = record(name);
       running.onAddressRemoved = record('onAddressRemoved');
@@ -220,39 +220,39 @@ for (const database of selectedDatabases(import.meta.url)) {
         if (profile['displayname'] === 'Jo') record('onProfile')(userId, profile);
       };
       const expected: unknown[][] = [];
-      const expects = async (...call: unknown[]) => {
+      const assertReceived = async (...call: unknown[]) => {
         expected.push(call);
-        await eventually(String(call[0]), () => seen.length >= expected.length);
-        assert.deepEqual(seen, expected);
+        await eventually(String(call[0]), () => receivedCalls.length >= expected.length);
+        assert.deepEqual(receivedCalls, expected);
       };
       const jo = await registerClient('jo');
-      await expects('onRegistration', jo.id, false);
+      await assertReceived('onRegistration', jo.id, false);
       await jo.do('PUT', `/profile/${jo.id}/displayname`, { displayname: 'Jo' });
-      await expects('onProfile', jo.id, { displayname: 'Jo' });
+      await assertReceived('onProfile', jo.id, { displayname: 'Jo' });
       await jo.do('PUT', `/user/${jo.id}/account_data/org.test`, { a: 1 });
-      await expects('onAccountData', jo.id, undefined, 'org.test', { a: 1 });
-      const login = await here.api('POST', `${client}/login`, {
+      await assertReceived('onAccountData', jo.id, undefined, 'org.test', { a: 1 });
+      const login = await server.api('POST', `${client}/login`, {
         body: { type: 'm.login.password', user: 'jo', password: 'correct horse', device_id: 'SECOND' },
       });
       assert.equal(login.status, 200);
-      await expects('onLogin', jo.id, 'SECOND', 'm.login.password');
-      await here.api('POST', `${client}/logout`, { token: String(login.body['access_token']), body: {} });
-      await expects('onLogout', jo.id, 'SECOND');
-      const app = await OAuthClient.register(here);
-      await app.logIn(new TestBrowser(here), { user: 'jo', deviceId: 'THIRD' });
-      await expects('onLogin', jo.id, 'THIRD', 'm.login.oauth');
+      await assertReceived('onLogin', jo.id, 'SECOND', 'm.login.password');
+      await server.api('POST', `${client}/logout`, { token: String(login.body['access_token']), body: {} });
+      await assertReceived('onLogout', jo.id, 'SECOND');
+      const app = await OAuthClient.register(server);
+      await app.logIn(new TestBrowser(server), { user: 'jo', deviceId: 'THIRD' });
+      await assertReceived('onLogin', jo.id, 'THIRD', 'm.login.oauth');
       const user = `/v2/users/${jo.id}`;
       const address = { medium: 'email', address: 'jo@example.org' };
       await admin.do('PUT', user, { threepids: [address] });
-      await expects('onAddressAdded', jo.id, 'email', 'jo@example.org');
+      await assertReceived('onAddressAdded', jo.id, 'email', 'jo@example.org');
       await admin.do('PUT', user, { threepids: [address] });
       await admin.do('PUT', user, { threepids: [] });
-      await expects('onAddressRemoved', jo.id, 'email', 'jo@example.org');
+      await assertReceived('onAddressRemoved', jo.id, 'email', 'jo@example.org');
       running.onLogout = () => undefined;
       await admin.do('POST', `/v1/deactivate/${jo.id}`, {});
-      await expects('onDeactivation', jo.id, true, true);
+      await assertReceived('onDeactivation', jo.id, true, true);
       await admin.do('PUT', user, { deactivated: false, password: 'correct horse' });
-      await expects('onDeactivation', jo.id, false, true);
+      await assertReceived('onDeactivation', jo.id, false, true);
     });
   });
 }

@@ -14,8 +14,8 @@ const file = join(import.meta.dirname, 'registering-module.ts');
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`callbacks of modules on ${database}`, () => {
     let several: SeveralServers;
-    let here: FederatedServer;
-    let there: FederatedServer;
+    let localServer: FederatedServer;
+    let remoteServer: FederatedServer;
     let admin: Administration;
     let anna: TestClient;
     let carl: TestClient;
@@ -41,7 +41,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         api.registerBackgroundUpdateRules(delegating(['beforeBatch', 'batchSize']));
       });
       several = new SeveralServers(database);
-      here = await several.homeserver('here.test', {
+      localServer = await several.homeserver('here.test', {
         config: {
           modules: { modules: [{ module: file, config: { key: 'callbacks' } }] },
           directory: {
@@ -53,14 +53,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       registrations.set('presence', (api) =>
         api.registerPresenceRouter(delegating(['receiversOf', 'interestsOf'])),
       );
-      there = await several.homeserver('there.test', {
+      remoteServer = await several.homeserver('there.test', {
         config: { modules: { modules: [{ module: file, config: { key: 'presence' } }] } },
       });
-      admin = await Administration.open(here);
+      admin = await Administration.open(localServer);
       [anna, carl, tess] = [
-        await here.registerClient('anna'),
-        await here.registerClient('carl'),
-        await there.registerClient('tess'),
+        await localServer.registerClient('anna'),
+        await localServer.registerClient('carl'),
+        await remoteServer.registerClient('tess'),
       ];
     });
     after(() => several.stop());
@@ -71,25 +71,25 @@ for (const database of selectedDatabases(import.meta.url)) {
     const invite = (roomId: string, from: TestClient, user: TestClient) =>
       from.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: user.id });
     const upload = (user: TestClient, body: string) =>
-      here.api('POST', '/_matrix/media/v3/upload', {
+      localServer.api('POST', '/_matrix/media/v3/upload', {
         token: user.token,
         body,
         headers: { 'content-type': 'text/plain' },
       });
 
-    it('reject invites of local users by remote users, with the state of the room that the other server sends', async () => {
+    it('lets modules reject invites of local users by remote users, with the state of the room that the other server sends', async () => {
       const roomId = await tess.createRoom({ preset: 'private_chat', name: 'Spam' });
-      const seen: unknown[] = [];
+      const senderAndInvitee: unknown[] = [];
       callbacks.running = {
         mayReceiveInvite({ sender, stateKey, roomState }) {
-          seen.push(sender, stateKey);
+          senderAndInvitee.push(sender, stateKey);
           return roomState.some(({ content }) => (content as { name?: string }).name === 'Spam')
             ? denial
             : 'allow';
         },
       };
       assert.deepEqual(codeOf(await invite(roomId, tess, anna)), [418, 'ORG_TEST_NO']);
-      assert.deepEqual(seen, [tess.id, anna.id]);
+      assert.deepEqual(senderAndInvitee, [tess.id, anna.id]);
       callbacks.running = {
         mayInvite: (inviter, invitee) => (inviter === tess.id && invitee === anna.id ? denial : 'allow'),
       };
@@ -101,22 +101,22 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await invite(roomId, tess, anna)).status, 200);
     });
 
-    it('change the content of joins and invites in which another server takes part', async () => {
+    it('lets modules change the content of joins and invites in which another server takes part', async () => {
       callbacks.running = {
         checkEventAllowed: ({ type, content }) =>
           type === 'm.room.member' ? { content: { ...content, displayname: '***' } } : 'allow',
       };
       const nameOf = async (viewer: TestClient, roomId: string, user: TestClient) =>
         (await viewer.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(user.id)}`))['displayname'];
-      const remote = await tess.createRoom();
-      await anna.do('POST', `/join/${enc(remote)}?server_name=there.test`, {});
-      assert.equal(await nameOf(tess, remote, anna), '***');
-      const own = await anna.createRoom();
-      assert.equal((await invite(own, anna, tess)).status, 200);
-      assert.equal(await nameOf(anna, own, tess), '***');
+      const remoteRoom = await tess.createRoom();
+      await anna.do('POST', `/join/${enc(remoteRoom)}?server_name=there.test`, {});
+      assert.equal(await nameOf(tess, remoteRoom, anna), '***');
+      const localRoom = await anna.createRoom();
+      assert.equal((await invite(localRoom, anna, tess)).status, 200);
+      assert.equal(await nameOf(anna, localRoom, tess), '***');
     });
 
-    it('hide denied events of remote users from clients, drop others, and let later events through', async () => {
+    it('lets modules hide events of remote users from clients or drop them, and processes later events', async () => {
       const roomId = await anna.createRoom();
       await tess.do('POST', `/join/${enc(roomId)}?server_name=here.test`, {});
       callbacks.running = {
@@ -142,24 +142,27 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await texts())[0], 'after');
     });
 
-    it('keep users out of searches of the user directory', async () => {
+    it('lets modules keep users out of searches of the user directory', async () => {
       const search = async () => {
         const answer = await anna.do('POST', '/user_directory/search', { search_term: 'carl' });
         return (answer['results'] as { user_id: string }[]).map(({ user_id }) => user_id);
       };
       assert.deepEqual(await search(), [carl.id]);
-      const seen: unknown[] = [];
+      const userAndSearcher: unknown[] = [];
       callbacks.running = {
         mayShowUser(user, searcher) {
-          seen.push(user, searcher);
+          userAndSearcher.push(user, searcher);
           return denial;
         },
       };
       assert.deepEqual(await search(), []);
-      assert.deepEqual(seen, [{ userId: carl.id, displayName: 'carl', avatarUrl: undefined }, anna.id]);
+      assert.deepEqual(userAndSearcher, [
+        { userId: carl.id, displayName: 'carl', avatarUrl: undefined },
+        anna.id,
+      ]);
     });
 
-    it('check files that users upload and files of other servers', async () => {
+    it('lets modules check files that users upload and files of other servers', async () => {
       callbacks.running = {
         async checkMediaFile({ userId, remoteServer, read, size, sha256 }) {
           let text = '';
@@ -175,26 +178,26 @@ for (const database of selectedDatabases(import.meta.url)) {
       };
       assert.deepEqual(codeOf(await upload(anna, 'a virus')), [418, 'ORG_TEST_NO']);
       assert.equal((await upload(anna, 'harmless')).status, 200);
-      const { body } = await there.api('POST', '/_matrix/media/v3/upload', {
+      const { body } = await remoteServer.api('POST', '/_matrix/media/v3/upload', {
         token: tess.token,
         body: 'a virus of there',
         headers: { 'content-type': 'text/plain' },
       });
       const media = String(body['content_uri']).slice('mxc://'.length);
-      const fetched = () =>
-        here.api('GET', `/_matrix/client/v1/media/download/${media}`, { token: anna.token });
-      assert.deepEqual(codeOf(await fetched()), [418, 'ORG_TEST_NO']);
+      const download = () =>
+        localServer.api('GET', `/_matrix/client/v1/media/download/${media}`, { token: anna.token });
+      assert.deepEqual(codeOf(await download()), [418, 'ORG_TEST_NO']);
       callbacks.running = {};
-      assert.equal((await fetched()).raw, 'a virus of there');
+      assert.equal((await download()).raw, 'a virus of there');
     });
 
-    it('limit uploads of single users and answer their media configuration', async () => {
+    it('lets modules limit the uploads of single users and choose their media configuration', async () => {
       callbacks.running = {
         mediaConfig: (userId) => (userId === anna.id ? { 'm.upload.size': 7 } : undefined),
         mayUpload: (userId, size) => userId !== anna.id || size <= 7,
       };
       const config = (user: TestClient) =>
-        here.api('GET', '/_matrix/client/v1/media/config', { token: user.token });
+        localServer.api('GET', '/_matrix/client/v1/media/config', { token: user.token });
       assert.deepEqual((await config(anna)).body, { 'm.upload.size': 7 });
       assert.notEqual((await config(carl)).body['m.upload.size'], 7);
       assert.deepEqual(codeOf(await upload(anna, 'too large')), [413, 'M_TOO_LARGE']);
@@ -211,7 +214,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await upload(carl, 'more')).status, 200);
     });
 
-    it('limit the invites of single users', async () => {
+    it('lets modules limit the invites of single users', async () => {
       const roomId = await anna.createRoom();
       const limiters: string[] = [];
       callbacks.running = {
@@ -234,7 +237,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await invite(roomId, anna, admin.admin)).status, 200);
     });
 
-    it('add members to the unsigned of events, and cannot replace those of the server', async () => {
+    it('lets modules add fields to `unsigned` of events, but not replace fields that the server sets', async () => {
       const roomId = await anna.createRoom();
       callbacks.running = {
         unsigned: ({ content }) =>
@@ -251,16 +254,16 @@ for (const database of selectedDatabases(import.meta.url)) {
           throw new Error('on purpose');
         },
       };
-      const other = await anna.do(
+      const otherEvent = await anna.do(
         'GET',
         `/rooms/${enc(roomId)}/event/${enc(await anna.say(roomId, 'more'))}`,
       );
-      assert.equal((other['content'] as { body: string }).body, 'more');
+      assert.equal((otherEvent['content'] as { body: string }).body, 'more');
     });
 
-    it('forbid changes of the room directory and the deletion of rooms', async () => {
+    it('lets modules forbid changes of the room directory and the deletion of rooms', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat', name: 'Kept' });
-      const list = (visibility: string) =>
+      const setVisibility = (visibility: string) =>
         anna.call('PUT', `/directory/list/room/${enc(roomId)}`, { visibility });
       callbacks.running = {
         async mayChangeVisibility(id, visibility, state) {
@@ -272,19 +275,19 @@ for (const database of selectedDatabases(import.meta.url)) {
         mayDeleteRoom: (administrator, id) =>
           administrator === admin.admin.id && id === roomId ? denial : 'allow',
       };
-      assert.equal((await list('public')).status, 200);
-      assert.deepEqual(codeOf(await list('private')), [418, 'ORG_TEST_NO']);
+      assert.equal((await setVisibility('public')).status, 200);
+      assert.deepEqual(codeOf(await setVisibility('private')), [418, 'ORG_TEST_NO']);
       for (const version of ['v1', 'v2']) {
         const answer = await admin.call('DELETE', `/${version}/rooms/${enc(roomId)}`, {});
         assert.deepEqual(codeOf(answer), [418, 'ORG_TEST_NO']);
       }
       callbacks.running = {};
-      assert.equal((await list('private')).status, 200);
+      assert.equal((await setVisibility('private')).status, 200);
     });
 
-    it('send presence to further local and remote users, and let local users ask for it', async () => {
-      const lisa = await here.registerClient('lisa');
-      const mona = await here.registerClient('mona');
+    it('lets modules send presence to further local and remote users, and lets local users ask for it', async () => {
+      const lisa = await localServer.registerClient('lisa');
+      const mona = await localServer.registerClient('mona');
       const tessSince = (await tess.sync()).next_batch;
       const presenceOf = (user: TestClient) => lisa.call('GET', `/presence/${enc(user.id)}/status`);
       const since = (await lisa.sync()).next_batch;
@@ -309,11 +312,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await eventually('the presence', () => shownTo(lisa, since)), 'here');
       assert.equal(await eventually('the presence of a remote user', () => shownTo(tess, tessSince)), 'here');
       assert.equal((await presenceOf(mona)).body['status_msg'], 'here');
-      const first = (await lisa.do('GET', '/sync')) as { presence?: { events: { sender: string }[] } };
-      assert.ok(first.presence?.events.some(({ sender }) => sender === mona.id));
+      const firstSync = (await lisa.do('GET', '/sync')) as { presence?: { events: { sender: string }[] } };
+      assert.ok(firstSync.presence?.events.some(({ sender }) => sender === mona.id));
     });
 
-    it('run before and after each batch of a background update, which continues when they fail, and choose the size of the batch', async () => {
+    it('calls modules before and after each batch of a background update, continues when they fail, and lets them choose the size of the batch', async () => {
       const batches: unknown[] = [];
       const sizes: unknown[] = [undefined, 0, 2];
       for (let count = 0; count < 4; count++) await anna.createRoom();
@@ -333,14 +336,14 @@ for (const database of selectedDatabases(import.meta.url)) {
         return Object.keys(current_updates as object).length === 0;
       };
       await eventually('the end of the update', isDone);
-      // One row, then two. 0 is not a valid size, so that all others follow in one batch of the default size.
-      const begun = batches.filter((batch) => batch !== 'after');
-      assert.deepEqual(begun.slice(0, 3), [
+      // The first batch has one row, the second two. 0 is not a valid size, so the next batch has the default size.
+      const startedBatches = batches.filter((batch) => batch !== 'after');
+      assert.deepEqual(startedBatches.slice(0, 3), [
         [job_name, 0],
         [job_name, 1],
         [job_name, 3],
       ]);
-      assert.equal(begun.length, 4);
+      assert.equal(startedBatches.length, 4);
       assert.equal(batches.length, 7);
     });
   });

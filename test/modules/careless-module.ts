@@ -1,4 +1,4 @@
-/** A module for tests of a server in its own process: it leaves errors behind that nothing catches. */
+/** A module for tests of a server in its own process: it throws errors that no code catches. */
 import { EventEmitter } from 'node:events';
 import type { Module } from 'hearth/module';
 

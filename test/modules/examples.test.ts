@@ -44,7 +44,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         body,
       });
 
-    it('reject messages, edits and topics that match a forbidden pattern, and messages above the rate limit', async () => {
+    it('the example spam checker rejects messages, edits and topics that match a forbidden pattern, and messages above the rate limit', async () => {
       const roomId = await createRoom(alice);
       const spam = await say(alice, roomId, 'Buy my COINS');
       assert.deepEqual([spam.status, spam.body['errcode']], [403, 'M_FORBIDDEN']);
@@ -65,7 +65,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await say(admin, await createRoom(admin), 'hello')).status, 200);
     });
 
-    it('reject invites of users whose server is not listed, and all invites to rooms whose state forbids invites', async () => {
+    it('the example policy for invites rejects invites of users whose server is not listed, and all invites to rooms whose state forbids invites', async () => {
       const roomId = await createRoom(alice);
       const invite = (user_id: string) => call(alice, 'POST', `/rooms/${roomId}/invite`, { user_id });
       const stranger = await invite('@eve:elsewhere.example');

@@ -42,7 +42,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const start = (module: string, config: object) =>
       startTestServer({ database, config: { modules: { modules: [{ module, config: { ...config } }] } } });
 
-    it('keep the server from starting, and are named in the reason', async () => {
+    it('refuses to start with a module that cannot be loaded, and names the module in the reason', async () => {
       registrations.set('failing', () => {
         throw new Error('the option x is missing');
       });

@@ -23,8 +23,8 @@ for (const database of selectedDatabases(import.meta.url)) {
   describe(`modules on ${database}`, () => {
     let server: TestServer;
     let api: ModuleApi;
-    let given: object;
-    let other: string;
+    let givenConfig: object;
+    let otherListener: string;
     let alice: TestUser;
     let bob: TestUser;
     const clock = skippableClock();
@@ -32,7 +32,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     before(async () => {
       registrations.set('all', (moduleApi, config) => {
-        [api, given] = [moduleApi, config];
+        [api, givenConfig] = [moduleApi, config];
         api.registerSpamChecker(
           delegatingTo(
             () => checker,
@@ -94,7 +94,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           destination: { write: (line) => void log.push(JSON.parse(line)) },
         }),
         listening: (addresses) => {
-          other = addresses[1]!;
+          otherListener = addresses[1]!;
         },
         config: {
           observability: { enable_metrics: true },
@@ -138,7 +138,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
 
     it('passes modules their configuration, and requests to a path and below it [option: modules[].module, modules[].config]', async () => {
-      assert.deepEqual(given, { key: 'all', more: [1] });
+      assert.deepEqual(givenConfig, { key: 'all', more: [1] });
       assert.equal(api.serverName, 'test');
       for (const prefix of ['/_synapse', '/_server']) {
         const answer = await server.api('POST', `${prefix}/client/test/a%20b/c?q=1`, {
@@ -160,15 +160,15 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('answers requests with status 500 and names the module, when the answer of a web resource cannot be sent', async () => {
-      const before = await failures('web resource /_server/client/unsendable', 'answer');
+      const failuresBefore = await failures('web resource /_server/client/unsendable', 'answer');
       for (const part of ['body', 'header', 'name', 'status']) {
         const { status, body } = await server.api('GET', `/_synapse/client/unsendable/${part}`);
         assert.deepEqual([part, status, body['error']], [part, 500, 'This resource failed to answer']);
       }
-      assert.equal(await failures('web resource /_server/client/unsendable', 'answer'), before + 4);
+      assert.equal(await failures('web resource /_server/client/unsendable', 'answer'), failuresBefore + 4);
     });
 
-    it('keeps modules from adding members to all objects, for instance by setting a member whose path a user gives', async () => {
+    it('keeps modules from changing the prototype of all objects, for instance by setting a property at a path that a user sends', async () => {
       const roomId = await createRoom();
       checker = {
         checkEvent({ content }) {
@@ -188,13 +188,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       const answer = await server.api('GET', '/my/path/below');
       assert.deepEqual([answer.status, answer.raw], [200, '{"key":"resource","a":1}']);
       assert.equal((await server.api('GET', '/my/pathology')).status, 404);
-      assert.equal((await fetch(`${other}/my/path`)).status, 404);
-      assert.equal((await fetch(`${other}/_synapse/client/test`)).status, 202);
+      assert.equal((await fetch(`${otherListener}/my/path`)).status, 404);
+      assert.equal((await fetch(`${otherListener}/_synapse/client/test`)).status, 202);
     });
 
     it('lets modules reject messages, state events, joins, invites, rooms, aliases, registrations and logins with errors of their own', async () => {
       const roomId = await createRoom();
-      const denied: readonly [
+      const deniedRequests: readonly [
         SpamChecker,
         () => Promise<{ status: number; body: Record<string, unknown> }>,
       ][] = [
@@ -238,7 +238,7 @@ for (const database of selectedDatabases(import.meta.url)) {
             login({ type: 'm.login.password', user: 'alice', password: 'correct horse', device_id: 'BAD' }),
         ],
       ];
-      for (const [callbacks, request] of denied) {
+      for (const [callbacks, request] of deniedRequests) {
         checker = callbacks;
         const { status, body } = await request();
         const [name] = Object.keys(callbacks);
@@ -248,7 +248,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       }
       checker = {};
-      for (const [, request] of denied) {
+      for (const [, request] of deniedRequests) {
         const { status } = await request();
         assert.equal(status, 200);
       }
@@ -333,15 +333,15 @@ for (const database of selectedDatabases(import.meta.url)) {
         async checkEventAllowed({ type, content }, state) {
           if (type === 'm.room.member') return { content: write(content) };
           write((await state.get('m.room.topic', ''))!.content);
-          const own = { msgtype: 'm.text', body: 'own' };
-          returned.push(own);
-          return { content: own };
+          const contentOfModule = { msgtype: 'm.text', body: 'own' };
+          returned.push(contentOfModule);
+          return { content: contentOfModule };
         },
         onNewEvent: ({ content }) => void received.push(write(content)),
       };
-      const promote = { membership: 'join', displayname: 'B' };
+      const memberContent = { membership: 'join', displayname: 'B' };
       const path = `/rooms/${roomId}/state/m.room.member/${bob.userId}`;
-      assert.equal((await call(bob, 'PUT', path, promote)).status, 500);
+      assert.equal((await call(bob, 'PUT', path, memberContent)).status, 500);
       const sending = say(bob, roomId, 'hello');
       await eventually('the content of the module', () => returned.length === 1);
       returned[0]!.body = 'changed';
@@ -379,7 +379,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ]);
     });
 
-    it('rejects the event when the check of a module throws, rejects, gives an unknown answer or never answers, and names the module in the log and in metrics', async () => {
+    it('rejects the event when the check of a module throws, returns a rejected promise, gives an unknown answer or never answers, and names the module in the log and in metrics', async () => {
       const roomId = await createRoom();
       const broken: readonly [string, SpamChecker['checkEvent'] & object][] = [
         [
@@ -394,12 +394,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         ['timeout', () => new Promise<never>(() => {})],
       ];
       for (const [reason, checkEvent] of broken) {
-        const before = await failures('checkEvent', reason);
+        const failuresBefore = await failures('checkEvent', reason);
         checker = { checkEvent };
         const { status, body } = await clock.skipping(10_000, say(alice, roomId, 'hello'));
         checker = {};
         assert.deepEqual([status, body['errcode']], [500, 'M_UNKNOWN'], reason);
-        assert.equal(await failures('checkEvent', reason), before + 1, reason);
+        assert.equal(await failures('checkEvent', reason), failuresBefore + 1, reason);
         const line = log.findLast(({ msg }) => msg === 'A callback of a module failed');
         assert.deepEqual(
           [line?.['module'], line?.['callback'], line?.['reason']],

@@ -18,14 +18,14 @@ for (const database of selectedDatabases(import.meta.url)) {
     let api: ModuleApi;
     let store: ModuleStore;
     const clock = skippableClock();
-    const ran: (Pick<ModuleJob, 'payload' | 'attempt'> & { readonly name: string })[] = [];
-    const applied: string[] = [];
-    const asked: unknown[] = [];
+    const jobRuns: (Pick<ModuleJob, 'payload' | 'attempt'> & { readonly name: string })[] = [];
+    const appliedMigrations: string[] = [];
+    const checkedAddresses: unknown[] = [];
     const migrations: StoreMigration[] = [
       {
         name: 'one',
         async up(opened) {
-          applied.push('one');
+          appliedMigrations.push('one');
           await opened.set('version', 1);
         },
       },
@@ -39,13 +39,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         const run =
           (name: string) =>
           ({ payload, attempt }: ModuleJob) => {
-            ran.push({ name, payload, attempt });
+            jobRuns.push({ name, payload, attempt });
             if (payload === 'fails' && attempt === 1) throw new Error('on purpose');
           };
         api.jobs.register('greet', run('greet'));
         api.registerAccountRules({
           mayUseAddress(medium, address, isRegistration) {
-            asked.push([medium, address, isRegistration]);
+            checkedAddresses.push([medium, address, isRegistration]);
             return address.startsWith('denied')
               ? { errcode: 'M_THREEPID_DENIED', error: 'Not this address' }
               : 'allow';
@@ -70,8 +70,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       await mailServer.stop();
     });
 
-    /** Lets time pass until a condition holds. */
-    const passing = (milliseconds: number, what: string, holds: () => boolean) =>
+    /** Advances the clock step by step until a condition holds. */
+    const advanceUntil = (milliseconds: number, what: string, holds: () => boolean) =>
       eventually(what, () => {
         if (holds()) return true;
         clock.advance(milliseconds);
@@ -94,8 +94,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await keys(), ['a/1', 'a/2', 'a/Z', 'b/ä', 'version']);
       assert.deepEqual(await keys({ prefix: 'a/', after: 'a/1' }), ['a/2', 'a/Z']);
       assert.deepEqual(await keys({ prefix: 'a/', limit: 1 }), ['a/1']);
-      const other = await api.stores.open('other');
-      assert.deepEqual(await other.list(), []);
+      const otherStore = await api.stores.open('other');
+      assert.deepEqual(await otherStore.list(), []);
     });
 
     it('writes all changes of a batch or none, and updates a value without losing a concurrent update', async () => {
@@ -104,13 +104,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await store.get('count'), 20);
       assert.equal(await store.update('count', () => undefined), undefined);
       assert.equal(await store.get('count'), undefined);
-      const circle: unknown[] = [];
-      circle.push(circle);
+      const cyclicValue: unknown[] = [];
+      cyclicValue.push(cyclicValue);
       for (const broken of [
         { key: '', value: 1 },
         { key: 'x'.repeat(501), value: 1 },
         { key: 'x', value: 'x'.repeat(1024 * 1024) },
-        { key: 'x', value: circle as never },
+        { key: 'x', value: cyclicValue as never },
       ]) {
         await assert.rejects(store.write([{ key: 'first', value: 1 }, broken]));
       }
@@ -125,41 +125,41 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('applies each migration of a store once, and a failed migration again', async () => {
-      assert.deepEqual(applied, ['one']);
+      assert.deepEqual(appliedMigrations, ['one']);
       assert.equal(await store.get('version'), 1);
       let fails = true;
-      const two: StoreMigration = {
+      const secondMigration: StoreMigration = {
         name: 'two',
         async up(opened) {
-          applied.push('two');
+          appliedMigrations.push('two');
           await opened.set('version', 2);
           if (fails) throw new Error('on purpose');
         },
       };
-      await assert.rejects(api.stores.open('test', [...migrations, two]), /on purpose/);
+      await assert.rejects(api.stores.open('test', [...migrations, secondMigration]), /on purpose/);
       fails = false;
-      await api.stores.open('test', [...migrations, two]);
-      await api.stores.open('test', [...migrations, two]);
-      assert.deepEqual(applied, ['one', 'two', 'two']);
+      await api.stores.open('test', [...migrations, secondMigration]);
+      await api.stores.open('test', [...migrations, secondMigration]);
+      assert.deepEqual(appliedMigrations, ['one', 'two', 'two']);
     });
 
     it('runs jobs in the background, one for each key, again after a failure, and at intervals', async () => {
-      const greetings = () => ran.filter(({ name }) => name === 'greet');
+      const greetings = () => jobRuns.filter(({ name }) => name === 'greet');
       await api.jobs.schedule('greet', { payload: 'fails' });
-      await passing(1_000, 'two attempts', () => greetings().length >= 2);
+      await advanceUntil(1_000, 'two attempts', () => greetings().length >= 2);
       assert.deepEqual(greetings(), [
         { name: 'greet', payload: 'fails', attempt: 1 },
         { name: 'greet', payload: 'fails', attempt: 2 },
       ]);
       await api.jobs.schedule('greet', { payload: { name: 'anna' }, key: 'anna', delay: 60_000 });
       await api.jobs.schedule('greet', { payload: 'not this one', key: 'anna', delay: 60_000 });
-      await passing(10_000, 'the job of the key', () => greetings().length >= 3);
+      await advanceUntil(10_000, 'the job of the key', () => greetings().length >= 3);
       assert.deepEqual(greetings().slice(2), [{ name: 'greet', payload: { name: 'anna' }, attempt: 1 }]);
-      await passing(3_600_000, 'the repeated job', () => ran.some(({ name }) => name === 'hourly'));
+      await advanceUntil(3_600_000, 'the repeated job', () => jobRuns.some(({ name }) => name === 'hourly'));
       await assert.rejects(api.jobs.schedule('no name!'), /is not a name of a job/);
     });
 
-    it('decides which addresses accounts may have', async () => {
+    it('lets modules decide which addresses accounts may have', async () => {
       const ask = (path: string, email: string) =>
         server.api('POST', `/_matrix/client/v3/${path}/email/requestToken`, {
           body: { client_secret: 'secret', send_attempt: 1, email },
@@ -169,7 +169,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.deepEqual([status, body['errcode']], [403, 'M_THREEPID_DENIED']);
       }
       assert.equal((await ask('register', 'anna@example.org')).status, 200);
-      assert.deepEqual(asked, [
+      assert.deepEqual(checkedAddresses, [
         ['email', 'denied@example.org', true],
         ['email', 'denied@example.org', false],
         ['email', 'anna@example.org', true],

@@ -29,14 +29,14 @@ describe('auto-join rooms', () => {
     return Object.keys((body['rooms'] as { join?: object } | undefined)?.join ?? {});
   };
   /** Asserts that the user is joined to `count` rooms and returns them. */
-  const joined = async (user: TestUser, count: number) => {
+  const assertJoined = async (user: TestUser, count: number) => {
     const rooms = await roomsOf(user);
     assert.equal(rooms.length, count);
     return rooms;
   };
   const state = async (user: TestUser, roomId: string, type: string): Promise<Content> =>
     (await get(user, `/rooms/${encodeURIComponent(roomId)}/state/${type}/`)).body;
-  const guest = async (): Promise<TestUser> => {
+  const registerGuest = async (): Promise<TestUser> => {
     const { body } = await server.api('POST', '/_matrix/client/v3/register', {
       query: { kind: 'guest' },
       body: {},
@@ -44,17 +44,17 @@ describe('auto-join rooms', () => {
     return { userId: String(body['user_id']), deviceId: '', token: String(body['access_token']) };
   };
 
-  it('auto-join rooms are created for the first user and joined by later users, but not by guests when that is off [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are created for the first user and joined by later users, but not by guests when guests are excluded [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
     await start({
       auto_join_rooms: ['#lobby:test', '#elsewhere:other.example', '#news:test'],
       autocreate_auto_join_rooms_federated: false,
       auto_join_rooms_for_guests: false,
     });
-    const earlyGuest = await guest();
+    const earlyGuest = await registerGuest();
     const alice = await server.register('alice');
-    const rooms = await joined(alice, 2);
+    const rooms = await assertJoined(alice, 2);
     const bob = await server.register('bob');
-    assert.deepEqual((await joined(bob, 2)).toSorted(), rooms.toSorted());
+    assert.deepEqual((await assertJoined(bob, 2)).toSorted(), rooms.toSorted());
     const names = await Promise.all(
       rooms.map(async (room) => (await state(alice, room, 'm.room.name'))['name']),
     );
@@ -69,9 +69,9 @@ describe('auto-join rooms', () => {
   it('auto-join rooms are joined by guests at registration or when they become users [option: auto_join_rooms_for_guests]', async () => {
     for (const forGuests of [false, true]) {
       await start({ auto_join_rooms: ['#lobby:test'], auto_join_rooms_for_guests: forGuests });
-      const [room] = await joined(await server.register('alice'), 1);
-      const visitor = await guest();
-      assert.deepEqual(await joined(visitor, forGuests ? 1 : 0), forGuests ? [room] : []);
+      const [room] = await assertJoined(await server.register('alice'), 1);
+      const visitor = await registerGuest();
+      assert.deepEqual(await assertJoined(visitor, forGuests ? 1 : 0), forGuests ? [room] : []);
       const { status, body, raw } = await server.api('POST', '/_matrix/client/v3/register', {
         body: {
           username: visitor.userId.slice(1).split(':')[0],
@@ -82,22 +82,22 @@ describe('auto-join rooms', () => {
       });
       assert.equal(status, 200, raw);
       const user = { ...visitor, token: String(body['access_token']) };
-      assert.deepEqual(await joined(user, 1), [room]);
+      assert.deepEqual(await assertJoined(user, 1), [room]);
       const { user_id: name } = (await get(user, '/account/whoami')).body;
       assert.equal(name, visitor.userId);
       if (!forGuests) await server.stop();
     }
   });
 
-  it('auto-join rooms are not created when that is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are not created when their creation is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
     await start({ auto_join_rooms: ['#lobby:test'], autocreate_auto_join_rooms: false });
     const alice = await server.register('alice');
     const body = { room_alias_name: 'lobby', preset: 'public_chat' };
-    const made = await server.api('POST', '/_matrix/client/v3/createRoom', { token: alice.token, body });
-    assert.equal(made.status, 200, made.raw);
-    assert.deepEqual(await joined(await server.register('bob'), 1), [made.body['room_id']]);
-    assert.deepEqual(await joined(await guest(), 1), [made.body['room_id']]);
-    assert.deepEqual(await roomsOf(alice), [made.body['room_id']]);
+    const created = await server.api('POST', '/_matrix/client/v3/createRoom', { token: alice.token, body });
+    assert.equal(created.status, 200, created.raw);
+    assert.deepEqual(await assertJoined(await server.register('bob'), 1), [created.body['room_id']]);
+    assert.deepEqual(await assertJoined(await registerGuest(), 1), [created.body['room_id']]);
+    assert.deepEqual(await roomsOf(alice), [created.body['room_id']]);
   });
 
   it('auto-join rooms are created private with invites by the configured user [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
@@ -108,9 +108,9 @@ describe('auto-join rooms', () => {
         autocreate_auto_join_room_preset: preset,
       });
       const alice = await server.register('alice');
-      const [room] = await joined(alice, 1);
+      const [room] = await assertJoined(alice, 1);
       const bob = await server.register('bob');
-      await joined(bob, 1);
+      await assertJoined(bob, 1);
       assert.equal((await state(bob, room!, 'm.room.join_rules'))['join_rule'], 'invite');
       const { users } = await state(bob, room!, 'm.room.power_levels');
       const expected = preset === 'private_chat' ? {} : { [alice.userId]: 100, [bob.userId]: 100 };

@@ -22,8 +22,8 @@ async function cachedEvents(
   body = 'x',
 ): Promise<readonly [before: number, after: number]> {
   const shutdown = new Shutdown(silentLogger);
-  const place = await makeTestDatabase('sqlite');
-  shutdown.add('place', () => place.remove());
+  const testDatabase = await makeTestDatabase('sqlite');
+  shutdown.add('test database', () => testDatabase.remove());
   try {
     const configuration = testConfiguration({ caches: { event_cache_size, caches: { global_factor } } });
     const environment = {
@@ -31,7 +31,7 @@ async function cachedEvents(
       clock: manualClock(),
       randomness: systemRandomness,
       log: silentLogger,
-      databaseOptions: place.options,
+      databaseOptions: testDatabase.options,
     };
     const kernel = await openKernel(environment, shutdown);
     const opened = new OpenedSlices(shutdown);
@@ -41,8 +41,10 @@ async function cachedEvents(
     const sender = '@alice:test';
     const roomId = await creation.create(sender, {});
     const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body } };
-    const sent = await Promise.all(Array.from({ length: 400 }, () => engine.timeline.append(roomId, draft)));
-    const count = () => sent.filter(({ nid }) => engine.events.peek(nid) !== undefined).length;
+    const events = await Promise.all(
+      Array.from({ length: 400 }, () => engine.timeline.append(roomId, draft)),
+    );
+    const count = () => events.filter(({ nid }) => engine.events.peek(nid) !== undefined).length;
     const before = count();
     const caches = { ...configuration.caches.caches, global_factor: global_factor / 2 };
     kernel.caches.configure({ ...configuration.caches, caches });

@@ -40,16 +40,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       if (answer.status === 200) assert.equal(answer.body['room_id'], room);
       return answer.status === 200;
     };
-    /** Jobs run concurrently with requests. */
+    /** Waits until a job has deleted the room. */
     const waitUntilDeleted = (client: TestClient, room: string) =>
       eventually(`${room} to be deleted`, async () => !(await exists(client, room)));
-    /** Waits until all jobs have run that are due. */
-    const assertStays = async (client: TestClient, room: string) => {
+    /** Waits until all due jobs have run, and checks that they have not deleted the room. */
+    const assertNotDeleted = async (client: TestClient, room: string) => {
       const contents = await openContents(server.databaseOptions);
       try {
         await eventually('the end of all jobs that are due', async () => {
-          const left = (await contents.rows('jobs')).filter(({ state }) => state !== 'failed');
-          return left.every((job) => job['finished_ts'] !== null || Number(job['run_at']) > clock.now());
+          const jobs = (await contents.rows('jobs')).filter(({ state }) => state !== 'failed');
+          return jobs.every((job) => job['finished_ts'] !== null || Number(job['run_at']) > clock.now());
         });
       } finally {
         await contents.close();
@@ -69,15 +69,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       await forget(ben, room);
       await server.restart();
       clock.advance(6 * minute);
-      await assertStays(anna, room);
+      await assertNotDeleted(anna, room);
       clock.advance(minute);
       await waitUntilDeleted(anna, room);
       const join = await anna.call('POST', `/join/${enc(room)}`, {});
       assert.equal(join.status, 404, join.raw);
       const sync = await anna.sync(undefined, { filter: { room: { include_leave: true } } });
       assert.equal(sync.rooms, undefined);
-      const again = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'place' });
-      assert.notEqual(again, room);
+      const newRoom = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'place' });
+      assert.notEqual(newRoom, room);
     });
 
     it('forgotten rooms are not deleted when a user has joined again, or when there is no retention period', async () => {
@@ -87,14 +87,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(3 * minute);
       await anna.join(room);
       clock.advance(8 * minute);
-      await assertStays(anna, room);
+      await assertNotDeleted(anna, room);
       await anna.say(room, 'I am back');
       await server.stop();
       const unlimited = await start(null);
       await forget(unlimited.anna, unlimited.room);
       await forget(unlimited.ben, unlimited.room);
       clock.advance(40 * minute);
-      await assertStays(unlimited.anna, unlimited.room);
+      await assertNotDeleted(unlimited.anna, unlimited.room);
     });
   });
 });

@@ -94,7 +94,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         client.call('POST', `/rooms/${enc(room)}/report/${eventId}`, { reason: 'x' });
       const list = (client: TestClient) => () =>
         client.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
-      const check = async () => {
+      const checkLimits = async () => {
         assert.equal(await countAllowed(say(anna!)), attempts);
         assert.equal(await countAllowed(() => anna!.call('POST', '/createRoom', {})), attempts);
         assert.equal(await countAllowed(invite), attempts);
@@ -103,9 +103,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(await countAllowed(report(ben!)), 2);
         assert.equal(await countAllowed(list(ben!)), 2);
       };
-      await check();
+      await checkLimits();
       await server.restart();
-      await check();
+      await checkLimits();
       assert.deepEqual(await ask('DELETE'), {});
       assert.deepEqual(await ask('GET'), {});
       assert.equal(await countAllowed(say(anna!)), 2);

@@ -18,9 +18,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       return { anna, ben };
     };
     const path = ({ id }: TestClient, field = '') => `/profile/${enc(id)}${field}`;
-    const statusesOf = async (viewer: TestClient, of: TestClient) =>
+    const statusesOf = async (viewer: TestClient, owner: TestClient) =>
       Promise.all(
-        ['', '/displayname'].map(async (field) => (await viewer.call('GET', path(of, field))).status),
+        ['', '/displayname'].map(async (field) => (await viewer.call('GET', path(owner, field))).status),
       );
 
     it('limit_profile_requests_to_users_who_share_rooms shows a profile only to users who currently share a room with its owner', async () => {

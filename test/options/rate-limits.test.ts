@@ -28,12 +28,16 @@ describe('rate limits of rooms', () => {
   };
   const post = ({ token }: TestUser, path: string, body: object = {}) =>
     server.api('POST', `/_matrix/client/v3${path}`, { token, body });
-  const room = async (user: TestUser) => {
+  const createRoom = async (user: TestUser) => {
     const { raw, body } = await post(user, '/createRoom', { preset: 'public_chat' });
     assert.ok(body['room_id'], raw);
     return encodeURIComponent(String(body['room_id']));
   };
-  const rooms = async (user: TestUser) => [await room(user), await room(user), await room(user)];
+  const createThreeRooms = async (user: TestUser) => [
+    await createRoom(user),
+    await createRoom(user),
+    await createRoom(user),
+  ];
   const join = (user: TestUser, roomId: string) => post(user, `/rooms/${roomId}/join`);
   const invite = (user: TestUser, roomId: string, { userId }: TestUser) =>
     post(user, `/rooms/${roomId}/invite`, { user_id: userId });
@@ -54,37 +58,37 @@ describe('rate limits of rooms', () => {
 
   it('limits messages by sender [option: rc_message]', async () => {
     const [alice] = await start({ rc_message: tight }, 'alice');
-    const here = await room(alice!);
+    const roomId = await createRoom(alice!);
     clock.advance(60_000);
-    await expectLimit((i) => send(alice!, here, i));
+    await expectLimit((i) => send(alice!, roomId, i));
   });
 
   it("limits redactions of other users' messages separately from messages [option: rc_admin_redaction]", async () => {
     const [alice, bob] = await start({ rc_message: lax, rc_admin_redaction: tight }, 'alice', 'bob');
-    const here = await room(alice!);
-    await join(bob!, here);
-    const sent = await Promise.all([0, 1, 2].map((i) => send(bob!, here, i)));
-    const own = await Promise.all([0, 1, 2].map((i) => send(alice!, here, i)));
+    const roomId = await createRoom(alice!);
+    await join(bob!, roomId);
+    const messagesOfBob = await Promise.all([0, 1, 2].map((i) => send(bob!, roomId, i)));
+    const messagesOfAlice = await Promise.all([0, 1, 2].map((i) => send(alice!, roomId, i)));
     const redact = (answers: readonly ApiAnswer[], i: number) => {
       const eventId = encodeURIComponent(String(answers[i]!.body['event_id']));
-      const path = `/_matrix/client/v3/rooms/${here}/redact/${eventId}/${eventId.slice(3)}${clock.now()}`;
+      const path = `/_matrix/client/v3/rooms/${roomId}/redact/${eventId}/${eventId.slice(3)}${clock.now()}`;
       return server.api('PUT', path, { token: alice!.token, body: {} });
     };
-    for (const i of [0, 1, 2]) assert.equal((await redact(own, i)).status, 200);
-    await expectLimit((i) => redact(sent, i));
+    for (const i of [0, 1, 2]) assert.equal((await redact(messagesOfAlice, i)).status, 200);
+    await expectLimit((i) => redact(messagesOfBob, i));
   });
 
   it('limits joins by user [option: rc_joins.local]', async () => {
     const [alice, bob] = await start({ rc_joins: { local: tight } }, 'alice', 'bob');
-    const places = await rooms(alice!);
-    await expectLimit((i) => join(bob!, places[i]!));
+    const roomIds = await createThreeRooms(alice!);
+    await expectLimit((i) => join(bob!, roomIds[i]!));
   });
 
   it('limits joins by room [option: rc_joins_per_room]', async () => {
     const [alice, ...others] = await start({ rc_joins_per_room: tight }, 'alice', 'bob', 'carol', 'dave');
-    const here = await room(alice!);
+    const roomId = await createRoom(alice!);
     clock.advance(60_000);
-    await expectLimit((i) => join(others[i]!, here));
+    await expectLimit((i) => join(others[i]!, roomId));
   });
 
   const invites = { per_room: lax, per_user: lax, per_issuer: lax };
@@ -92,21 +96,21 @@ describe('rate limits of rooms', () => {
   it('limits invites by room [option: rc_invites.per_room]', async () => {
     const limits = { rc_invites: { ...invites, per_room: tight } };
     const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
-    const here = await room(alice!);
-    await expectLimit((i) => invite(alice!, here, others[i]!));
+    const roomId = await createRoom(alice!);
+    await expectLimit((i) => invite(alice!, roomId, others[i]!));
   });
 
   it('limits invites by invited user [option: rc_invites.per_user]', async () => {
     const [alice, bob] = await start({ rc_invites: { ...invites, per_user: tight } }, 'alice', 'bob');
-    const places = await rooms(alice!);
-    await expectLimit((i) => invite(alice!, places[i]!, bob!));
+    const roomIds = await createThreeRooms(alice!);
+    await expectLimit((i) => invite(alice!, roomIds[i]!, bob!));
   });
 
   it('limits invites by inviter [option: rc_invites.per_issuer]', async () => {
     const limits = { rc_invites: { ...invites, per_issuer: tight } };
     const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
-    const places = await rooms(alice!);
-    await expectLimit((i) => invite(alice!, places[i]!, others[i]!));
+    const roomIds = await createThreeRooms(alice!);
+    await expectLimit((i) => invite(alice!, roomIds[i]!, others[i]!));
   });
 
   it('limits new rooms by creator [option: rc_room_creation]', async () => {

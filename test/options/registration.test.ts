@@ -49,10 +49,10 @@ describe('options of registration', () => {
 
   it('requires a CAPTCHA, which the service checks [option: enable_registration_captcha, recaptcha_public_key, recaptcha_private_key, recaptcha_siteverify_api]', async () => {
     await start(captchaOptions());
-    const asked = await register(account);
-    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
-    assert.deepEqual(asked.body['params'], { 'm.login.recaptcha': { public_key: 'the public key' } });
-    const { session } = asked.body;
+    const challenge = await register(account);
+    assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
+    assert.deepEqual(challenge.body['params'], { 'm.login.recaptcha': { public_key: 'the public key' } });
+    const { session } = challenge.body;
     const solve = (response: unknown) => register({ auth: { type: 'm.login.recaptcha', session, response } });
     for (const [response, errcode] of [
       ['', 'M_CAPTCHA_NEEDED'],
@@ -89,9 +89,9 @@ describe('options of registration', () => {
     assert.equal((await solve()).status, 401);
     await server?.stop();
     await start(captchaOptions(), {});
-    const asked = captcha.verifications.length;
+    const verifications = captcha.verifications.length;
     assert.equal((await solve()).status, 502);
-    assert.equal(captcha.verifications.length, asked);
+    assert.equal(captcha.verifications.length, verifications);
   });
 
   it('reads the keys of the CAPTCHA from files [option: recaptcha_public_key_path, recaptcha_private_key_path]', async () => {
@@ -116,13 +116,13 @@ describe('options of registration', () => {
       callApi(configured.addresses[0]!, 'POST', '/_matrix/client/v3/register', {
         body: JSON.stringify(body),
       });
-    const asked = await send(account);
-    assert.deepEqual(asked.body['params'], { 'm.login.recaptcha': { public_key: 'the public key' } });
-    const auth = { type: 'm.login.recaptcha', session: asked.body['session'], response: 'solved 3' };
+    const challenge = await send(account);
+    assert.deepEqual(challenge.body['params'], { 'm.login.recaptcha': { public_key: 'the public key' } });
+    const auth = { type: 'm.login.recaptcha', session: challenge.body['session'], response: 'solved 3' };
     assert.deepEqual((await send({ auth })).body['completed'], ['m.login.recaptcha']);
   });
 
-  it('never asks for a phone number when that is off, even if numbers are required [option: disable_msisdn_registration]', async () => {
+  it('never asks for a phone number when registration by phone is off, even if phone numbers are required [option: disable_msisdn_registration]', async () => {
     const flowsWith = async (disable_msisdn_registration: boolean) => {
       await start({
         enable_registration_without_verification: true,
@@ -181,13 +181,13 @@ describe('options of registration', () => {
         } as never,
       },
     );
-    const asked = await register(account);
-    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.dummy', 'm.login.terms'] }]);
+    const challenge = await register(account);
+    assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.dummy', 'm.login.terms'] }]);
     const url = 'https://chat.example/_matrix/consent?v=1.5';
-    assert.deepEqual(asked.body['params'], {
+    assert.deepEqual(challenge.body['params'], {
       'm.login.terms': { policies: { privacy_policy: { version: '1.5', en: { name: 'House rules', url } } } },
     });
-    const { session } = asked.body;
+    const { session } = challenge.body;
     assert.equal((await register({ auth: { type: 'm.login.dummy', session } })).status, 401);
     assert.equal((await register({ auth: { type: 'm.login.terms', session } })).status, 200);
 
@@ -202,7 +202,11 @@ describe('options of registration', () => {
       '<h1>Sei nett</h1>',
     );
     const german = { headers: { 'accept-language': 'de' } };
-    assert.equal((await page('?v=1.6', german)).text, '<h1>Be kinder</h1>', 'it is not translated');
+    assert.equal(
+      (await page('?v=1.6', german)).text,
+      '<h1>Be kinder</h1>',
+      'this version has no translation',
+    );
     for (const [query, status] of [
       ['?v=9', 404],
       ['?v=..%2Fsecret', 400],

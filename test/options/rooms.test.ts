@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) =>
     it('creates rooms with the configured version, encryption and power levels [option: default_room_version, encryption_enabled_by_default_for_room_type, default_power_level_content_override.private_chat, default_power_level_content_override.trusted_private_chat, default_power_level_content_override.public_chat]', async () => {
       const presets = ['private_chat', 'trusted_private_chat', 'public_chat'] as const;
       const levels = { private_chat: 7, trusted_private_chat: 8, public_chat: 9 };
-      const made = async (alice: TestUser) => {
+      const settingsOfNewRooms = async (alice: TestUser) => {
         const rooms = await Promise.all(presets.map((preset) => createRoom(alice, { preset })));
         return Promise.all(
           rooms.map(async (room) => [
@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, (open) =>
           ]),
         );
       };
-      const unusual = await start({
+      const configured = await start({
         rooms: {
           default_room_version: '11',
           encryption_enabled_by_default_for_room_type: 'invite',
@@ -61,17 +61,17 @@ forSelectedDatabases(import.meta.url, (open) =>
           },
         },
       });
-      assert.deepEqual(await made(unusual.alice), [
+      assert.deepEqual(await settingsOfNewRooms(configured.alice), [
         ['11', true, 7],
         ['11', true, 8],
         ['11', false, 9],
       ]);
       await server.stop();
-      const usual = await start({ rooms: { encryption_enabled_by_default_for_room_type: 'all' } });
-      assert.deepEqual(await made(usual.alice), Array(3).fill(['10', true, 0]));
+      const defaults = await start({ rooms: { encryption_enabled_by_default_for_room_type: 'all' } });
+      assert.deepEqual(await settingsOfNewRooms(defaults.alice), Array(3).fill(['10', true, 0]));
     });
 
-    it('merges configured power levels key by key below those of the request', async () => {
+    it('merges configured power levels key by key with those of the request, which take precedence', async () => {
       const { alice } = await start({
         rooms: {
           default_power_level_content_override: {
@@ -83,12 +83,12 @@ forSelectedDatabases(import.meta.url, (open) =>
       const levels = await stateOf(alice, room, 'm.room.power_levels');
       const { ban, kick, redact, events } = levels;
       assert.deepEqual([ban, kick, redact, events], [70, 72, 50, { 'org.example.event': 3 }]);
-      const other = await stateOf(
+      const levelsOfPublicRoom = await stateOf(
         alice,
         await createRoom(alice, { preset: 'public_chat' }),
         'm.room.power_levels',
       );
-      assert.deepEqual(other['events'], {
+      assert.deepEqual(levelsOfPublicRoom['events'], {
         'm.room.name': 50,
         'm.room.power_levels': 100,
         'm.room.history_visibility': 100,
@@ -133,8 +133,8 @@ forSelectedDatabases(import.meta.url, (open) =>
         const path = v3(`/rooms/${room}/state/m.room.member/${alice.userId}`);
         const body = { membership: 'join', displayname: 'Queen of this room' };
         ok(await server.api('PUT', path, { token: alice.token, body }));
-        const own = await stateOf(alice, room, 'm.room.member', alice.userId);
-        return [invitation['displayname'], own['displayname']];
+        const memberOfAlice = await stateOf(alice, room, 'm.room.member', alice.userId);
+        return [invitation['displayname'], memberOfAlice['displayname']];
       };
       assert.deepEqual(
         await displayNames({ include_profile_data_on_invite: false, allow_per_room_profiles: false }),
@@ -199,10 +199,10 @@ forSelectedDatabases(import.meta.url, (open) =>
       const additional = ['org.example.any', 'org.example.any another', 'org.example.one this'];
       assert.deepEqual(await strippedState(true), additional);
       await server.stop();
-      const usual = ['m.room.create', 'm.room.join_rules', 'm.room.name'];
-      assert.deepEqual(await strippedState(false), [...usual, ...additional]);
+      const defaultTypes = ['m.room.create', 'm.room.join_rules', 'm.room.name'];
+      assert.deepEqual(await strippedState(false), [...defaultTypes, ...additional]);
       await server.stop();
-      assert.deepEqual(await strippedState(false, 'knock'), [...usual, ...additional]);
+      assert.deepEqual(await strippedState(false, 'knock'), [...defaultTypes, ...additional]);
     });
 
     it('bounds the timeline limit of sync and messages, and excludes rooms from sync [option: filter_timeline_limit, exclude_rooms_from_sync]', async () => {

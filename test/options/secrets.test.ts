@@ -46,14 +46,14 @@ describe('options of secrets', () => {
 
   it('ends the sessions of guests and the login tokens when the key of tokens is replaced [option: macaroon_secret_key, macaroon_secret_key_path]', async () => {
     writeFileSync(join(folder, 'same'), 'first key\n');
-    const first = { macaroon_secret_key: 'first key' };
+    const firstOptions = { macaroon_secret_key: 'first key' };
     const user = { username: 'alice', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-    const { guest, alice, loginToken } = await withServer(first, async (base) => {
-      const member = await register(base, '', user);
+    const { guest, alice, loginToken } = await withServer(firstOptions, async (base) => {
+      const token = await register(base, '', user);
       return {
         guest: await register(base, '?kind=guest', {}),
-        alice: member,
-        loginToken: (await post(base, '/_matrix/client/v1/login/get_token', {}, member))['login_token'],
+        alice: token,
+        loginToken: (await post(base, '/_matrix/client/v1/login/get_token', {}, token))['login_token'],
       };
     });
     for (const [options, expected] of [
@@ -64,8 +64,8 @@ describe('options of secrets', () => {
       [{}, [401, 200]],
     ] as const) {
       await withServer(options, async (base) => {
-        const found = [await whoami(base, guest), await whoami(base, alice)];
-        assert.deepEqual(found, expected, JSON.stringify(options));
+        const statuses = [await whoami(base, guest), await whoami(base, alice)];
+        assert.deepEqual(statuses, expected, JSON.stringify(options));
         if (expected[0] === 200) return;
         const body = await post(base, '/_matrix/client/v3/login', {
           type: 'm.login.token',
@@ -74,13 +74,13 @@ describe('options of secrets', () => {
         assert.equal(body['errcode'], 'M_FORBIDDEN');
       });
     }
-    const late = await withServer(first, (base) =>
+    const loginWithFirstKey = await withServer(firstOptions, (base) =>
       post(base, '/_matrix/client/v3/login', { type: 'm.login.token', token: loginToken }),
     );
-    assert.equal(late['user_id'], '@alice:test');
+    assert.equal(loginWithFirstKey['user_id'], '@alice:test');
   });
 
-  it('keeps the sessions of guests over a restart without a configured key, by the signing key', async () => {
+  it('keeps the sessions of guests over a restart without a configured key, with a key derived from the signing key', async () => {
     const guest = await withServer({}, (base) => register(base, '?kind=guest', {}));
     assert.equal(await withServer({}, (base) => whoami(base, guest)), 200);
   });

@@ -26,14 +26,14 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 let server: ConfiguredServer | undefined;
 
 const start = async (options: Readonly<Record<string, unknown>>) => {
-  const usual = {
+  const defaults = {
     server_name: 'unusual.example',
     database: { name: 'sqlite3', args: { database: ':memory:' } },
     enable_registration: true,
     enable_registration_without_verification: true,
     bcrypt_rounds: 4,
   };
-  server = await startConfigured(stringify({ ...usual, ...options }), folder);
+  server = await startConfigured(stringify({ ...defaults, ...options }), folder);
   return server;
 };
 
@@ -73,8 +73,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.match(roomId, /:unusual\.example$/);
     await server!.stop();
 
-    const again = await open.restart(database);
-    const rows = await again.reader<RoomTables>().selectFrom('events').select('json').execute();
+    const reopened = await open.restart(database);
+    const rows = await reopened.reader<RoomTables>().selectFrom('events').select('json').execute();
     assert.ok(rows.length > 5);
     for (const { json } of rows) {
       const { signatures } = JSON.parse(json);
@@ -110,10 +110,13 @@ describe('listeners', () => {
     );
     assert.deepEqual(encodings, ['gzip', null]);
     const requests = log.filter(({ msg }) => msg === 'Request');
-    const of = (name: string) => requests.find(({ listener }) => listener === name)!;
-    assert.deepEqual([of('behind-proxy')['ip'], of('behind-proxy')['request']], ['203.0.113.9', 'abc']);
-    assert.equal(of('plain')['ip'], '127.0.0.1');
-    assert.match(String(of('plain')['request']), /^GET-\d+$/);
+    const requestOf = (name: string) => requests.find(({ listener }) => listener === name)!;
+    assert.deepEqual(
+      [requestOf('behind-proxy')['ip'], requestOf('behind-proxy')['request']],
+      ['203.0.113.9', 'abc'],
+    );
+    assert.equal(requestOf('plain')['ip'], '127.0.0.1');
+    assert.match(String(requestOf('plain')['request']), /^GET-\d+$/);
   });
 
   it('listeners serve metrics only when they are enabled [option: enable_metrics]', async () => {

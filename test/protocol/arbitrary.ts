@@ -38,7 +38,7 @@ export const canonicalValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonVa
   ),
 })).value;
 
-/** Objects with members in any order, some of them with an own member `__proto__`. */
+/** Objects with fields in any order, some of them with an own field `__proto__`. */
 function objectOf(value: fc.Arbitrary<JsonValue>): fc.Arbitrary<Readonly<Record<string, JsonValue>>> {
   const entries = fc.uniqueArray(fc.tuple(anyText, value), { maxLength: 6, selector: ([key]) => key });
   return entries.map((pairs) => Object.fromEntries(pairs));
@@ -59,7 +59,7 @@ const eventTypes = [
   'm.room.message',
 ];
 
-/** Content with members that some redaction rule keeps, of any type. */
+/** Content with the fields that redaction rules keep, with values of any type. */
 const protocolContent = fc
   .record(
     {

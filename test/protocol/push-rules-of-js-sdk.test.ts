@@ -17,6 +17,7 @@ import {
   type UserPushRules,
 } from '../../src/protocol/push-rules/index.ts';
 import { evaluatePushRules, subject } from '../support/inputs/push-subject.ts';
+import { runs } from '../support/inputs/thoroughness.ts';
 
 const USER = '@alice:example.org';
 
@@ -42,9 +43,9 @@ function rulesInSdk(ruleset: Ruleset): IPushRules {
   const silentLog = { warn: () => undefined } as unknown as RewriteLog;
   const present = { global: structuredClone(ruleset) } as unknown as IPushRules;
   const { global, ...others } = PushProcessor.rewriteDefaultRules(silentLog, present, USER);
-  const known = new Set([...ruleset.override, ...ruleset.underride].map((rule) => rule.rule_id));
+  const knownRuleIds = new Set([...ruleset.override, ...ruleset.underride].map((rule) => rule.rule_id));
   const [override, underride] = [global.override, global.underride].map((rules = []) =>
-    rules.filter((rule) => known.has(rule.rule_id)),
+    rules.filter((rule) => knownRuleIds.has(rule.rule_id)),
   );
   return { ...others, global: { ...global, override: override!, underride: underride! } };
 }
@@ -82,12 +83,12 @@ function outcomeOfSdk(ruleset: Ruleset, event: PushSubject, { memberCount, mayNo
   const { highlight, ...tweaks } = actions.tweaks;
   // The SDK highlights for content rules that do not mention highlights; the specification does not.
   const isSet = rule.actions.some((action) => typeof action === 'object' && action.set_tweak === 'highlight');
-  const all = isSet ? { highlight, ...tweaks } : tweaks;
-  return { ruleId: rule.rule_id, notify: actions.notify, tweaks: all };
+  const allTweaks = isSet ? { highlight, ...tweaks } : tweaks;
+  return { ruleId: rule.rule_id, notify: actions.notify, tweaks: allTweaks };
 }
 
 const optional = { requiredKeys: [] };
-/** Spaces around `@room`: see `keys` for why the SDK and servers differ without them. */
+/** `@room` has spaces around it, because the SDK and servers differ without them, as the comment on `keys` says. */
 const words = ['alice', 'cake', ' @room ', 'Alice', 'x', '_', ' ', '-', 'cakes', 'é', '*'];
 const content = fc.record(
   {
@@ -174,7 +175,7 @@ const namedRule = fc.oneof(
   fc.record({ kind: fc.constant('room'), ruleId: fc.constantFrom(...rooms), actions }),
   fc.record({ kind: fc.constant('sender'), ruleId: fc.constantFrom(...senders), actions }),
 );
-/** Whether a rule is enabled, and its actions; of the default rules or of the user's own. */
+/** A change of a rule, of the server or of the user: whether it is enabled, and its actions. `pick` selects the rule. */
 const change = fc.record({ pick: fc.nat(100), enabled: fc.boolean(), actions: fc.option(actions) });
 const userRules = fc
   .record({
@@ -182,22 +183,22 @@ const userRules = fc
     changes: fc.array(change, { maxLength: 3 }),
   })
   .map(({ rules, changes }) => {
-    const all = rules.reduce<UserPushRules>(
+    const initialRules = rules.reduce<UserPushRules>(
       (stored, { kind, ruleId, ...body }) => putRule(stored, kind as RuleKind, ruleId, body),
       NO_USER_RULES,
     );
     return changes.reduce((stored, { pick, enabled, actions }) => {
       const present = Object.entries(effectiveRuleset(USER, stored)) as [RuleKind, Ruleset[RuleKind]][];
-      const ids = present.flatMap(([kind, ofKind]) => ofKind.map((one) => [kind, one.rule_id] as const));
+      const ids = present.flatMap(([kind, ofKind]) => ofKind.map((rule) => [kind, rule.rule_id] as const));
       const [kind, id] = ids[pick % ids.length]!;
       const set = setRuleEnabled(stored, kind, id, enabled);
       return actions ? setRuleActions(set, kind, id, actions) : set;
-    }, all);
+    }, initialRules);
   });
 const room = fc.record({ memberCount: fc.integer({ min: 2, max: 4 }), mayNotify: fc.boolean() });
 
 describe('push rules', () => {
-  it('match the same rule with the same actions as in matrix-js-sdk, for 10,000 events and rulesets', () => {
+  it('match the same rule with the same actions as in matrix-js-sdk, for random events and rulesets', () => {
     fc.assert(
       fc.property(event, userRules, room, (event, stored, room) => {
         const ruleset = effectiveRuleset(USER, stored);
@@ -207,10 +208,10 @@ describe('push rules', () => {
           memberCount: room.memberCount,
           senderMayNotify: () => room.mayNotify,
         });
-        const ours = ruleId === undefined ? {} : { ruleId, notify, tweaks };
-        assert.deepEqual(ours, outcomeOfSdk(ruleset, event, room));
+        const outcome = ruleId === undefined ? {} : { ruleId, notify, tweaks };
+        assert.deepEqual(outcome, outcomeOfSdk(ruleset, event, room));
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 });

@@ -53,13 +53,14 @@ async function forEach(
   events: Iterable<readonly [mark: string, eventId: string]>,
   ask: (eventId: string, mark: string) => Promise<string>,
 ): Promise<string> {
-  let all = '';
-  for (const [mark, eventId] of events) all += `${await ask(eventId, mark)}\n`;
-  return all;
+  let texts = '';
+  for (const [mark, eventId] of events) texts += `${await ask(eventId, mark)}\n`;
+  return texts;
 }
 
+/** The only events to which others relate. */
 const roots = ({ visibility, events }: Scenario) =>
-  phases.map((phase) => [phase, events.get(markOf(visibility, phase, 'root'))!] as const);
+  phases.map((phase) => markOf(visibility, phase, 'root')).map((mark) => [mark, events.get(mark)!] as const);
 
 /** Returns the mark of the event whose id the response contains. */
 const markOfId = ({ events }: Scenario, text: string) => {
@@ -95,7 +96,10 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   getEventContext: {
     read: (client, scenario) =>
-      forEach(scenario.events, (id) => get(client, room(scenario, `context/${enc(id)}`), { limit: 100 })),
+      forEach(
+        [...scenario.events].filter(([mark]) => /root|state|member|edit/.test(mark)),
+        (id) => get(client, room(scenario, `context/${enc(id)}`), { limit: 100 }),
+      ),
     expected: (access) =>
       readableHistory(access).length === 0 ? [] : [...readableHistory(access), ...readableState(access)],
   },
@@ -114,9 +118,9 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   getRoomStateWithKey: {
     read: async (client, scenario) => {
       const keys = phases.map((phase) => `state/org.example.state/phase${phase}`);
-      let all = '';
-      for (const key of [...keys, 'state/m.room.name/']) all += await get(client, room(scenario, key));
-      return all;
+      let texts = '';
+      for (const key of [...keys, 'state/m.room.name/']) texts += await get(client, room(scenario, key));
+      return texts;
     },
     expected: (access) => readableState(access).filter((mark) => !mark.endsWith('member')),
   },
@@ -138,21 +142,21 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   getRelatingEvents: {
     read: (client, scenario) =>
-      forEach(scenario.events, (id) =>
+      forEach(roots(scenario), (id) =>
         getPath(client, v1(room(scenario, `relations/${enc(id)}`)), { limit: 100 }),
       ),
     expected: relatedEvents,
   },
   getRelatingEventsWithRelType: {
     read: (client, scenario) =>
-      forEach(scenario.events, (id) =>
+      forEach(roots(scenario), (id) =>
         getPath(client, v1(room(scenario, `relations/${enc(id)}/m.thread`)), { limit: 100 }),
       ),
     expected: (access) => relatedEvents(access).filter((mark) => /reply|late/.test(mark)),
   },
   getRelatingEventsWithRelTypeAndEventType: {
     read: (client, scenario) =>
-      forEach(scenario.events, (id) =>
+      forEach(roots(scenario), (id) =>
         getPath(client, v1(room(scenario, `relations/${enc(id)}/m.annotation/m.reaction`)), { limit: 100 }),
       ),
     expected: (access) => relatedEvents(access).filter((mark) => mark.endsWith('reaction')),
@@ -264,13 +268,10 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   'thread subscriptions': {
     read: (client, scenario) =>
-      forEach(
-        roots(scenario).map(([phase, id]) => [markOf(scenario.visibility, phase, 'root'), id]),
-        async (id, mark) => {
-          const path = `/_matrix/client/unstable/io.element.msc4306${room(scenario, `thread/${enc(id)}/subscription`)}`;
-          return (await client.ask('PUT', path, {})).status === 200 ? mark : '';
-        },
-      ),
+      forEach(roots(scenario), async (id, mark) => {
+        const path = `/_matrix/client/unstable/io.element.msc4306${room(scenario, `thread/${enc(id)}/subscription`)}`;
+        return (await client.ask('PUT', path, {})).status === 200 ? mark : '';
+      }),
     expected: (access) =>
       access.viewer === 'guest'
         ? []
@@ -287,9 +288,9 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       const extensions = { typing: { enabled: true }, receipts: { enabled: true } };
       const lists = { all: { ranges: [[0, 99]], timeline_limit: 1, required_state: [] } };
       const sliding = (await new SlidingClient(client, 'ephemeral').sync({ lists, extensions })).extensions;
-      const both = text + JSON.stringify(sliding);
+      const responses = text + JSON.stringify(sliding);
       return ['typing', 'receipt']
-        .filter((kind) => both.includes(`"m.${kind}"`))
+        .filter((kind) => responses.includes(`"m.${kind}"`))
         .map((kind) => markOf(visibility, 2, kind as Kind))
         .join(' ');
     },

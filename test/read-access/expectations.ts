@@ -29,8 +29,8 @@ const isIgnored = ({ viewer }: Access, kind: Kind) =>
 const kinds: readonly Kind[] = ['root', 'reply', 'reaction', 'state', 'name', 'member', 'late', 'edit'];
 
 /** The marks of these kinds in these phases. The first phase has no late events. */
-const marks = ({ visibility }: Access, some: readonly Phase[], ofKinds: readonly Kind[]) =>
-  some.flatMap((phase) =>
+const marks = ({ visibility }: Access, ofPhases: readonly Phase[], ofKinds: readonly Kind[]) =>
+  ofPhases.flatMap((phase) =>
     ofKinds
       .filter((kind) => phase > 0 || (kind !== 'late' && kind !== 'edit'))
       .map((kind) => markOf(visibility, phase, kind)),
@@ -52,9 +52,9 @@ export function syncedHistory(access: Access): string[] {
 }
 
 function timelineMarks(access: Access): string[] {
-  const seen = visiblePhases(access).filter((phase) => phase < 2 || isMember(access.viewer));
+  const visible = visiblePhases(access).filter((phase) => phase < 2 || isMember(access.viewer));
   const later = isWorldReadable(access) ? marks(access, [2], notIgnored(access, ['late', 'edit'])) : [];
-  return [...marks(access, seen, notIgnored(access)), ...later];
+  return [...marks(access, visible, notIgnored(access)), ...later];
 }
 
 /** What `/events` shows: the history up to when the viewer left. */
@@ -88,17 +88,17 @@ const stateUpTo = (access: Access, last: Phase) => [
 
 /** Relations to the root events that the viewer may see. */
 export function relatedEvents(access: Access): string[] {
-  const seen = visiblePhases(access);
-  const toFirst = seen.includes(0) ? marks(access, seen, ['late', 'edit']) : [];
-  return access.viewer === 'ignoring' ? [] : [...marks(access, seen, ['reply', 'reaction']), ...toFirst];
+  const visible = visiblePhases(access);
+  const toFirst = visible.includes(0) ? marks(access, visible, ['late', 'edit']) : [];
+  return access.viewer === 'ignoring' ? [] : [...marks(access, visible, ['reply', 'reaction']), ...toFirst];
 }
 
 /** Thread roots with the latest reply and the latest edit that the viewer may see. */
 export function threadList(access: Access): string[] {
   if (access.viewer === 'ignoring') return [];
-  const seen = visiblePhases(access);
-  const last = seen.at(-1) ?? 0;
-  return seen.flatMap((phase) => {
+  const visible = visiblePhases(access);
+  const last = visible.at(-1) ?? 0;
+  return visible.flatMap((phase) => {
     const newKinds: readonly Kind[] = phase === 0 && last > 0 ? ['late', 'edit'] : ['reply'];
     return [
       markOf(access.visibility, phase, 'root'),

@@ -79,11 +79,11 @@ export interface Scenario {
 
 /** Creates the room and sends all its events. */
 export async function playScenario(server: TestServer, visibility: Visibility): Promise<Scenario> {
-  const named = (name: string) => TestClient.register(server, `${name}-${visibility.replace('_', '')}`);
-  const [owner, sender] = [await named('owner'), await named('speaker')];
+  const register = (name: string) => TestClient.register(server, `${name}-${visibility.replace('_', '')}`);
+  const [owner, sender] = [await register('owner'), await register('speaker')];
   const clients = {} as Record<ViewerRole, TestClient>;
   for (const viewer of viewerRoles)
-    clients[viewer] = viewer === 'guest' ? await guest(server) : await named(viewer);
+    clients[viewer] = viewer === 'guest' ? await guest(server) : await register(viewer);
   const alias = `#room-${visibility.replace('_', '')}:test`;
   const roomId = await owner.createRoom({
     room_version: '11',
@@ -175,29 +175,32 @@ async function playPhase(run: ScenarioRun, phase: Phase): Promise<void> {
   await eventually('the next millisecond', () => Date.now() > previous);
   times.push(Date.now());
   const mark = (kind: Kind) => markOf(visibility, phase, kind);
-  const note = (kind: Kind, eventId: string) => void events.set(mark(kind), eventId);
+  const recordEvent = (kind: Kind, eventId: string) => void events.set(mark(kind), eventId);
   const say = (kind: Kind, more: object = {}) =>
     sender.send(roomId, 'm.room.message', { msgtype: 'm.text', body: `findme ${mark(kind)}`, ...more });
   const relatesTo = (rel_type: string, event_id: string, more: object = {}) => ({
     'm.relates_to': { rel_type, event_id, ...more },
   });
   const root = await say('root');
-  note('root', root);
-  note('reply', await say('reply', relatesTo('m.thread', root)));
+  recordEvent('root', root);
+  recordEvent('reply', await say('reply', relatesTo('m.thread', root)));
   const reaction = relatesTo('m.annotation', root, { key: mark('reaction') });
-  note('reaction', await sender.send(roomId, 'm.reaction', reaction));
-  note('state', await sender.setState(roomId, 'org.example.state', { mark: mark('state') }, `phase${phase}`));
-  note('name', await sender.setState(roomId, 'm.room.name', { name: mark('name') }));
+  recordEvent('reaction', await sender.send(roomId, 'm.reaction', reaction));
+  recordEvent(
+    'state',
+    await sender.setState(roomId, 'org.example.state', { mark: mark('state') }, `phase${phase}`),
+  );
+  recordEvent('name', await sender.setState(roomId, 'm.room.name', { name: mark('name') }));
   const newcomer = await TestClient.register(server, `newcomer${phase}-${visibility.replace('_', '')}`);
   await sender.membership('invite', roomId, newcomer);
   await newcomer.join(roomId);
   const member = { membership: 'join', displayname: mark('member') };
-  note('member', await newcomer.setState(roomId, 'm.room.member', member, newcomer.id));
+  recordEvent('member', await newcomer.setState(roomId, 'm.room.member', member, newcomer.id));
   const first = events.get(markOf(visibility, 0, 'root'));
   if (phase === 0 || first === undefined) return;
-  note('late', await say('late', relatesTo('m.thread', first)));
+  recordEvent('late', await say('late', relatesTo('m.thread', first)));
   const newContent = { msgtype: 'm.text', body: `findme ${mark('edit')}` };
-  note('edit', await say('edit', { 'm.new_content': newContent, ...relatesTo('m.replace', first) }));
+  recordEvent('edit', await say('edit', { 'm.new_content': newContent, ...relatesTo('m.replace', first) }));
 }
 
 async function guest(server: TestServer): Promise<TestClient> {

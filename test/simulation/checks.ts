@@ -18,11 +18,11 @@ export async function pendingWork(
   const reader = run.kernel.database.reader<never>();
   const { rows } = await sql<Readonly<Record<string, number>>>`select
     (select count(*) from incoming_events) as staged_incoming,
-    (select count(*) from backward_extremities where answers_left is not null) as missing_history,
+    (select count(*) from backward_extremities where backfills_left is not null) as missing_history,
     (select count(*) from destination_rooms) as catch_up_rooms,
     (select count(*) from federation_outbox) as outbox_edus,
     (select count(*) from unannounced_devices) as unannounced_devices,
-    (select count(*) from jobs where kind = 'rooms/tell-leave' and state = 'waiting') as pending_leaves,
+    (select count(*) from jobs where kind = 'rooms/send-leave' and state = 'waiting') as pending_leaves,
     (select count(*) from remote_device_lists where stale = 1) as stale_device_lists`.execute(reader);
   const { pendingPdus, destinations } = run.sender.status;
   const partial = (await canBeCompleted(server, roomId, servers)) ? 1 : 0;
@@ -33,7 +33,7 @@ export async function pendingWork(
 }
 
 /**
- * Whether a server has only partial state of the room, and another server will give it the rest. No other
+ * Whether a server has only partial state of the room, and another server will send it the missing state. No other
  * server does that when state resolution has removed the server's join (see `seesInRoom`).
  */
 async function canBeCompleted(
@@ -95,10 +95,10 @@ function checkMembers(world: World, view: View): void {
 }
 
 /**
- * Whether a server's room state contains a joined user of another server. State resolution may remove the
- * join of a user whose server never received the conflicting events, because it was not in the room yet. No
- * server sends it those events afterwards, so its state is not compared. Whether it has the events that were
- * sent to it while it was in the room is checked in any case.
+ * Whether a server's room state contains a joined user of another server. State resolution may remove the join of a
+ * user whose server never received the conflicting events, because that server was not in the room yet. No server
+ * sends these events to that server afterwards, so its state is not compared. Whether it has the events that were sent
+ * to it while it was in the room is checked in any case.
  */
 function seesInRoom(view: View, { server }: View): boolean {
   const joined = [...view.membersInState].filter(([, membership]) => membership === 'join');

@@ -90,8 +90,8 @@ export class EduTraffic {
   }
 
   /**
-   * Every joined user types, reads the latest event and goes online; checks that the other servers receive
-   * it, and that typing expires.
+   * Every joined user types, reads the latest event and goes online; checks that the other servers receive these
+   * EDUs, and that typing expires.
    */
   async checkLiveDelivery(sees: Sees): Promise<void> {
     const { servers, scheduler } = this.#world;

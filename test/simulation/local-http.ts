@@ -64,7 +64,8 @@ class CollectedResponse extends Writable {
 }
 
 /**
- * Passes a request to a server without a socket. @returns `undefined` when the server aborts the response
+ * Passes a request to a server without a socket.
+ * @returns `undefined` when the server aborts the response
  */
 export function answerLocally(
   listener: RequestListener,

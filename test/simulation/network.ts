@@ -87,9 +87,9 @@ export class Network {
     return http as OutboundHttp;
   }
 
-  async #send(client: Client, target: Target, given: Outgoing): Promise<LocalAnswer> {
+  async #send(client: Client, target: Target, outgoing: Outgoing): Promise<LocalAnswer> {
     if (!client.step()) return never;
-    const { method = 'GET', headers = {}, body, timeout, signal } = given;
+    const { method = 'GET', headers = {}, body, timeout, signal } = outgoing;
     if (signal?.aborted) throw new OutboundError('aborted', 'The request was aborted');
     const request = { method, path: target.path, headers, body: body?.toString() };
     if (request.body?.includes('m.read.private'))
@@ -135,8 +135,8 @@ export class Network {
         ends.refuse();
         return;
       }
-      void host.answer(request).then(async (given) => {
-        const answer = given && (await this.change(to, request, given));
+      void host.answer(request).then(async (original) => {
+        const answer = original && (await this.change(to, request, original));
         if (!answer) {
           this.#trace.note(to, `→ ${from} crashed before it had answered: ${what}`);
           return;

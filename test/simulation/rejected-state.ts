@@ -28,8 +28,8 @@ export class RejectedState {
   readonly #trace: Trace;
   /** Share of the answers that are changed, from 0 to 1. */
   readonly #chance: number;
-  /** The events that were made, by the id of the power levels event that they would replace. */
-  readonly #made = new Map<string, BuiltEvent>();
+  /** Events of users without the power to send them, by the id of the power levels event that each would replace. */
+  readonly #replacements = new Map<string, BuiltEvent>();
 
   constructor(
     servers: readonly SimulatedServer[],
@@ -44,10 +44,10 @@ export class RejectedState {
   /** Returns the answer that a server sends instead. @param to the name of the server that is asked */
   async change(to: string, { path }: LocalRequest, answer: LocalAnswer): Promise<LocalAnswer> {
     const eventId = singleEvent.exec(path)?.[1];
-    const asked = [...this.#made.values()].find(
+    const requested = [...this.#replacements.values()].find(
       ({ event }) => event.eventId === decodeURIComponent(eventId ?? ''),
     );
-    if (asked) return withBody(answer, { origin: to, origin_server_ts: 0, pdus: [asked.event.pdu] });
+    if (requested) return withBody(answer, { origin: to, origin_server_ts: 0, pdus: [requested.event.pdu] });
     if (answer.status !== 200 || !stateIds.test(path) || !this.#dice.chance(this.#chance)) return answer;
     const server = this.#servers.find(({ name }) => name === to);
     if (!server?.run) return answer;
@@ -60,19 +60,21 @@ export class RejectedState {
       ]),
     );
     const levels = state.get(powerLevels);
-    const made = levels && (this.#made.get(levels.event.eventId) ?? (await this.#make(state, levels)));
-    if (!made) return answer;
-    this.#made.set(levels.event.eventId, made);
-    this.#trace.note(to, `names rejected power levels ${made.event.eventId} in a state`);
-    const others = body.pdu_ids.filter((id) => id !== levels.event.eventId);
+    const replacement =
+      levels &&
+      (this.#replacements.get(levels.event.eventId) ?? (await this.#buildReplacement(state, levels)));
+    if (!replacement) return answer;
+    this.#replacements.set(levels.event.eventId, replacement);
+    this.#trace.note(to, `names rejected power levels ${replacement.event.eventId} in a state`);
+    const otherEventIds = body.pdu_ids.filter((id) => id !== levels.event.eventId);
     return withBody(answer, {
-      pdu_ids: [...others, made.event.eventId],
+      pdu_ids: [...otherEventIds, replacement.event.eventId],
       auth_chain_ids: [...new Set([...body.auth_chain_ids, levels.event.eventId])],
     });
   }
 
   /** Builds power levels by a user who may not send them; `undefined` without such a user. */
-  async #make(state: State, levels: StoredEvent): Promise<BuiltEvent | undefined> {
+  async #buildReplacement(state: State, levels: StoredEvent): Promise<BuiltEvent | undefined> {
     const { version, roomId, depth, eventId, content, originServerTs } = levels.event;
     const users = content['users'] as JsonObject | undefined;
     const creator = state.get(stateMapKey('m.room.create', ''))?.event.sender;

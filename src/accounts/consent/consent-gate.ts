@@ -36,7 +36,7 @@ export const isExemptFromConsent = ({ appservice, userType }: User): boolean =>
 /**
  * Returns the routes; those that send events refuse users who have not agreed to the current version of the
  * policy. Application services and their users are exempt, as at the reference server.
- * Source: client-server API, `M_CONSENT_NOT_GIVEN`; requirement document 2, "user_consent".
+ * Source: client-server API, `M_CONSENT_NOT_GIVEN`; interface document, "user_consent".
  * @param message the option `block_events_error`
  */
 export function consentGatedRoutes(

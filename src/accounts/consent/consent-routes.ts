@@ -18,7 +18,7 @@ type Options = Pick<AccountOptions, 'user_consent' | 'server_name'>;
 
 const path = '/_proto/consent';
 
-/** The language of a template when the browser asks for none that has it. */
+/** The language that is used when no language that the browser asks for has the template. */
 const defaultLanguage = 'en';
 
 const versionForm = /^[\w.-]{1,64}$/;
@@ -51,8 +51,8 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
     languages.set(language, pages);
     return pages.page(name, values);
   };
-  const versionIn = (given: string | undefined): string => {
-    const version = given ?? currentVersion;
+  const versionIn = (requestedVersion: string | undefined): string => {
+    const version = requestedVersion ?? currentVersion;
     if (version === undefined) throw missingParam("'v' is missing");
     if (!versionForm.test(version)) throw invalidParam("'v' is not a version of the policy");
     return version;

@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return events.flatMap(({ type, content }) => (type === 'm.room.message' ? [content] : []));
     };
 
-    it('refuses events of users who have not agreed, and sends each user one notice for each version [option: user_consent.block_events_error, user_consent.server_notice_content.msgtype, user_consent.server_notice_content.body, user_consent.send_server_notice_to_guests]', async () => {
+    it('refuses events of users who have not agreed to the policy, and sends each user one notice for each version [option: user_consent.block_events_error, user_consent.server_notice_content.msgtype, user_consent.server_notice_content.body, user_consent.send_server_notice_to_guests]', async () => {
       await start({
         block_events_error: 'Agree at %(consent_uri)s first',
         server_notice_content: { msgtype: 'm.notice', body: 'Please agree at %(consent_uri)s' },
@@ -155,16 +155,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [details['consent_version'], details['consent_ts'], details['consent_server_notice_sent']],
         ['2.0', clock.now(), '2.0'],
       );
-      const own = await alice.createRoom();
+      const ownRoom = await alice.createRoom();
       await agree(link, '1.0');
       assert.equal((await alice.call('POST', '/createRoom', {})).status, 403);
-      await alice.leave(own);
+      await alice.leave(ownRoom);
       assert.equal((await admin.call('POST', '/createRoom', {})).status, 403, 'administrators agree, too');
       await admin.ask('PUT', `/_synapse/admin/v2/users/${alice.id}`, { user_type: 'bot' });
       await alice.createRoom();
     });
 
-    it('looks for the policy in each language once, however often the browser names it', async () => {
+    it('looks for the policy in a language once, however often the browser names that language', async () => {
       await start({});
       const lookups = mock.method(fs, 'existsSync');
       syncBuiltinESMExports();

@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const start = async (setup: AccountsServerOptions = {}) => {
     server = await AccountsServer.start(open, setup);
   };
-  const rows = async () => {
+  const countStoredSessions = async () => {
     const { count } = await server.database
       .reader<AccountTables>()
       .selectFrom('interactive_sessions')
@@ -29,14 +29,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   /** Inserts sessions that other addresses have begun, because so many requests would take long. */
   const insertSessions = (count: number) => {
-    const begun = server.clock.now() + 1;
+    const firstCreatedAt = server.clock.now() + 1;
     server.clock.advance(count);
     return server.database.transaction<AccountTables, void>(async (writer) => {
       for (let first = 0; first < count; first += 1_000) {
         const values = Array.from({ length: Math.min(1_000, count - first) }, (_, index) => ({
           id_hash: `${first + index}`,
           user_id: null,
-          created_at: begun + first + index,
+          created_at: firstCreatedAt + first + index,
           operation: '',
           body_digest: '',
           sealed_body: new Uint8Array(),
@@ -67,12 +67,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         server.clock.advance(10);
         await Promise.all(Array.from({ length: 50 }, (_, offset) => begin(index + offset)));
       }
-      const stored = await rows();
+      const stored = await countStoredSessions();
       assert.ok(stored >= 10_000 && stored <= 10_200, `${stored} sessions`);
       assert.equal((await registrationTokens.find('welcome'))?.pending, 0);
       server.clock.advance(25 * 3_600_000);
       await begin(20_000);
-      assert.equal(await rows(), 1);
+      assert.equal(await countStoredSessions(), 1);
     });
 
     it('rejects with 403 M_FORBIDDEN a session that another user continues, or that is used for another operation or with other parameters', async () => {
@@ -101,13 +101,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const registration = await server.call('POST', '/register', {
         body: { username: 'carol', password: 'password' },
       });
-      const foreign = { ...passwordLogin('alice'), session: registration.body['session'] };
-      await refused(call('POST', '/account/deactivate', alice, { auth: foreign }));
+      const authOfRegistration = { ...passwordLogin('alice'), session: registration.body['session'] };
+      await refused(call('POST', '/account/deactivate', alice, { auth: authOfRegistration }));
 
       const change = await call('POST', '/account/password', alice, { new_password: 'mine' });
-      const half = { ...passwordLogin('alice', 'wrong'), session: change.body['session'] };
+      const wrongAuth = { ...passwordLogin('alice', 'wrong'), session: change.body['session'] };
       assert.equal(
-        (await call('POST', '/account/password', alice, { new_password: 'mine', auth: half })).status,
+        (await call('POST', '/account/password', alice, { new_password: 'mine', auth: wrongAuth })).status,
         401,
       );
       assert.equal((await remove(alice, second.deviceId, { auth: proof })).status, 200);
@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const begun = server.slice.registration.register(body, { ip: `2001:db8:0:1:${index}::1` });
         await assert.rejects(begun, Challenge);
       }
-      assert.equal(await rows(), 100);
+      assert.equal(await countStoredSessions(), 100);
     });
 
     it('keeps a session whose operation was carried out when the result cannot be stored', async (test) => {
@@ -184,11 +184,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.slice.registration.create({ userId: '@alice:test' as never, password: 'password' });
       const answers = await Promise.all(
         ['alice', 'free'].map(async (username) => {
-          const asked = await server.call('POST', '/register', { body: { username, password: 'password' } });
-          const auth = { type: 'm.login.registration_token', token: 'guess', session: asked.body['session'] };
+          const challenge = await server.call('POST', '/register', {
+            body: { username, password: 'password' },
+          });
+          const auth = {
+            type: 'm.login.registration_token',
+            token: 'guess',
+            session: challenge.body['session'],
+          };
           const guessed = await server.call('POST', '/register', { body: { auth } });
           const available = await server.call('GET', `/register/available?username=${username}`);
-          return [asked, guessed, available].map(({ status, body }) => ({
+          return [challenge, guessed, available].map(({ status, body }) => ({
             status,
             ...body,
             session: undefined,

@@ -56,7 +56,7 @@ export interface SessionOwner {
 /** Number of new sessions after which sessions that are too old or too many are deleted. */
 const sessionsPerCleanup = 100;
 
-/** Milliseconds after which sessions that are too old or too many are deleted. */
+/** Milliseconds since the last deletion after which a new session causes the next one. */
 const cleanupInterval = 3_600_000;
 
 /** Maximum bytes of the stored parameters of a user's request, and of a registration. */
@@ -73,7 +73,7 @@ export class AuthSessions {
   #begunSinceCleanup = 0;
   /** Does one piece of work at a time on each session, by session id. */
   readonly #perSession = new KeyedMutex();
-  /** Stores one result at a time of each type of stage that has `store`, by the type. */
+  /** For stages with `store`: lets one result at a time be stored for each type of stage, by the type. */
   readonly #storing = new KeyedMutex();
 
   constructor(deps: AuthSessionsDeps) {
@@ -167,11 +167,11 @@ export class AuthSessions {
     return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
   }
 
-  /** @param more runs in the transaction that stores the session */
+  /** @param inTransaction runs in the transaction that stores the session */
   async #save(
     session: AuthSession,
     { userId, ip, operation }: SessionOwner,
-    more?: (writer: AnyWriter) => Promise<void>,
+    inTransaction?: (writer: AnyWriter) => Promise<void>,
   ): Promise<void> {
     const sealed_body = sealBody(session.body, session.session, this.#deps.randomness);
     const maxBytes = userId === undefined ? maxRegistrationBytes : maxBodyBytes;
@@ -193,7 +193,7 @@ export class AuthSessions {
       if (isCleanupDue) await this.#cleanUp(writer);
       if (surplus.length > 0) await deleteInteractiveSessions(writer, surplus);
       await saveInteractiveSession(writer, row);
-      await more?.(writer);
+      await inTransaction?.(writer);
     });
   }
 

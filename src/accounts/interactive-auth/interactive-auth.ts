@@ -87,7 +87,7 @@ export class InteractiveAuth {
     if (!isJsonObject(auth)) throw badJson("'auth' must be an object");
     const resumed = await this.#resume(request, parameters, auth['session'] ?? undefined, row);
     const type = auth['type'];
-    const isAttempt = typeof type === 'string' && !(resumed.completed.has(type) && provesNothing(auth));
+    const isAttempt = typeof type === 'string' && !(resumed.completed.has(type) && namesOnlyStage(auth));
     const progress = isAttempt ? await this.#attempt(request, resumed, type, auth) : resumed;
     if (!request.flows.some((stages) => stages.every((stage) => progress.completed.has(stage)))) {
       throw await this.#challenge(request, progress);
@@ -143,7 +143,7 @@ export class InteractiveAuth {
     return { ...progress, body: parameters };
   }
 
-  /** Attempts a stage. @returns the session with it completed */
+  /** Attempts a stage. @returns the session in which the stage is completed */
   async #attempt(
     request: InteractiveAuthRequest,
     progress: AuthSession,
@@ -228,7 +228,7 @@ function checkOperation(row: SessionRow, { operation, requester }: InteractiveAu
 }
 
 /** Whether a client only names a stage, as it does when the user has completed it in a browser. */
-const provesNothing = (auth: JsonObject) =>
+const namesOnlyStage = (auth: JsonObject) =>
   Object.keys(auth).every((member) => member === 'type' || member === 'session');
 
 /** Whether a request repeats the parameters of its session, or leaves them out. */

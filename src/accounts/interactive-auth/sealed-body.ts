@@ -19,6 +19,7 @@ export function sealBody(body: JsonObject, session: string, randomness: Randomne
   return Buffer.concat([nonce, cipher.getAuthTag(), text]);
 }
 
+/** Decrypts what `sealBody` has encrypted. @throws Error for another session id, or changed bytes */
 export function openBody(sealed: Uint8Array, session: string): JsonObject {
   const decipher = createDecipheriv('aes-256-gcm', keyOf(session, 'body'), sealed.subarray(0, nonceLength));
   decipher.setAuthTag(sealed.subarray(nonceLength, nonceLength + tagLength));

@@ -62,20 +62,26 @@ export async function deleteInteractiveSessions(
   await writer.deleteFrom('interactive_sessions').where('id_hash', 'in', idHashes).execute();
 }
 
-/** Deletes all but about the `kept` newest sessions of registrations. */
-export async function deleteOldestRegistrations(writer: Writer<AccountTables>, kept: number): Promise<void> {
-  const oldestKept = await writer
+/**
+ * Deletes the oldest sessions of registrations, so that at most `maxKept` stay. Fewer stay when several sessions were
+ * created in the same millisecond.
+ */
+export async function deleteOldestRegistrations(
+  writer: Writer<AccountTables>,
+  maxKept: number,
+): Promise<void> {
+  const newestDeleted = await writer
     .selectFrom('interactive_sessions')
     .select('created_at')
     .where('user_id', 'is', null)
     .orderBy('created_at', 'desc')
     .limit(1)
-    .offset(kept)
+    .offset(maxKept)
     .executeTakeFirst();
-  if (!oldestKept) return;
+  if (!newestDeleted) return;
   await writer
     .deleteFrom('interactive_sessions')
     .where('user_id', 'is', null)
-    .where('created_at', '<=', oldestKept.created_at)
+    .where('created_at', '<=', newestDeleted.created_at)
     .execute();
 }

@@ -22,7 +22,7 @@ export interface Stage {
    * @throws MatrixError when the stage fails after all
    */
   store?(writer: AnyWriter, idHash: string, result: JsonValue): Promise<void>;
-  /** For clients that do not know the stage, and for the pages of this server; absent when browsers cannot complete it. */
+  /** The form for clients that do not know the stage, and for the pages of this server; absent when browsers cannot complete it. */
   readonly form?: StageForm;
 }
 
@@ -34,7 +34,10 @@ export const registrationOperation = 'POST /register';
 
 /** The form by which a user completes a stage in a browser. Source: client-server API, "Fallback". */
 export interface StageForm {
-  /** File name of a template. It gets `myurl`, where it is sent, `session`, and the values of the form; after a failure also `error` and the submitted `fields`. */
+  /**
+   * File name of a template. Its values are `myurl` (the URL to which the form is sent), `session`, and the result of `values`
+   * or `submit`; after a failure also `error` and the submitted `fields`.
+   */
   readonly template: string;
   /** Directives of the Content-Security-Policy that the page needs. */
   readonly policy?: ContentSecurityPolicy;
@@ -65,12 +68,12 @@ export interface StageContext {
 }
 
 /**
- * The error for a stage that proves another user than the requester. The request fails; the client is not
+ * The error for a stage that authenticated a user who is not the requester. The request fails; the client is not
  * challenged again.
  */
 export class ProofOfAnotherUser extends MatrixError {
   constructor() {
-    super(403, 'M_FORBIDDEN', 'This proof belongs to another user');
+    super(403, 'M_FORBIDDEN', 'You have authenticated as another user');
   }
 }
 

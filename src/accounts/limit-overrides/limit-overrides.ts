@@ -39,8 +39,8 @@ export class LimitOverrides {
   }
 
   /**
-   * Returns `none` for a user without any limits, the limiter of the user's messages when that is overridden,
-   * and `undefined` for the default limits.
+   * Returns `none` for a user to whom no limit applies, the limiter of the user's messages when an override sets their
+   * limit, and `undefined` for a user without an override.
    */
   limiterOf(userId: string): 'none' | RateLimiter | undefined {
     const entry = this.#entries.get(userId);
@@ -52,7 +52,7 @@ export class LimitOverrides {
     return this.limiterOf(userId) === 'none';
   }
 
-  /** The override of a user; `undefined` without one. */
+  /** Returns the override of a user; `undefined` without one. */
   get(userId: string): LimitOverride | undefined {
     return this.#entries.get(userId)?.override;
   }

@@ -51,18 +51,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { status, body } = await redeem(login_token);
       assert.deepEqual([status, body['user_id']], [200, alice.userId]);
       assert.notEqual(body['device_id'], alice.deviceId);
-      const again = await redeem(login_token);
-      assert.deepEqual([again.status, again.body['errcode']], [403, 'M_FORBIDDEN']);
+      const secondUse = await redeem(login_token);
+      assert.deepEqual([secondUse.status, secondUse.body['errcode']], [403, 'M_FORBIDDEN']);
       await server.stop();
 
       await start({ enabled: false });
-      const off = await server.call('POST', path, { token: alice.token, body: {} });
-      assert.deepEqual([off.status, off.body['errcode']], [404, 'M_UNRECOGNIZED']);
+      const disabled = await server.call('POST', path, { token: alice.token, body: {} });
+      assert.deepEqual([disabled.status, disabled.body['errcode']], [404, 'M_UNRECOGNIZED']);
       assert.deepEqual((await server.call('GET', '/login')).body['flows'], [{ type: 'm.login.password' }]);
       assert.equal((await redeem('hlt_x')).body['errcode'], 'M_UNKNOWN');
     });
 
-    it('requires the password for each login token, even soon after another confirmation, unless require_ui_auth is off [option: login_via_existing_session.require_ui_auth]', async () => {
+    it('requires the password for each login token, even soon after another interactive authentication, unless require_ui_auth is off [option: login_via_existing_session.require_ui_auth]', async () => {
       await start({}, { options: { ui_auth: { session_timeout: 10 * minute } } });
       await issue();
       await issue();
@@ -98,8 +98,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([locked.status, locked.body['errcode']], [401, 'M_USER_LOCKED']);
       await server.slice.accounts.setLocked(alice.userId, false);
       await server.slice.accounts.deactivate(alice.userId, { erase: true, byAdmin: false });
-      const gone = await redeem(second);
-      assert.deepEqual([gone.status, gone.body['errcode']], [403, 'M_USER_DEACTIVATED']);
+      const deactivated = await redeem(second);
+      assert.deepEqual([deactivated.status, deactivated.body['errcode']], [403, 'M_USER_DEACTIVATED']);
     });
 
     it('rejects malformed and guessed login tokens, and too many requests for login tokens by one user', async () => {

@@ -13,7 +13,7 @@ export interface LoginTokensDeps {
   readonly tokenKey: Uint8Array;
 }
 
-/** About 238 bits of entropy. */
+/** Characters of a token: about 238 bits of entropy. */
 const tokenLength = 40;
 
 /** The user for whom a login token was issued. */

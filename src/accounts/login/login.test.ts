@@ -162,13 +162,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('passes the address of the client and the requester to a login type', async () => {
-      const seen: unknown[] = [];
+      const ipAndRequester: unknown[] = [];
       const type: LoginType = {
         type: 'test.requester',
         opensSessions: true,
         async login(_body, { ip, authenticate }) {
           const requester = await authenticate();
-          seen.push(ip, requester?.userId);
+          ipAndRequester.push(ip, requester?.userId);
           return { userId: '@alice:test' };
         },
       };
@@ -177,7 +177,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const body = { type: 'test.requester' };
       assert.equal((await server.call('POST', '/login', { body, token })).status, 200);
       assert.equal((await server.call('POST', '/login', { body })).status, 200);
-      assert.deepEqual(seen, ['127.0.0.1', '@alice:test', '127.0.0.1', undefined]);
+      assert.deepEqual(ipAndRequester, ['127.0.0.1', '@alice:test', '127.0.0.1', undefined]);
       const stale = await server.call('POST', '/login', { body, token: 'stale' });
       assert.deepEqual([stale.status, stale.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
     });
@@ -202,7 +202,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await login(passwordLogin('alice'))).body['well_known'], wellKnown);
     });
 
-    it('offers no password login when passwords only confirm actions', async () => {
+    it('offers no password login with password_config.enabled: only_for_reauth', async () => {
       const password_config = {
         enabled: 'only_for_reauth' as const,
         localdb_enabled: true,

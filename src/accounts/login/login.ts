@@ -15,7 +15,7 @@ export interface LoginRequest {
   readonly ip: string;
   /**
    * Authenticates the access token of the request, which application services send. Other clients may send a stale token
-   * with their login, which must not fail it, so only login types that need the requester call this.
+   * with their login, because of which the login must not fail, so only login types that need the requester call this.
    * @throws MatrixError M_UNKNOWN_TOKEN, and the other errors of the authenticator
    */
   readonly authenticate: Authenticate;
@@ -29,7 +29,7 @@ export interface LoginType {
   readonly opensSessions: boolean;
   /** Whether its logins are not limited by the address of the client. */
   readonly isUnlimited?: boolean;
-  /** Further members of its entry in `GET /login`. */
+  /** Further fields of its entry in `GET /login`. */
   flow?(): JsonObject;
   /**
    * Authenticates the user.
@@ -41,7 +41,7 @@ export interface LoginType {
 /** The user of a login. */
 export interface AuthenticatedUser {
   readonly userId: string;
-  /** Further members of the response. */
+  /** Further fields of the response. */
   readonly members?: JsonObject | undefined;
   /** Runs in the transaction that opens the session. */
   readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;
@@ -111,8 +111,8 @@ export class Login {
   }
 
   /**
-   * Asks modules and the limit of monthly active users whether an authenticated user may open a session. `login` does so
-   * itself.
+   * Asks modules and the limit of monthly active users whether an authenticated user may open a session. Not needed before
+   * `login`, which asks them itself.
    * @throws MatrixError when the login is refused
    */
   async check(login: AuthenticatedLogin): Promise<void> {
@@ -123,7 +123,7 @@ export class Login {
    * Opens a session for a user who has been authenticated and checked.
    * @param login the user, and the login type that modules receive
    * @param before runs in the same transaction, before the session is opened
-   * @param opened runs in the same transaction, after it
+   * @param opened runs in the same transaction, after the session is opened
    */
   async open(
     { userId, type }: Pick<OpenedLogin, 'userId' | 'type'>,

@@ -83,7 +83,7 @@ const consentForGuests: Rule<Consent> = ({ user_consent: consent }, view) => {
   }
 };
 
-/** Rules between the options of accounts. */
+/** Rules for options of accounts that depend on each other. */
 export const accountRules = [
   captcha,
   verifiedRegistration,

@@ -113,7 +113,7 @@ export const registrationOptions = {
   }),
   request_token_inhibit_3pid_errors: option(boolean(), {
     description:
-      'Answers `/requestToken` with a random session id when an address is in use (or is not), so that addresses cannot be enumerated.',
+      'Answers `/requestToken` with a random session id instead of an error about an address that is in use, or that has no account, so that addresses cannot be enumerated.',
     default: false,
   }),
   next_link_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {

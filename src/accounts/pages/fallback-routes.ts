@@ -20,7 +20,7 @@ const paths = [
  * completion to the window that opened it. Source: client-server API, "Fallback".
  */
 export function fallbackRoutes({ stagePages, pages, randomness }: FallbackDeps): Route[] {
-  const shown = (request: Pick<RouteRequest, 'ip' | 'url'>, type: string, session: string) => ({
+  const stageOf = (request: Pick<RouteRequest, 'ip' | 'url'>, type: string, session: string) => ({
     type,
     session,
     ip: request.ip,
@@ -35,7 +35,7 @@ export function fallbackRoutes({ stagePages, pages, randomness }: FallbackDeps):
         errors: 'page',
         query: Type.Object({ session: Type.String() }),
       },
-      (request) => stagePages.show(shown(request, request.params.stage, request.query.session)),
+      (request) => stagePages.show(stageOf(request, request.params.stage, request.query.session)),
     ),
     route(
       {
@@ -49,7 +49,7 @@ export function fallbackRoutes({ stagePages, pages, randomness }: FallbackDeps):
       async (request) => {
         const fields = textFields(request.body);
         const page = await stagePages.submit(
-          shown(request, request.params.stage, fields['session'] ?? ''),
+          stageOf(request, request.params.stage, fields['session'] ?? ''),
           fields,
         );
         if (page !== undefined) return page;

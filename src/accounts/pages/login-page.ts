@@ -26,8 +26,8 @@ const text = Type.String({ default: '' });
 const device = { device_id: text, initial_device_display_name: text };
 
 /**
- * The page by which users of clients without a login form of their own log in. It hands the response of the login to the
- * client that shows it: `window.matrixLogin.onLogin(response)`. Source: client-server API, "Login Fallback".
+ * The page by which users of clients without a login form of their own log in. It hands the response of the login to
+ * the client that shows the page: `window.matrixLogin.onLogin(response)`. Source: client-server API, "Login Fallback".
  */
 export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] {
   const contract = { path: paths, auth: 'none', errors: 'page' } as const;
@@ -94,7 +94,7 @@ async function logInFromPage(
   );
 }
 
-/** The request of `POST /login` for the submitted fields. */
+/** Returns the body of `POST /login` for the submitted fields. */
 function loginBody({ username, password, login_token: token }: LoginFields): JsonObject {
   if (token !== '') return { type: 'm.login.token', token };
   const isAddress = !username.startsWith('@') && username.includes('@');
@@ -104,14 +104,17 @@ function loginBody({ username, password, login_token: token }: LoginFields): Jso
   return { type: 'm.login.password', identifier, password };
 }
 
-/** Values of the page: whether it asks for a password, and the links to identity providers and to a new password. */
+/**
+ * Returns values of the page: whether it asks for a password, and the links to identity providers and to a new
+ * password.
+ */
 function waysToLogIn(
   { login, passwordChange }: LoginPageDeps,
   options: Options,
 ): Readonly<Record<string, unknown>> {
   const flows = login.flows();
   const base = options.public_baseurl ?? `https://${options.server_name}/`;
-  const back = encodeURIComponent(new URL('_matrix/static/client/login/', base).href);
+  const returnUrl = encodeURIComponent(new URL('_matrix/static/client/login/', base).href);
   const sso = flows.find(({ type }) => type === 'm.login.sso');
   const providers = Array.isArray(sso?.['identity_providers']) ? sso['identity_providers'] : [];
   return {
@@ -120,7 +123,7 @@ function waysToLogIn(
     with_password: flows.some(({ type }) => type === 'm.login.password'),
     providers: providers.filter(isJsonObject).map(({ id, name }) => ({
       name,
-      url: `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(String(id))}?redirectUrl=${back}`,
+      url: `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(String(id))}?redirectUrl=${returnUrl}`,
     })),
   };
 }

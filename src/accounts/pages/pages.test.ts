@@ -40,10 +40,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         session: string;
       };
       const path = fallback('m.login.registration_token');
-      const asked = await get(`${path}?session=${session}`);
-      assert.equal(asked.status, 200);
-      assert.ok(asked.body.includes(`name="session" value="${session}"`), asked.body);
-      assert.ok(asked.body.includes(`action="${path}"`), asked.body);
+      const page = await get(`${path}?session=${session}`);
+      assert.equal(page.status, 200);
+      assert.ok(page.body.includes(`name="session" value="${session}"`), page.body);
+      assert.ok(page.body.includes(`action="${path}"`), page.body);
 
       const wrong = await send(path, { session, token: 'guess<b>' });
       assert.equal(wrong.status, 401);
@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await get(`${path}?session=${session}`)).status, 403);
     });
 
-    it('accepts only the password of the user of the session', async () => {
+    it('accepts on the password page only the password of the user who began the session', async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob', { password: "bob's password" });
@@ -80,9 +80,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const other = await server.login('bob', passwordLogin('bob', "bob's password"));
       const stolen = await server.call('DELETE', path, { token: other.token, body: { auth: { session } } });
       assert.deepEqual([stolen.status, stolen.body['errcode']], [403, 'M_FORBIDDEN']);
-      const elsewhere = `/devices/${alice.deviceId}`;
-      const moved = await server.call('DELETE', elsewhere, { token, body: { auth: { session } } });
-      assert.deepEqual([moved.status, moved.body['errcode']], [403, 'M_FORBIDDEN']);
+      const otherDevicePath = `/devices/${alice.deviceId}`;
+      const forOtherDevice = await server.call('DELETE', otherDevicePath, {
+        token,
+        body: { auth: { session } },
+      });
+      assert.deepEqual([forOtherDevice.status, forOtherDevice.body['errcode']], [403, 'M_FORBIDDEN']);
       assert.equal((await server.call('DELETE', path, { token, body: { auth: { session } } })).status, 200);
     });
 
@@ -113,7 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const path = '/_synapse/client/register';
     const form = { username: 'alice', password: 'password', password_again: 'password' };
 
-    it('creates an account without opening a session', async () => {
+    it('creates an account from the registration form without logging in', async () => {
       await start();
       const page = await get(path);
       assert.equal(page.status, 200);
@@ -126,8 +129,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const done = await get(`/_synapse/client/${next}`);
       assert.equal(done.status, 200);
       assert.match(done.body, /@alice:test/);
-      const again = await get(`/_synapse/client/${next}`);
-      assert.match(again.body, /@alice:test/);
+      const reloaded = await get(`/_synapse/client/${next}`);
+      assert.match(reloaded.body, /@alice:test/);
       const { token } = await server.login('alice');
       const { devices } = (await server.call('GET', '/devices', { token })).body as { devices: unknown[] };
       assert.equal(devices.length, 1);
@@ -157,24 +160,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       const page = await get(`${path}?token=welcome`);
       assert.match(page.body, /name="token" value="welcome"/);
       assert.match(page.body, /at least 8 characters, a digit/);
-      const good = { ...form, password: 'password1', password_again: 'password1', token: 'welcome' };
+      const validForm = { ...form, password: 'password1', password_again: 'password1', token: 'welcome' };
       for (const [change, status, text] of [
         [{ password_again: 'other' }, 400, /The passwords are not the same/],
         [{ password: 'password', password_again: 'password' }, 400, /must contain a digit/],
         [{ username: 'a b' }, 400, /user name/i],
         [{ token: 'guess' }, 401, /Invalid registration token/],
       ] as const) {
-        const refused = await send(path, { ...good, ...change });
+        const refused = await send(path, { ...validForm, ...change });
         assert.equal(refused.status, status);
         assert.match(refused.body, text);
         assert.doesNotMatch(refused.body, /password1/);
       }
-      const begun = await send(path, good);
+      const begun = await send(path, validForm);
       assert.equal(begun.status, 303, begun.body);
       assert.match((await get(`/_synapse/client/${begun.headers.get('location')}`)).body, /@alice:test/);
-      const late = await send(path, { ...good, username: 'bob' });
-      assert.deepEqual([late.status, /Invalid registration token/.test(late.body)], [401, true]);
-      const taken = await send(path, good);
+      const afterLastUse = await send(path, { ...validForm, username: 'bob' });
+      assert.deepEqual(
+        [afterLastUse.status, /Invalid registration token/.test(afterLastUse.body)],
+        [401, true],
+      );
+      const taken = await send(path, validForm);
       assert.match(taken.body, /This user name is taken/);
     });
 
@@ -202,10 +208,10 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('logs in with the device id that the client names, and passes the login response to the client', async () => {
       await startWithAlice();
-      const asked = await get(`${path}?device_id=PHONE&initial_device_display_name=My%20%3Cphone%3E`);
-      assert.match(asked.body, /name="device_id" value="PHONE"/);
-      assert.match(asked.body, /value="My &lt;phone&gt;"/);
-      assert.match(asked.headers.get('content-security-policy')!, /^default-src 'none'/);
+      const page = await get(`${path}?device_id=PHONE&initial_device_display_name=My%20%3Cphone%3E`);
+      assert.match(page.body, /name="device_id" value="PHONE"/);
+      assert.match(page.body, /value="My &lt;phone&gt;"/);
+      assert.match(page.headers.get('content-security-policy')!, /^default-src 'none'/);
       const fields = { username: 'alice', password: 'password', device_id: 'PHONE' };
       const done = await send(path, { ...fields, initial_device_display_name: 'My <phone>' });
       const encoded = /data-response="([^"]+)"/.exec(done.body)?.[1] ?? '';
@@ -223,12 +229,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match(wrong.body, /role="alert">Wrong user name or password/);
       assert.match(wrong.body, /name="device_id" value="PHONE"/);
       assert.doesNotMatch(wrong.body, /guess/);
-      const foreign = await send(
+      const fromOtherSite = await send(
         path,
         { ...fields, password: 'password' },
         { 'sec-fetch-site': 'cross-site' },
       );
-      assert.equal(foreign.status, 403);
+      assert.equal(fromOtherSite.status, 403);
       assert.equal(
         (await send('/_matrix/static/client/login', { ...fields, password: 'password' })).status,
         200,

@@ -19,7 +19,7 @@ const ownPage = (url: string | undefined): string | undefined =>
     url ?? '',
   )?.[0];
 
-const backOf = ({ cookies }: Pick<RouteRequest, 'cookies'>) => ownPage(cookies[backCookie]);
+const returnPageOf = ({ cookies }: Pick<RouteRequest, 'cookies'>) => ownPage(cookies[backCookie]);
 
 /** The registration page, and the pages of the stages that follow. */
 export function registrationPageRoutes(pages: RegistrationPages): Route[] {
@@ -51,7 +51,7 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
       },
       (request) => {
         requireSameSite(request.headers);
-        return pages.begin(request.body, request.ip, backOf(request));
+        return pages.begin(request.body, request.ip, returnPageOf(request));
       },
     ),
     route(
@@ -63,7 +63,7 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
       },
       (request) => {
         const { session, with: added } = request.query;
-        return pages.next({ session, withMail: added === 'email', ip: request.ip }, backOf(request));
+        return pages.next({ session, withMail: added === 'email', ip: request.ip }, returnPageOf(request));
       },
     ),
     route(

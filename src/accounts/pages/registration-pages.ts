@@ -152,7 +152,7 @@ export class RegistrationPages {
     });
   }
 
-  /** Whether the form has a field for a mail address: where it is not required, and so has a page of its own. */
+  /** Whether the form has a field for an optional mail address. A required address is asked for on a page of its own. */
   get #offersMail(): boolean {
     const isRequired = this.#options.registrations_require_3pid.includes('email');
     return !isRequired && this.#deps.registration.offers(mailStage);
@@ -175,18 +175,18 @@ export class RegistrationPages {
 }
 
 /**
- * The first remaining stage of the flow in which the fewest stages remain.
+ * Returns the first remaining stage of the flow in which the fewest stages remain.
  * @param withMail prefers flows that prove a mail address
  */
 function nextStage({ flows, completed }: ChallengeBody, withMail: boolean): string | undefined {
-  const proving = flows.filter(({ stages }) => stages.includes(mailStage));
-  const remaining = (withMail && proving.length > 0 ? proving : flows).map(({ stages }) =>
+  const mailFlows = flows.filter(({ stages }) => stages.includes(mailStage));
+  const remaining = (withMail && mailFlows.length > 0 ? mailFlows : flows).map(({ stages }) =>
     stages.filter((stage) => !completed.includes(stage)),
   );
   return remaining.toSorted((one, other) => one.length - other.length)[0]?.[0];
 }
 
-/** The field of the form that an error is about. */
+/** Returns the field of the form that an error is about. */
 function fieldOf(errcode: string): string | undefined {
   if (['M_USER_IN_USE', 'M_INVALID_USERNAME', 'M_EXCLUSIVE'].includes(errcode)) return 'username';
   return errcode.startsWith('M_PASSWORD_') ? 'password' : undefined;

@@ -19,7 +19,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('POST /account/password', () => {
     const path = '/account/password';
 
-    it('ends all other sessions of the user', async () => {
+    it('ends all other sessions of the user whose password is changed', async () => {
       await start();
       const phone = await server.register('alice', { refresh_token: true });
       const laptop = await server.login('alice');
@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await refresh(phone.refreshToken)).status, 200);
     });
 
-    it('keeps the other sessions of the user with logout_devices: false', async () => {
+    it('keeps the other sessions of the user after a change of the password with logout_devices: false', async () => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');
@@ -62,13 +62,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await whoami(laptop.token)).status, 200);
     });
 
-    it("requires the user's own password, in a session for the same operation", async () => {
+    it('accepts interactive authentication only with the password of the same user, and only for the operation that began the session', async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob', { password: 'other' });
       const body = { new_password: 'new' };
-      const asked = await server.call('POST', path, { token: alice.token, body });
-      const { session } = asked.body;
+      const challenge = await server.call('POST', path, { token: alice.token, body });
+      const { session } = challenge.body;
       for (const [user, password, status] of [
         ['alice', 'guess', 401],
         ['bob', 'guess', 401],
@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNRECOGNIZED']);
     });
 
-    it('refuses passwords that violate the policy', async () => {
+    it('refuses registrations with passwords that violate the password policy', async () => {
       const policy = {
         enabled: true,
         minimum_length: 8,
@@ -117,7 +117,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(body['errcode'], undefined);
     });
 
-    it('responds 403 M_FORBIDDEN when passwords only confirm actions', async () => {
+    it('responds 403 M_FORBIDDEN with password_config.enabled: only_for_reauth', async () => {
       const password_config = { ...testAccountOptions.password_config, enabled: 'only_for_reauth' as const };
       await start({ options: { password_config } });
       const { session } = await server.slice.registration.create({

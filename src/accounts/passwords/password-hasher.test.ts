@@ -32,8 +32,8 @@ describe('PasswordHasher', () => {
       assert.equal(hasher.isOutdated(imported), true);
     }
     const long = 'x'.repeat(80);
-    const ofLong = await bcrypt(bytes(long).subarray(0, 72), { cost: 4 });
-    assert.equal(await hasher.verify(long, ofLong), true);
+    const hashOfLong = await bcrypt(bytes(long).subarray(0, 72), { cost: 4 });
+    assert.equal(await hasher.verify(long, hashOfLong), true);
     const beginning = await bcrypt(bytes('secret'), { cost: 4 });
     assert.equal(await new PasswordHasher(4, null).verify('secret\0more', beginning), false);
     // A hash of the password U*U that another implementation of bcrypt made.

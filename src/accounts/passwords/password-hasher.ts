@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/bcrypt';
 
 /** The suffix of stored hashes that hash a digest of the password. Imported hashes lack it: they hash the password itself. */
-const ofDigest = '$hmac-sha256';
+const digestSuffix = '$hmac-sha256';
 
 /** Maximum bytes that bcrypt reads. */
 const maxBytes = 72;
@@ -24,7 +24,7 @@ export class PasswordHasher {
 
   /** Hashes a password on another thread. */
   async hash(password: string): Promise<string> {
-    return (await hash(this.#digest(password), { cost: this.#rounds })) + ofDigest;
+    return (await hash(this.#digest(password), { cost: this.#rounds })) + digestSuffix;
   }
 
   /**
@@ -40,7 +40,7 @@ export class PasswordHasher {
       return false;
     }
     const comparisons = [verify(this.#digest(password), bcryptOf(passwordHash))];
-    if (!passwordHash.endsWith(ofDigest)) {
+    if (!passwordHash.endsWith(digestSuffix)) {
       const plain = this.#plain(password);
       // bcrypt stops at a NUL, so such a password must not match the hash of its beginning.
       if (!plain.includes(0)) comparisons.push(verify(plain, bcryptOf(passwordHash)));
@@ -50,9 +50,9 @@ export class PasswordHasher {
     return matches.includes(true);
   }
 
-  /** Whether a hash was imported, or was made with fewer rounds than hashes are made with today. */
+  /** Whether a hash was imported, or was made with fewer rounds than new hashes have. */
   isOutdated(passwordHash: string): boolean {
-    return !passwordHash.endsWith(ofDigest) || roundsOf(passwordHash) < this.#rounds;
+    return !passwordHash.endsWith(digestSuffix) || roundsOf(passwordHash) < this.#rounds;
   }
 
   /**
@@ -70,7 +70,7 @@ export class PasswordHasher {
 }
 
 /** Returns the bcrypt part of a stored hash. The version 2y is another name of 2b. */
-const bcryptOf = (passwordHash: string) => passwordHash.replace(ofDigest, '').replace(/^\$2y\$/, '$2b$');
+const bcryptOf = (passwordHash: string) => passwordHash.replace(digestSuffix, '').replace(/^\$2y\$/, '$2b$');
 
 /** Returns the binary logarithm of the number of rounds of a stored hash; 0 when it is no bcrypt hash. */
 const roundsOf = (passwordHash: string) => Number(/^\$2[aby]\$(\d\d)\$/.exec(passwordHash)?.[1] ?? 0);

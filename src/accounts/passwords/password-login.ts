@@ -65,13 +65,13 @@ export class PasswordLogin implements Stage {
     this.#options = options;
   }
 
-  /** Whether it can be used to log in; with `only_for_reauth` it cannot. */
+  /** Whether users can log in with a password; false with `only_for_reauth`. */
   get opensSessions(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
     return enabled === true && this.#isPossible(localdb_enabled);
   }
 
-  /** Whether a logged-in user can confirm actions with it. */
+  /** Whether a logged-in user can confirm actions with a password. */
   get confirms(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
     return enabled !== false && this.#isPossible(localdb_enabled);
@@ -121,18 +121,18 @@ export class PasswordLogin implements Stage {
       const provided = await provider.authenticate(userId, password, body);
       if (provided !== undefined) return this.#activeUser(provided);
     }
-    const found =
+    const storedUser =
       !userId.includes('\0') && this.#options.password_config.localdb_enabled
         ? await readUserForLogin(database.reader<AccountTables>(), userId)
         : undefined;
-    const matches = await hasher.verify(password, found?.passwordHash);
-    if (!found || !matches) {
+    const matches = await hasher.verify(password, storedUser?.passwordHash);
+    if (!storedUser || !matches) {
       limits.failedAttempts.take(account);
       throw wrongPassword();
     }
-    requireActive(found.user);
-    await this.#renewHash(found, password);
-    return found.user;
+    requireActive(storedUser.user);
+    await this.#renewHash(storedUser, password);
+    return storedUser.user;
   }
 
   async #activeUser(userId: string): Promise<User> {
@@ -152,7 +152,7 @@ export class PasswordLogin implements Stage {
     );
   }
 
-  /** The key by which attempts are limited: all spellings and addresses of a user count together. */
+  /** Returns the key by which attempts are limited: all spellings and addresses of a user count together. */
   #limitKey({ userName, unknownAddress }: LoginName): string {
     if (userName === undefined) return unknownAddress;
     return userIdFromInput(userName, this.#options.server_name).toLowerCase();
@@ -189,10 +189,10 @@ export class PasswordLogin implements Stage {
   async #ownerOf(identifier: JsonObject): Promise<LoginName> {
     const [medium, address] = [textIn(identifier, 'medium'), textIn(identifier, 'address')];
     const userName = await this.#deps.thirdPartyIds.findUser(medium, address);
-    const named = { address: { medium, address } };
+    const identified = { address: { medium, address } };
     return userName === undefined
-      ? { ...named, unknownAddress: `${medium} ${address.toLowerCase()}` }
-      : { ...named, userName };
+      ? { ...identified, unknownAddress: `${medium} ${address.toLowerCase()}` }
+      : { ...identified, userName };
   }
 }
 

@@ -32,9 +32,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('requires a valid registration token in every flow of a registration [option: registration_requires_token]', async () => {
       const tokens = await start();
       await tokens.create({ token: 'welcome' });
-      const asked = await register({ username: 'alice', password: 'password' });
-      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.registration_token', 'm.login.dummy'] }]);
-      const { session } = asked.body;
+      const challenge = await register({ username: 'alice', password: 'password' });
+      assert.deepEqual(challenge.body['flows'], [
+        { stages: ['m.login.registration_token', 'm.login.dummy'] },
+      ]);
+      const { session } = challenge.body;
       const withoutToken = await finish(session);
       assert.deepEqual([withoutToken.status, withoutToken.body['completed']], [401, ['m.login.dummy']]);
       for (const [auth, errcode] of [
@@ -74,10 +76,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await tokens.create({ token: 'once', uses_allowed: 1 });
       await tokens.create({ token: 'other' });
       await tokens.create({ token: 'first' });
-      const taken = await begin('first', 'alice');
-      const late = await begin('once', 'alice');
-      assert.equal((await finish(taken.body['session'])).status, 200);
-      assert.equal((await finish(late.body['session'])).body['errcode'], 'M_USER_IN_USE');
+      const firstSession = await begin('first', 'alice');
+      const secondSession = await begin('once', 'alice');
+      assert.equal((await finish(firstSession.body['session'])).status, 200);
+      assert.equal((await finish(secondSession.body['session'])).body['errcode'], 'M_USER_IN_USE');
       assert.equal(await isValid('once'), true);
 
       const { session } = (await begin('once', 'bob')).body;
@@ -105,7 +107,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([pending, completed], [0, 3]);
     });
 
-    it('refuses a token after its expiry, except in a registration that has used it before', async () => {
+    it('refuses a registration token after its expiry, except in a registration that used the token before its expiry', async () => {
       const tokens = await start();
       await tokens.create({ token: 'today', expiry_time: server.clock.now() + hour });
       const { session } = (await begin('today', 'alice')).body;
@@ -150,8 +152,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const tokens = await start();
       const expiry_time = server.clock.now() + hour;
       const none = { pending: 0, completed: 0 };
-      const made = await tokens.create({ token: 'a.B_c~d-1', uses_allowed: 5, expiry_time });
-      assert.deepEqual(made, { token: 'a.B_c~d-1', uses_allowed: 5, expiry_time, ...none });
+      const createdToken = await tokens.create({ token: 'a.B_c~d-1', uses_allowed: 5, expiry_time });
+      assert.deepEqual(createdToken, { token: 'a.B_c~d-1', uses_allowed: 5, expiry_time, ...none });
       const generated = await tokens.create({});
       assert.match(generated.token, /^[A-Za-z0-9._~-]{16}$/);
       assert.equal((await tokens.create({ length: 64 })).token.length, 64);
@@ -162,14 +164,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
       const changed = await tokens.update('unused', { uses_allowed: null });
       assert.deepEqual(changed, { ...unused, uses_allowed: null });
-      assert.deepEqual(await tokens.update('a.B_c~d-1', {}), made);
+      assert.deepEqual(await tokens.update('a.B_c~d-1', {}), createdToken);
       const forever = await tokens.update('a.B_c~d-1', { expiry_time: null });
-      assert.deepEqual(forever, { ...made, expiry_time: null });
+      assert.deepEqual(forever, { ...createdToken, expiry_time: null });
       await tokens.remove('unused');
       assert.equal(await tokens.find('unused'), undefined);
     });
 
-    it('refuses malformed and existing tokens, limits that make no sense, and unknown tokens', async () => {
+    it('refuses malformed and existing tokens and invalid limits with M_INVALID_PARAM, and unknown tokens with M_NOT_FOUND', async () => {
       const tokens = await start();
       await tokens.create({ token: 'welcome' });
       for (const token of [
@@ -205,7 +207,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.call('GET', `${path}?token=a`)).body['errcode'], 'M_FORBIDDEN');
     });
 
-    it('responds 429 M_LIMIT_EXCEEDED to a client address that tries many tokens, there and in registrations', async () => {
+    it('responds 429 M_LIMIT_EXCEEDED to a client address that tries many tokens at this endpoint and in registrations', async () => {
       await start({ burst: 3 });
       for (const token of ['a', 'b', 'c']) assert.equal(await isValid(token), false);
       assert.equal(await isValid('d'), undefined);

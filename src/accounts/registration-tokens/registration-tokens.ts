@@ -37,7 +37,7 @@ const tokenCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 /** Length of a generated token when the administrator gives none, and maximum length. */
 const [defaultLength, maxLength] = [16, 64];
 
-/** Random tokens that are tried until one is free: short ones may be taken. */
+/** Maximum number of random tokens that are tried until one is free: short tokens may be taken. */
 const maxAttempts = 20;
 
 /** Maximum value of `uses_allowed`: the column has 32 bits. */
@@ -187,6 +187,6 @@ function isUsable(
   { uses_allowed, pending, completed, expiry_time }: RegistrationToken,
   now: number,
 ): boolean {
-  const isLeft = uses_allowed === null || pending + completed < uses_allowed;
-  return isLeft && (expiry_time === null || expiry_time > now);
+  const hasUsesLeft = uses_allowed === null || pending + completed < uses_allowed;
+  return hasUsesLeft && (expiry_time === null || expiry_time > now);
 }

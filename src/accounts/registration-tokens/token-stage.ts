@@ -5,7 +5,7 @@ import type { RegistrationTokens } from './registration-tokens.ts';
 
 /**
  * `m.login.registration_token`. Source: client-server API, "Token-authenticated registration".
- * @param tokens reserve a use of the token for the session
+ * @param tokens the store, in which the stage reserves a use of the token for the session
  * @param limiter limits attempts by client address, so that tokens cannot be guessed
  */
 export function registrationTokenStage(tokens: RegistrationTokens, limiter: Limiter): Stage {
@@ -25,7 +25,7 @@ export function registrationTokenStage(tokens: RegistrationTokens, limiter: Limi
   };
 }
 
-/** The token in the stored result of the stage. */
+/** Returns the token in the stored result of the stage. */
 export function tokenIn(result: unknown): string | undefined {
   const token = isJsonObject(result) ? result['token'] : undefined;
   return typeof token === 'string' ? token : undefined;

@@ -22,12 +22,12 @@ export type TokenLimits = Pick<RegistrationToken, 'uses_allowed' | 'expiry_time'
  * Reads tokens in the order of their text. Registrations count as pending while their sessions of interactive
  * authentication exist.
  * @param sessionsSince sessions that began earlier have expired
- * @param only the one token to read
+ * @param onlyToken the only token to read; all tokens when absent
  */
 export async function readTokens(
   reader: Reader<AccountTables>,
   sessionsSince: number,
-  only?: string,
+  onlyToken?: string,
 ): Promise<RegistrationToken[]> {
   let query = reader.selectFrom('registration_tokens').select((tokens) => [
     'token',
@@ -41,14 +41,14 @@ export async function readTokens(
       .where('interactive_sessions.created_at', '>=', sessionsSince)
       .as('pending'),
   ]);
-  if (only !== undefined) query = query.where('token', '=', only);
+  if (onlyToken !== undefined) query = query.where('token', '=', onlyToken);
   const rows = await query.orderBy('token').execute();
   return rows.map((row) => ({ ...row, pending: Number(row.pending ?? 0) }));
 }
 
 /**
- * Locks a token by an update that changes nothing: of two transactions that do so at the same time, one is retried and
- * reads the uses again.
+ * Locks a token by an update that changes nothing: when two transactions lock a token at the same time, one of them is
+ * retried and reads the uses again.
  */
 export async function touchToken(writer: Writer<AccountTables>, token: string): Promise<void> {
   await writer

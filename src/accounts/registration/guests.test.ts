@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.accounts.call('GET', '/account/whoami', { token })).body['is_guest'], true);
     });
 
-    it('shadow-bans a guest as registrations are checked, together with the upgrade or not at all', async () => {
+    it('shadow-bans a guest in the transaction of the upgrade when the check of registrations returns shadow-ban', async () => {
       const registration = async ({ isGuest }: CompletedRegistration) =>
         isGuest ? undefined : ('shadow-ban' as const);
       let isFailing = true;

@@ -1,7 +1,9 @@
 import type { UserId } from '../../protocol/index.ts';
 import type { IssuedTokens } from '../sessions/sessions.ts';
 
+/** The device with which a client logs in. */
 export interface LoginDevice {
+  /** Absent for a new device. */
   readonly deviceId?: string | undefined;
   readonly displayName?: string | undefined;
   /** Whether the client can refresh access tokens. */
@@ -15,5 +17,6 @@ export interface OpenedSession extends IssuedTokens {
 
 export interface RegistrationResult {
   readonly userId: UserId;
+  /** `undefined` when the client wanted no session (`inhibit_login`). */
   readonly session: OpenedSession | undefined;
 }

@@ -37,7 +37,7 @@ export function registrationFlows(
   return addressFlows(options, required, isOffered).map((stages) => [...first, ...stages, ...last]);
 }
 
-/** The stages of the addresses that every new user must prove. */
+/** Returns the stages of the addresses that every new user must prove. */
 function requiredAddresses(options: RegistrationFlowOptions): string[] {
   const { registrations_require_3pid: media, disable_msisdn_registration: withoutPhones } = options;
   const stages = media.map((medium) => (medium === 'email' ? email : msisdn));

@@ -90,13 +90,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         sealed_body: new Uint8Array(),
         completed: '{}',
       };
-      const made = server.accounts.clock.now();
+      const createdAt = server.accounts.clock.now();
       await server.accounts.database.transaction<AccountTables, void>(async (writer) => {
         for (let start = 0; start < 10_050; start += 1_005) {
           const values = Array.from({ length: 1_005 }, (_, index) => ({
             ...row,
             id_hash: `${start + index}`,
-            created_at: made + start + index,
+            created_at: createdAt + start + index,
           }));
           await writer.insertInto('interactive_sessions').values(values).execute();
         }

@@ -12,11 +12,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('POST /register lists the flows and creates the account when a flow is complete', async () => {
       await server.start();
       const parameters = { username: 'Alice', password: 'password', device_id: 'PHONE' };
-      const asked = await server.register(parameters);
-      assert.equal(asked.status, 401);
-      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.dummy'] }]);
-      assert.equal(asked.body['errcode'], undefined);
-      const session = asked.body['session'];
+      const challenge = await server.register(parameters);
+      assert.equal(challenge.status, 401);
+      assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.dummy'] }]);
+      assert.equal(challenge.body['errcode'], undefined);
+      const session = challenge.body['session'];
       const { status, body } = await server.register({ ...parameters, auth: { ...dummy, session } });
       assert.equal(status, 200);
       assert.equal(body['user_id'], '@alice:test');
@@ -41,8 +41,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('POST /register uses the parameters of the first request when later ones omit them', async () => {
       await server.start();
-      const asked = await server.register({ username: 'alice', password: 'password' });
-      const { body } = await server.register({ auth: { ...dummy, session: asked.body['session'] } });
+      const challenge = await server.register({ username: 'alice', password: 'password' });
+      const { body } = await server.register({ auth: { ...dummy, session: challenge.body['session'] } });
       assert.equal(body['user_id'], '@alice:test');
       await server.accounts.login('alice');
     });
@@ -147,15 +147,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         extensions: () => ({ stages: [stage] }),
       });
       const parameters = { username: 'alice', password: 'password' };
-      const asked = await server.register(parameters);
-      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
-      assert.deepEqual(asked.body['params'], { 'm.login.recaptcha': { public_key: 'ask Bob' } });
-      const auth = { type: 'm.login.recaptcha', session: asked.body['session'] };
+      const challenge = await server.register(parameters);
+      assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
+      assert.deepEqual(challenge.body['params'], { 'm.login.recaptcha': { public_key: 'ask Bob' } });
+      const auth = { type: 'm.login.recaptcha', session: challenge.body['session'] };
       const failed = await server.register({ ...parameters, auth: { ...auth, response: 'wrong' } });
       assert.deepEqual([failed.status, failed.body['errcode']], [401, 'M_UNAUTHORIZED']);
-      assert.equal(failed.body['session'], asked.body['session']);
-      const half = await server.register({ ...parameters, auth: { ...auth, response: 'right' } });
-      assert.deepEqual(half.body['completed'], ['m.login.recaptcha']);
+      assert.equal(failed.body['session'], challenge.body['session']);
+      const incomplete = await server.register({ ...parameters, auth: { ...auth, response: 'right' } });
+      assert.deepEqual(incomplete.body['completed'], ['m.login.recaptcha']);
       await server.refuses(403, 'M_FORBIDDEN', {
         ...parameters,
         username: 'mallory',

@@ -121,7 +121,7 @@ export class Registration {
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED while the server is disabled (`hs_disabled`), or when it has reached its
    * limit of users
    */
-  checkEnabled(): void {
+  checkNewAccount(): void {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     this.#deps.checkNewAccount?.();
   }
@@ -229,7 +229,8 @@ export class Registration {
   }
 
   /**
-   * Like `checkAvailable`, for administrators: without rate limits, and also where registration is disabled.
+   * Checks for an administrator that a user name is available: without rate limits, also where registration is
+   * disabled, and whatever `inhibit_user_in_use_error` says.
    * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE
    */
   async checkAvailableForAdmin(username: string): Promise<void> {
@@ -284,7 +285,7 @@ export class Registration {
     return flows;
   }
 
-  /** The flows of a registration; none when registration is off. */
+  /** Returns the flows of a registration; none when registration is off. */
   #allowedFlows(): Flows {
     const { enable_registration, password_config } = this.#options;
     const { localdb_enabled, enabled } = password_config;
@@ -292,7 +293,7 @@ export class Registration {
     return registrationFlows(this.#options, (stage) => this.#deps.interactiveAuth.offers(stage));
   }
 
-  /** Like `#checkParameters`; a taken name counts towards the rate limit of availability checks. */
+  /** Checks parameters as `#checkParameters` does; a taken name counts towards the rate limit of availability checks. */
   async #checkRequest(parameters: RegistrationParameters, ip: string): Promise<void> {
     this.#availabilityLimiter.check(ip);
     try {

@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const send = (body: unknown) => server.accounts.call('POST', path, { body });
 
-    it('creates users and administrators when registration is off', async () => {
+    it('creates users and administrators by a shared secret also when registration is off', async () => {
       await server.start({ options: { enable_registration: false } });
       const { status, body } = await send(await request());
       assert.equal(status, 200, JSON.stringify(body));
@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([bot?.isAdmin, bot?.userType], [false, 'bot']);
     });
 
-    it('computes the MAC as other programs do', () => {
+    it('registrationMac computes the same MAC as openssl', () => {
       const request = { nonce: 'thisisanonce', username: 'pepper_roni', password: 'pizza', admin: true };
       // printf 'thisisanonce\0pepper_roni\0pizza\0admin' | openssl sha1 -hmac shared_secret
       assert.equal(registrationMac(request, 'shared_secret'), '48715842ad67d5dc9a9ee938a3bda4fcfae8d7c7');
@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(answer.body['error'], 'Unknown nonce');
     });
 
-    it('responds 400 without a configured secret', async () => {
+    it('responds 400 without the option registration_shared_secret', async () => {
       await server.start({ options: { registration_shared_secret: null } });
       assert.equal((await server.accounts.call('GET', path)).status, 400);
     });

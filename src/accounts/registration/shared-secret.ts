@@ -85,8 +85,8 @@ export class SharedSecretRegistration {
 }
 
 /**
- * HMAC-SHA1, hexadecimal, over nonce, user name, password, `admin` or `notadmin` and, if given, the user
- * type, separated by U+0000. Existing registration programs compute it in this way.
+ * Returns the HMAC-SHA1, in hexadecimal, of nonce, user name, password, `admin` or `notadmin` and, if given, the user type,
+ * separated by U+0000. Existing registration programs compute it in this way.
  */
 export function registrationMac(request: Omit<SharedSecretRequest, 'mac'>, secret: string): string {
   const parts = [request.nonce, request.username, request.password, request.admin ? 'admin' : 'notadmin'];

@@ -110,13 +110,13 @@ function changeRoutes({
           await accounts.deactivate(requester.userId, {
             erase: body.erase ?? false,
             byAdmin: false,
-            before: async () => {
+            afterCheck: async () => {
               isForgotten = await thirdPartyIds.unpublishAll(requester.userId, server);
             },
           });
           return { id_server_unbind_result: isForgotten ? 'success' : 'no-support' };
         };
-        // Users of application services have no password by which they could confirm it.
+        // Users of application services have no password by which they could confirm the deactivation.
         if (requester.appservice !== undefined) {
           if (reservations.isSender?.(requester.userId)) throw senderRefused();
           return deactivate();

@@ -64,7 +64,7 @@ export interface SessionRoutesDeps {
 }
 
 /**
- * Checks, in the transaction that exchanges a refresh token, whether `POST /refresh` may do so.
+ * Checks, in the transaction of `POST /refresh`, whether this endpoint may exchange the refresh token.
  * @throws MatrixError
  */
 export type RefreshCheck = NonNullable<Parameters<Sessions['refresh']>[2]>;

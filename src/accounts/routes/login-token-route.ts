@@ -13,8 +13,8 @@ export interface LoginTokenRouteDeps {
 }
 
 /**
- * Issues a token by which another client of the user can log in; without a route unless the option allows it.
- * Source: client-server API, "POST /_matrix/client/v1/login/get_token".
+ * Returns the route that issues a token by which another client of the user can log in; no route unless the option
+ * allows it. Source: client-server API, "POST /_matrix/client/v1/login/get_token".
  */
 export function loginTokenRoutes(
   { loginTokens, reauthenticator, limiter }: LoginTokenRouteDeps,

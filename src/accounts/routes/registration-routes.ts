@@ -60,8 +60,8 @@ export function registrationRoutes(registration: Registration): Route[] {
 }
 
 /**
- * Registers a user of the application service `requester`. @throws MatrixError M_MISSING_TOKEN,
- * M_UNKNOWN_TOKEN
+ * Registers a user of the application service `requester`.
+ * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN
  */
 function registerForService(registration: Registration, body: JsonObject, requester: Requester | undefined) {
   if (!requester) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');

@@ -5,7 +5,7 @@ import type { Requester } from '../../kernel/http/index.ts';
 export interface Session {
   readonly requester: Requester;
   readonly isLocked: boolean;
-  /** The administrator who uses it to act as the user. */
+  /** The administrator who uses the session to act as the user. */
   readonly administrator?: string | undefined;
   /** Milliseconds since the epoch; `undefined` when it does not expire. */
   readonly expiresAt: number | undefined;
@@ -29,7 +29,7 @@ const changeTimeout = 30_000;
 export class SessionCache {
   readonly #sessions: Cache<string, Session>;
   readonly #tokensOf = new Map<string, Set<string>>();
-  /** User ids to the end of their change at the latest, in milliseconds since the epoch. */
+  /** Users whose sessions are being changed, with the time in milliseconds since the epoch at which the change times out. */
   readonly #changesUntil = new Map<string, number>();
   #generation = 0;
 

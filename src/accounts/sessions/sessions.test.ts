@@ -94,12 +94,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       await whoami(session.token);
-      const lost = await refresh(session.refreshToken);
-      assert.equal(lost.status, 200);
-      const again = await refresh(session.refreshToken);
-      assert.equal(again.status, 200);
+      const lostAnswer = await refresh(session.refreshToken);
+      assert.equal(lostAnswer.status, 200);
+      const repeated = await refresh(session.refreshToken);
+      assert.equal(repeated.status, 200);
       assert.equal((await whoami(session.token)).status, 200);
-      assert.equal((await whoami(again.body['access_token'] as string)).status, 200);
+      assert.equal((await whoami(repeated.body['access_token'] as string)).status, 200);
       const used = await refresh(session.refreshToken);
       assert.deepEqual([used.status, used.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
       assert.equal((await whoami(session.token)).status, 401);
@@ -131,9 +131,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const pairs = [await refresh(session.refreshToken), await refresh(session.refreshToken)];
       const used = await Promise.all(pairs.map(({ body }) => whoami(body['access_token'] as string)));
       assert.deepEqual(used.map(({ status }) => status).sort(), [200, 401]);
-      const again = await Promise.all(pairs.map(({ body }) => refresh(body['refresh_token'] as string)));
+      const refreshed = await Promise.all(pairs.map(({ body }) => refresh(body['refresh_token'] as string)));
       assert.deepEqual(
-        again.map(({ status }) => status),
+        refreshed.map(({ status }) => status),
         used.map(({ status }) => status),
       );
     });
@@ -258,12 +258,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.register('alice');
       server.clock.advance(31 * 24 * 60 * minute);
       await server.slice.housekeeping.run();
-      const left = await server.database
+      const remaining = await server.database
         .reader<AccountTables>()
         .selectFrom('access_tokens')
         .selectAll()
         .execute();
-      assert.deepEqual(left, []);
+      assert.deepEqual(remaining, []);
     });
   });
 });

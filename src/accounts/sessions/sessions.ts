@@ -142,13 +142,13 @@ export class Sessions implements DeviceCleanup {
    * one of the new tokens is used: then it is revoked, with all other tokens that were issued for it.
    * Source: client-server API, "Refreshing access tokens".
    * @param ip address of the client
-   * @param also runs in the transaction of the exchange, and may refuse it by an error
-   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED; M_LIMIT_EXCEEDED; what `also` throws
+   * @param inTransaction runs in the transaction of the exchange, and may refuse the exchange by an error
+   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED; M_LIMIT_EXCEEDED; what `inTransaction` throws
    */
   async refresh(
     secret: string,
     ip: string,
-    also?: (writer: AnyWriter, owner: TokenOwner) => Promise<void>,
+    inTransaction?: (writer: AnyWriter, owner: TokenOwner) => Promise<void>,
   ): Promise<IssuedTokens> {
     const { database, streams, clock } = this.#deps;
     this.#refusalLimiter.check(ip);
@@ -158,7 +158,7 @@ export class Sessions implements DeviceCleanup {
     return streams.write<AccountTables, IssuedTokens>(async (writer, publish) => {
       const token = checkRefreshToken(await findRefreshToken(writer, hash), clock.now());
       const pair = { userId: token.user_id, deviceId: token.device_id, refreshTokenId: token.id };
-      await also?.(writer, { userId: token.user_id, deviceId: token.device_id, tokenId: undefined });
+      await inTransaction?.(writer, { userId: token.user_id, deviceId: token.device_id, tokenId: undefined });
       if (token.replaces_id !== null) await this.#revokeReplaced(writer, publish, pair, token.replaces_id);
       await deleteOlderPairs(writer, pair, maxUnusedPairs - 1);
       return this.#issue(writer, {
@@ -289,16 +289,16 @@ export class Sessions implements DeviceCleanup {
 
   /** Records that the user has authenticated again in this session. */
   async markConfirmed(tokenId: number): Promise<void> {
-    const at = this.#deps.clock.now();
+    const now = this.#deps.clock.now();
     await this.#deps.database.transaction<AccountTables, void>((writer) =>
-      markConfirmed(writer, tokenId, at),
+      markConfirmed(writer, tokenId, now),
     );
   }
 
   /** Returns the milliseconds since the user last authenticated in this session. */
   async sinceConfirmed(tokenId: number): Promise<number> {
-    const at = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
-    return this.#deps.clock.now() - (at ?? 0);
+    const confirmedAt = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
+    return this.#deps.clock.now() - (confirmedAt ?? 0);
   }
 
   /**
@@ -312,9 +312,9 @@ export class Sessions implements DeviceCleanup {
   }
 
   /** Counts refused refresh tokens by the address of the client. @throws as `checkRefreshToken` */
-  #checkOrCount(found: RefreshTokenRow | undefined, ip: string): RefreshTokenRow {
+  #checkOrCount(token: RefreshTokenRow | undefined, ip: string): RefreshTokenRow {
     try {
-      return checkRefreshToken(found, this.#deps.clock.now());
+      return checkRefreshToken(token, this.#deps.clock.now());
     } catch (error) {
       this.#refusalLimiter.take(ip);
       throw error;

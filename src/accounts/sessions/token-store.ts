@@ -124,11 +124,11 @@ export async function revokeReplaced(
   await writer.updateTable('refresh_tokens').set({ replaces_id: null }).where('id', '=', used).execute();
 }
 
-/** Deletes all but the `kept` newest pairs that were issued in exchange for a refresh token. */
+/** Deletes all but the `maxKept` newest pairs that were issued in exchange for a refresh token. */
 export async function deleteOlderPairs(
   writer: Writer<AccountTables>,
   { userId, deviceId, refreshTokenId }: TokenPair,
-  kept: number,
+  maxKept: number,
 ): Promise<void> {
   const pairs = await writer
     .selectFrom('refresh_tokens')
@@ -138,7 +138,7 @@ export async function deleteOlderPairs(
     .where('replaces_id', '=', refreshTokenId)
     .orderBy('created_at', 'desc')
     .execute();
-  const older = pairs.slice(kept).map(({ id }) => id);
+  const older = pairs.slice(maxKept).map(({ id }) => id);
   if (older.length === 0) return;
   await writer
     .deleteFrom('access_tokens')
@@ -150,8 +150,8 @@ export async function deleteOlderPairs(
 }
 
 /**
- * Returns the id of the refresh token that was issued with an access token, and of the one that was exchanged
- * for it; `undefined` when the access token has been revoked.
+ * Returns the ids of two refresh tokens: the token that was issued with an access token, and the token that was
+ * exchanged for both; `undefined` when the access token has been revoked.
  */
 export async function readTokenPair(
   reader: Reader<AccountTables>,
@@ -194,7 +194,7 @@ export async function deleteTokensOfUser(
   userId: string,
   keptTokenId?: number,
 ): Promise<void> {
-  const kept = keptTokenId === undefined ? undefined : await readTokenPair(writer, keptTokenId);
+  const keptPair = keptTokenId === undefined ? undefined : await readTokenPair(writer, keptTokenId);
   await writer
     .deleteFrom('access_tokens')
     .where('user_id', '=', userId)
@@ -204,7 +204,7 @@ export async function deleteTokensOfUser(
   await writer
     .deleteFrom('refresh_tokens')
     .where('user_id', '=', userId)
-    .where('id', '!=', kept?.refresh_token_id ?? 0)
+    .where('id', '!=', keptPair?.refresh_token_id ?? 0)
     .execute();
 }
 

@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 
-/** About 238 bits of entropy. */
+/** Characters of a token: about 238 bits of entropy. */
 const tokenLength = 40;
 
 /** A token as the client receives it, and its hash, which the server stores. */

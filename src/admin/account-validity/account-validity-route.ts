@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { missingParam, notFound } from '../../protocol/index.ts';
+import { missingParam } from '../../protocol/index.ts';
 import type { LocalUsers } from '../users/local-user.ts';
 import type { AccountValidity } from './account-validity.ts';
 
 /**
- * Sets the time until which an account is valid; at that time the account is locked. No mails are sent about it, so that
+ * Sets the time until which an account is valid; at that time the account is locked. No mails are sent about it, so
  * `enable_renewal_emails` has no effect.
  */
 export function accountValidityRoute(validity: AccountValidity, users: LocalUsers): Route {
@@ -23,9 +23,8 @@ export function accountValidityRoute(validity: AccountValidity, users: LocalUser
       response: Type.Object({ expiration_ts: Type.Integer() }),
     },
     async ({ body: { user_id: userId, expiration_ts: until } }) => {
-      const user = await users.get(userId);
-      if (user.isDeactivated) throw notFound('The account is deactivated');
-      // No option has a default period of validity.
+      await users.getActive(userId);
+      // The configuration has no default period of validity.
       if (until === undefined) throw missingParam("'expiration_ts' is missing");
       await validity.renew(userId, until);
       return { expiration_ts: until };

@@ -17,10 +17,10 @@ const job = 'admin/account-expiry';
 /** Locks accounts when their validity ends, and unlocks those that an administrator renews. */
 export class AccountValidity {
   readonly #deps: AccountValidityDeps;
-  /** Renews or expires an account while no other change of its validity runs, by user id. */
+  /** Runs the renewals and expiries of an account one after the other. Keys are user ids. */
   readonly #mutex = new KeyedMutex();
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job that locks an account at the end of its validity. Must be called before jobs are started. */
   constructor(deps: AccountValidityDeps) {
     this.#deps = deps;
     deps.jobs.register<string>(job, {
@@ -35,7 +35,7 @@ export class AccountValidity {
 
   async #renew(userId: string, until: number): Promise<void> {
     const { database, jobs, clock, accounts } = this.#deps;
-    const known = await this.#read(userId);
+    const validity = await this.#read(userId);
     await database.transaction<AccountValidityTables, void>(async (writer) => {
       await writer
         .insertInto('account_validity')
@@ -44,8 +44,8 @@ export class AccountValidity {
         .execute();
       await jobs.schedule(writer, { kind: job, key: userId, payload: userId, runAt: until, replace: true });
     });
-    if (!known?.is_expired || until <= clock.now()) return;
-    // The mark is cleared last: after an interruption in between, the next renewal unlocks the account.
+    if (!validity?.is_expired || until <= clock.now()) return;
+    // `is_expired` is cleared last: after an interruption before that, the next renewal unlocks the account.
     await accounts.setLocked(userId, false);
     await this.#setExpired(userId, false);
   }
@@ -57,7 +57,7 @@ export class AccountValidity {
     if (known === undefined || known.expiration_ts > clock.now()) return;
     const user = await accounts.getUser(userId);
     if (user === undefined || user.isDeactivated || user.isLocked) return;
-    // The mark is stored before the account is locked, so that a retry after a crash in between locks the account.
+    // `is_expired` is set first, so that a renewal unlocks the account even if the server stops right after locking it.
     await this.#setExpired(userId, true);
     await accounts.setLocked(userId, true);
   }

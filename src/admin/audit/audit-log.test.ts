@@ -187,7 +187,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('counts equal reads of an hour in one entry', async () => {
+    it('counts equal read requests of an hour in one entry', async () => {
       for (let repeated = 0; repeated < 3; repeated += 1) await admin.do('GET', '/v1/overview');
       await admin.do('GET', '/v1/users/@anna:test/admin');
       const [entry, ...others] = (await list({ operation: 'getOverview' })).entries;
@@ -222,10 +222,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('AuditLog', () => {
-    it('counts equal reads of an hour in one entry, and deletes entries above the maximum age and numbers', async () => {
+    it('counts equal read requests of an hour in one entry, and deletes entries above the maximum age and numbers', async () => {
       const database = await open([...jobMigrations, ...auditMigrations]);
       const clock = manualClock();
-      const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+      const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
       const audit = new AuditLog({ database, clock, log: silentLogger, jobs });
       let requests = 0;
       const record = (method: string, status: number) =>

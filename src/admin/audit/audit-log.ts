@@ -9,13 +9,19 @@ import type { AuditTables } from './tables.ts';
 
 /** One use of the admin API. */
 export interface AuditEntry {
-  /** The user id of the administrator, or `<registration_shared_secret>` for a registration with that secret. */
+  /**
+   * The user id of the administrator, or of another user who was refused; `<registration_shared_secret>` for a
+   * registration with that secret.
+   */
   readonly administrator: string;
   readonly method: string;
   /** The path of the contract: `/_server/admin/v1/deactivate/{userId}`. */
   readonly path: string;
   readonly operation: string;
-  /** The values of the path parameters, separated by spaces, with secrets masked; null for a path without parameters. */
+  /**
+   * The values of the path parameters, with secrets masked, and the `user_id` of the body, separated by spaces; null
+   * without these.
+   */
   readonly target: string | null;
   /** HTTP status of the response. */
   readonly status: number;
@@ -40,11 +46,11 @@ export interface AuditFilter {
   readonly administrator?: string | undefined;
   readonly method?: string | undefined;
   readonly operation?: string | undefined;
-  /** One of the path parameters. */
+  /** One of the values in the target. */
   readonly target?: string | undefined;
   readonly status?: number | undefined;
   readonly ip?: string | undefined;
-  /** True: only requests that may change something; false: only requests that read. */
+  /** True: only requests that may change something; false: only the others, which read or were refused. */
   readonly changes?: boolean | undefined;
   readonly from?: number | undefined;
   /** Exclusive. */

@@ -1,4 +1,11 @@
-import { pathsOf, Reply, type Requester, type Route, type RouteRequest } from '../../kernel/http/index.ts';
+import {
+  pathsOf,
+  Reply,
+  type Requester,
+  type Route,
+  type RouteRequest,
+  trackAdministratorRights,
+} from '../../kernel/http/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { isUserId, MatrixError } from '../../protocol/index.ts';
 import type { AuditLog } from './audit-log.ts';
@@ -26,8 +33,8 @@ type AnyRequest = Omit<RouteRequest, 'query' | 'body'> & {
  * and the status of the response. For requests with a session that an administrator opened as another user, the
  * administrator is stored. Bodies and queries are left out, because they contain secrets, except for the user whom a body
  * names as `user_id`. These requests are stored as well: requests of users who are not administrators, which are refused;
- * registrations with the shared secret; requests of administrators for the addresses of other users; and downloads of
- * quarantined files.
+ * registrations with the shared secret; requests of administrators for the addresses of other users; downloads of
+ * quarantined files; and other requests that are permitted only because the user is an administrator.
  */
 export function auditedRoutes(routes: readonly Route[], audit: AuditLog, log: Logger): Route[] {
   return routes.map((found) => {
@@ -36,7 +43,8 @@ export function auditedRoutes(routes: readonly Route[], audit: AuditLog, log: Lo
     if (operationId === whoisOperation) return audited(found, audit, log, isAboutOther);
     if (operationId !== undefined && downloadOperations.has(operationId))
       return audited(found, audit, log, readsQuarantined);
-    return auth === 'admin' ? audited(found, audit, log, isOfUser) : found;
+    if (auth === 'admin') return audited(found, audit, log, isOfUser);
+    return auth === 'user' || auth === 'guest' ? auditedIfPrivileged(found, audit, log) : found;
   });
 }
 
@@ -52,19 +60,66 @@ const readsQuarantined = ({ query }: AnyRequest) =>
 const requesterOf = (requester: unknown) => requester as Requester | undefined;
 
 function audited(
-  found: Route,
+  original: Route,
   audit: AuditLog,
   log: Logger,
   isAudited: (request: AnyRequest) => boolean,
 ): Route {
-  const { contract, handler } = found;
+  const { contract, handler } = original;
+  const { record, recordFailure } = recorder(original, audit, log);
+  const ifAudited = async (request: AnyRequest, recorded: () => Promise<void>) => {
+    if (isAudited(request)) await recorded();
+  };
+  return {
+    contract: {
+      ...contract,
+      refused: (request, error) => ifAudited(request, () => recordFailure(request, error)),
+    },
+    async handler(request) {
+      try {
+        const result = await handler(request);
+        await ifAudited(request, () => record(request, statusOf(result)));
+        return result;
+      } catch (error) {
+        await ifAudited(request, () => recordFailure(request, error));
+        throw error;
+      }
+    },
+  };
+}
+
+/** Stores a request of the client API if it used a right that only administrators have. */
+function auditedIfPrivileged(original: Route, audit: AuditLog, log: Logger): Route {
+  const { contract, handler } = original;
+  const { record, recordFailure } = recorder(original, audit, log);
+  const tracked = async (request: RouteRequest) => {
+    const { result, isUsed } = trackAdministratorRights(async () => handler(request));
+    try {
+      const value = await result;
+      if (isUsed()) await record(request, statusOf(value));
+      return value;
+    } catch (error) {
+      if (isUsed()) await recordFailure(request, error);
+      throw error;
+    }
+  };
+  return {
+    contract,
+    handler: (request) => (requesterOf(request.requester)?.isAdmin ? tracked(request) : handler(request)),
+  };
+}
+
+const statusOf = (result: unknown): number => (result instanceof Reply ? result.status : 200);
+
+/** Returns functions that store and log the requests of a route. */
+function recorder(original: Route, audit: AuditLog, log: Logger) {
+  const { contract } = original;
   const { method } = contract;
-  const template = pathsOf(found)[0]!;
+  const template = pathsOf(original)[0]!;
   const action = `${method} ${template}`;
   const path = template.replaceAll(/:(\w+)/g, '{$1}');
   const operation = contract.operationId ?? action;
   const record = async (request: AnyRequest, status: number, errcode?: string) => {
-    if (!isAudited(request)) return;
     const requester = requesterOf(request.requester);
     const userId = requester?.userId ?? '';
     const administrator = requester?.administrator ?? userId;
@@ -87,19 +142,7 @@ function audited(
     error instanceof MatrixError
       ? record(request, error.status, error.errcode)
       : record(request, 500, 'M_UNKNOWN');
-  return {
-    contract: { ...contract, refused: recordFailure },
-    async handler(request) {
-      try {
-        const result = await handler(request);
-        await record(request, result instanceof Reply ? result.status : 200);
-        return result;
-      } catch (error) {
-        await recordFailure(request, error);
-        throw error;
-      }
-    },
-  };
+  return { record, recordFailure };
 }
 
 /** Stores successful registrations only: clients without the secret can send any number of requests that fail. */
@@ -123,7 +166,7 @@ function auditedRegistration({ contract, handler }: Route, audit: AuditLog): Rou
   };
 }
 
-/** Returns the path parameters of a request without secrets, and the user whom its body names: joins and notices are about one. */
+/** Returns the path parameters of a request without secrets, and the `user_id` of its body, which joins and notices have. */
 function targetOf({ params, body }: AnyRequest): Readonly<Record<string, string>> {
   const target = Object.entries(params as Readonly<Record<string, string>>).map(([name, value]) => [
     name,

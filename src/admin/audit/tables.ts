@@ -6,7 +6,10 @@ export interface AuditTables {
     id: Generated<number>;
     /** Milliseconds since the epoch. */
     ts: number;
-    /** The user id of the administrator. */
+    /**
+     * The user id of the administrator, or of another user who was refused; `<registration_shared_secret>` for a
+     * registration with that secret.
+     */
     administrator: string;
     method: string;
     /** The path of the contract: `/_server/admin/v1/deactivate/{userId}`. */

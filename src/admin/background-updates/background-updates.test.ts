@@ -88,6 +88,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           ) as Record<string, string | number>;
         const [room] = await contents.rows('room_stats');
         await contents.insert('room_stats', { ...copy(room!), room_id: '!gone:test', room_nid: 99_999 });
+        const [listedRoom] = await contents.rows('listed_rooms');
+        await contents.insert('listed_rooms', { ...copy(listedRoom!), room_id: '!gone:test' });
         const user = (await contents.rows('users')).find((row) => row['user_id'] === '@anna:test');
         await contents.insert('users', { ...copy(user!), user_id: '@zeta:test', folded_id: '@zeta:test' });
       } finally {

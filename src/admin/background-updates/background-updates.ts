@@ -47,7 +47,7 @@ export class BackgroundUpdates {
   /** Resolves when updates are enabled again; `undefined` while they are enabled. */
   #paused: PromiseWithResolvers<void> | undefined;
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job of the updates. Must be called before jobs are started. */
   constructor(deps: BackgroundUpdatesDeps, updates: readonly BackgroundUpdate[]) {
     this.#deps = deps;
     this.#updates = new Map(updates.map((update) => [update.name, update]));
@@ -99,23 +99,23 @@ export class BackgroundUpdates {
     const { clock, beforeUpdateBatch, updateBatchSize } = this.#deps;
     const update = this.#updates.get(key ?? '');
     if (update === undefined) throw new Error(`unknown update: ${key}`);
-    let done = payload;
-    if (done.total === null) {
-      done = { ...done, total: await update.count() };
-      await progress(done);
+    let state = payload;
+    if (state.total === null) {
+      state = { ...state, total: await update.count() };
+      await progress(state);
     }
     for (;;) {
       await this.#enabled(signal);
       const began = clock.monotonic();
-      const before = { name: update.name, rows: done.rows, duration: done.duration };
+      const before = { name: update.name, rows: state.rows, duration: state.duration };
       const ended = await beforeUpdateBatch?.(before);
       const size = (await updateBatchSize?.(before)) ?? defaultBatchSize;
-      const batch = await update.next(done.after, size);
+      const batch = await update.next(state.after, size);
       ended?.();
-      if (batch === undefined) return done;
-      const duration = done.duration + (clock.monotonic() - began);
-      done = { ...done, after: batch.last, rows: done.rows + batch.rows, duration };
-      await progress(done);
+      if (batch === undefined) return state;
+      const duration = state.duration + (clock.monotonic() - began);
+      state = { ...state, after: batch.last, rows: state.rows + batch.rows, duration };
+      await progress(state);
     }
   }
 

@@ -6,7 +6,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage, readPageByKeys } from '../paging/read-page.ts';
 
 export const destinationOrders = [
   'destination',
@@ -34,7 +34,7 @@ const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
   destination: sql`d.server_name`,
   retry_last_ts: sql`d.retry_last_ts`,
   retry_interval: sql`d.retry_interval`,
-  // An order of this server: when the backoff ends; 0 for servers that are not in one.
+  // The reference server does not have this order: the end of the backoff; 0 for servers without a backoff.
   next_retry_ts: sql`case when d.retry_interval = 0 then 0 else d.retry_last_ts + d.retry_interval end`,
   failure_ts: sql`coalesce(d.failure_since, 0)`,
   last_successful_stream_ordering: sql`coalesce(p.stream, 0)`,
@@ -92,15 +92,21 @@ export class DestinationList {
     limit: number,
   ): Promise<RowsOfPage<{ readonly room_id: string; readonly stream_ordering: number }>> {
     await this.#caughtUp();
-    const rooms = this.#roomsOf(serverName).select([
-      's.room_id',
-      sql<number>`coalesce(
-        (select m.arrived_stream from destination_rooms m join rooms r on r.room_nid = m.room_nid
-          where m.destination = ${serverName} and r.room_id = s.room_id),
-        (select p.stream from destination_positions p where p.destination = ${serverName}),
-        0)`.as('stream_ordering'),
-    ]);
-    return readPage(rooms, { by: sql`s.room_id`, key: sql`s.room_id`, descending }, start, limit);
+    const order = { by: sql`s.room_id`, key: sql`s.room_id`, descending };
+    return readPageByKeys(this.#roomsOf(serverName), order, { start, limit }, async (roomIds) => {
+      const rows = await this.#roomsOf(serverName)
+        .select([
+          's.room_id',
+          sql<number>`coalesce(
+            (select m.arrived_stream from destination_rooms m join rooms r on r.room_nid = m.room_nid
+              where m.destination = ${serverName} and r.room_id = s.room_id),
+            (select p.stream from destination_positions p where p.destination = ${serverName}),
+            0)`.as('stream_ordering'),
+        ])
+        .where('s.room_id', 'in', roomIds)
+        .execute();
+      return new Map(rows.map((row) => [row.room_id, row]));
+    });
   }
 
   countRooms(serverName: string): Promise<number> {

@@ -8,7 +8,7 @@ import { integer, nothing, nullableInteger, text } from '../response-fields.ts';
 import { type DestinationList, destinationOrders, type ListedDestination } from './destination-list.ts';
 
 const path = '/_server/admin/v1/federation/destinations';
-const ofDestination = `${path}/:destination` as const;
+const destinationPath = `${path}/:destination` as const;
 
 const server = Type.Object({
   destination: text,
@@ -71,7 +71,7 @@ function detailRoutes({ destinations, list }: DestinationDeps): Route[] {
       {
         operationId: 'getDestination',
         method: 'GET',
-        path: ofDestination,
+        path: destinationPath,
         auth: 'admin',
         response: Type.Object({ ...server.properties, pending_rooms: integer, pending_edus: integer }),
       },
@@ -85,7 +85,7 @@ function detailRoutes({ destinations, list }: DestinationDeps): Route[] {
       {
         operationId: 'resetDestinationConnection',
         method: 'POST',
-        path: `${ofDestination}/reset_connection`,
+        path: `${destinationPath}/reset_connection`,
         auth: 'admin',
         response: nothing,
       },
@@ -103,7 +103,7 @@ function roomsRoute({ list, cursors }: DestinationDeps): Route {
     {
       operationId: 'listDestinationRooms',
       method: 'GET',
-      path: `${ofDestination}/rooms`,
+      path: `${destinationPath}/rooms`,
       auth: 'admin',
       query: Type.Object({ ...pageParameters, dir: Type.Optional(direction) }),
       response: Type.Object({
@@ -139,10 +139,10 @@ async function known(list: DestinationList, serverName: string): Promise<ListedD
   return found;
 }
 
-const destinationJson = (found: ListedDestination) => ({
-  destination: found.destination,
-  retry_last_ts: found.retry_last_ts,
-  retry_interval: found.retry_interval,
-  failure_ts: found.failure_ts,
-  last_successful_stream_ordering: found.last_successful_stream_ordering,
+const destinationJson = (destination: ListedDestination) => ({
+  destination: destination.destination,
+  retry_last_ts: destination.retry_last_ts,
+  retry_interval: destination.retry_interval,
+  failure_ts: destination.failure_ts,
+  last_successful_stream_ordering: destination.last_successful_stream_ordering,
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from '../../../test/support/other-servers/several-servers.ts';
@@ -84,6 +85,44 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await database.close();
     });
 
+    it('continues after the last server of a page when servers are added, removed or tried again between two requests', async () => {
+      const database = await openDatabase(server.databaseOptions, { log: silentLogger });
+      const add = (...rows: (readonly [name: string, last: number])[]) =>
+        database.batch([
+          {
+            sql: 'insert into destinations (server_name, retry_last_ts, retry_interval) values (?, ?, 1)',
+            rows,
+          },
+        ]);
+      const remove = (...names: string[]) =>
+        database.batch([
+          { sql: 'delete from destinations where server_name = ?', rows: names.map((name) => [name]) },
+        ]);
+      const page = async (order: string, from: number) => {
+        const query = { destination: 'paged.test', order_by: order, limit: 2, from };
+        return (await list(query)).destinations.map(({ destination }) => destination[0]);
+      };
+      for (const order of ['destination', 'retry_last_ts']) {
+        await add(['b.paged.test', 20], ['c.paged.test', 30], ['d.paged.test', 40], ['e.paged.test', 50]);
+        assert.deepEqual(await page(order, 0), ['b', 'c'], order);
+        await add(['a.paged.test', 10]);
+        assert.deepEqual(await page(order, 2), ['d', 'e'], order);
+        await remove('a.paged.test', 'b.paged.test');
+        assert.deepEqual(await page(order, 2), ['d', 'e'], order);
+        // The server before the second page gets a later place in the order by attempts.
+        await database.batch([
+          {
+            sql: 'update destinations set retry_last_ts = ? where server_name = ?',
+            rows: [[45, 'c.paged.test']],
+          },
+        ]);
+        const expected = order === 'destination' ? ['d', 'e'] : ['d', 'c'];
+        assert.deepEqual(await page(order, 2), expected, order);
+        await remove('c.paged.test', 'd.paged.test', 'e.paged.test');
+      }
+      await database.close();
+    });
+
     it('lists servers whose names contain a text', async () => {
       const { destinations, total } = await list({ destination: '1:2' });
       assert.deepEqual([destinations.map(({ destination }) => destination), total], [['127.0.0.1:2'], 1]);
@@ -91,25 +130,28 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('shows a server and its rooms, and ends its backoff', async () => {
-      const one = `${path}/${enc(unreachable[1]!)}`;
-      const found = await admin.do('GET', one);
+      const destinationPath = `${path}/${enc(unreachable[1]!)}`;
+      const found = await admin.do('GET', destinationPath);
       assert.equal(found['last_successful_stream_ordering'], null);
       assert.ok(Number(found['retry_last_ts']) > 1e12);
-      assert.deepEqual(await admin.do('GET', `${one}/rooms`), { rooms: [], total: 0 });
+      assert.deepEqual(await admin.do('GET', `${destinationPath}/rooms`), { rooms: [], total: 0 });
       const messages = { [`@x:${unreachable[1]}`]: { '*': {} } };
       const sent = await admin.admin.call('PUT', '/sendToDevice/org.example/1', { messages });
       assert.equal(sent.status, 200);
-      const { pending_rooms: rooms, pending_edus: edus } = await admin.do('GET', one);
+      const { pending_rooms: rooms, pending_edus: edus } = await admin.do('GET', destinationPath);
       assert.deepEqual([rooms, edus], [0, 1]);
-      assert.deepEqual(await admin.do('POST', `${one}/reset_connection`, {}), {});
-      const reset = await admin.do('GET', one);
+      assert.deepEqual(await admin.do('POST', `${destinationPath}/reset_connection`, {}), {});
+      const reset = await admin.do('GET', destinationPath);
       assert.deepEqual([reset['failure_ts'], reset['retry_last_ts'], reset['retry_interval']], [null, 0, 0]);
-      assert.deepEqual(await admin.refused('POST', `${one}/reset_connection`, {}), [400, 'M_UNKNOWN']);
+      assert.deepEqual(await admin.refused('POST', `${destinationPath}/reset_connection`, {}), [
+        400,
+        'M_UNKNOWN',
+      ]);
       assert.deepEqual(await admin.refused('GET', `${path}/unknown.example`), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', `${path}/unknown.example/rooms`), [404, 'M_NOT_FOUND']);
     });
 
-    it('lists the rooms with users of a server, with the newest position that the server has received, in both directions and by pages', async () => {
+    it('lists the rooms shared with a server and the newest stream position delivered to it, in both directions and by pages', async () => {
       const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
       try {
         const [a, b] = servers as readonly [FederatedServer, FederatedServer];
@@ -130,23 +172,24 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         };
         const rooms = async (query: Record<string, string | number> = {}) =>
           (await operator.do('GET', `${path}/b.test/rooms`, undefined, query)) as unknown as Page;
-        await eventually('the messages on the other server', async () => {
+        // Positions grow until all messages are delivered.
+        await eventually('all lists to show the same positions', async () => {
           const found = await operator.call('GET', `${path}/b.test/rooms`);
-          const { rooms: all = [] } = found.body as Partial<Page>;
-          return all.length === 3 && all.every((room) => room.stream_ordering > 0);
+          const { rooms: all = [], next_token } = found.body as Partial<Page>;
+          if (all.length < 3 || all.some((room) => room.stream_ordering === 0)) return false;
+          assert.deepEqual(all.map((room) => room.room_id).toSorted(), shared.toSorted());
+          assert.equal(next_token, undefined);
+          const first = await rooms({ limit: 2 });
+          const second = await rooms({ limit: 2, from: first.next_token! });
+          assert.deepEqual([first.total, second.total, second.next_token], [3, 3, undefined]);
+          const backwards = (await rooms({ dir: 'b' })).rooms.toReversed();
+          const later = (await rooms()).rooms;
+          return isDeepStrictEqual([all, [...first.rooms, ...second.rooms], backwards], Array(3).fill(later));
         });
-        const whole = await rooms();
-        assert.deepEqual(whole.rooms.map((room) => room.room_id).toSorted(), shared.toSorted());
-        assert.equal(whole.next_token, undefined);
-        const first = await rooms({ limit: 2 });
-        const second = await rooms({ limit: 2, from: first.next_token! });
-        assert.deepEqual([first.total, second.total, second.next_token], [3, 3, undefined]);
-        assert.deepEqual([...first.rooms, ...second.rooms], whole.rooms);
-        assert.deepEqual((await rooms({ dir: 'b' })).rooms.toReversed(), whole.rooms);
         await ben.leave(shared[0]!);
         await eventually('the room to leave the list', async () => (await rooms()).total === 2);
         await operator.do('DELETE', `/v1/rooms/${enc(shared[1]!)}`, { force_purge: true });
-        await eventually('the deletion of a room', async () => (await rooms()).total === 1);
+        await eventually('the deleted room to leave the list', async () => (await rooms()).total === 1);
         assert.deepEqual(
           (await rooms()).rooms.map((room) => room.room_id),
           [shared[2]],

@@ -9,7 +9,7 @@ import { insertRoomRow } from '../test/room-row.ts';
 import { ImagesInUse } from './images-in-use.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('ImagesInUse finds an image that became the avatar of a room just before, and no other upload', async () => {
+  it('ImagesInUse waits for pending changes of rooms, and then finds the avatar of a room and no other upload', async () => {
     const database = await open([
       ...streamMigrations,
       ...roomMigrations,

@@ -21,7 +21,7 @@ export class ImagesInUse {
     this.#caughtUp = caughtUp;
   }
 
-  /** Returns the media ids that are in use as avatars. */
+  /** Returns the ids among `mediaIds` that are avatars of local users or of rooms. */
   async among(mediaIds: readonly string[]): Promise<ReadonlySet<string>> {
     if (mediaIds.length === 0) return new Set();
     await this.#caughtUp();
@@ -43,10 +43,10 @@ export class ImagesInUse {
       .select('avatar_url')
       .where('avatar_url', 'in', uris)
       .execute();
-    const used = [
+    const avatarUris = [
       ...ofUsers.map(({ value }) => JSON.parse(value) as string),
       ...ofRooms.map(({ avatar_url: uri }) => uri ?? ''),
     ];
-    return new Set(used.map((uri) => uri.slice(prefix.length)));
+    return new Set(avatarUris.map((uri) => uri.slice(prefix.length)));
   }
 }

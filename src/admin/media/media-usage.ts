@@ -1,10 +1,13 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { MediaTables } from '../../media/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { countRows, type RowsOfPage, readPageByKeys } from '../paging/read-page.ts';
+import { ReadAhead } from '../paging/read-ahead.ts';
+import { countRows, type RowsOfPage, readByKeys, readPageByKeys, readRows } from '../paging/read-page.ts';
 
 export const usageOrders = ['user_id', 'displayname', 'media_length', 'media_count'] as const;
 
@@ -30,33 +33,12 @@ export interface MediaUsageOfUser {
 /** The users with uploads whose user name or display name contains a text. */
 export interface UsageMatches {
   readonly total: number;
-  /** Their ids; absent if they are more than `maxIds`. */
+  /** The ids of these users; absent for more than `maxIds` users. */
   readonly userIds?: readonly string[];
 }
 
-/** What decides how a page is read. */
-interface Bounds {
-  /** Maximum number of users whose ids a search collects; more matches are only counted. */
-  readonly maxIds: number;
-  /** Maximum number of uploads of a short period, whose uploads are read in the order of time. */
-  readonly maxUploads: number;
-}
-
-/** A long period is read by user if at most this many times `maxUploads` uploads are earlier, and as many are later. */
-const maxOutsideFactor = 10;
-
-/**
- * What is read for the users of a filter: the stored sums, the uploads of the period in the order of time, or the uploads
- * of all times in the order of their users, without those outside of the period.
- */
-type Reading = 'stored' | 'by time' | 'by user';
-
-/** A filter with the reading that is the fastest for it. */
-interface PlannedFilter extends UsageFilter {
-  readonly reading: Reading;
-}
-
-const defaultBounds: Bounds = { maxIds: 2_000, maxUploads: 20_000 };
+/** Maximum number of users whose ids a search collects by default; more matches are only counted. */
+const defaultMaxIds = 2_000;
 
 /** Maximum characters of a text that is probably common: its users are counted before their ids are collected. */
 const maxShortTerm = 2;
@@ -71,199 +53,157 @@ const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 };
 
 /**
- * Reads the files and bytes that each user has uploaded. Sums of all times are stored. Sums of a period are added up for
- * each page, which costs time in proportion to the uploads of the period, unless it includes all uploads.
+ * Reads the numbers of files and bytes that each user has uploaded. The sums of all uploads of a user are stored, with
+ * the times of the first and the last upload: a period that includes both times has the same sums, so only the uploads
+ * of users with uploads both inside and outside of the period are added up for a page. When users are sorted by the
+ * sums of a period, the order of the users of many pages is read at once.
  */
 export class MediaUsage {
   readonly #database: Database;
-  readonly #bounds: Bounds;
-  /** The plan of each filter object, which the page and the count of a request share. */
-  readonly #plans = new WeakMap<UsageFilter, Promise<PlannedFilter>>();
+  readonly #maxIds: number;
+  /** Caches the users of a period in the order of their sums, for the next pages. */
+  readonly #ahead: ReadAhead;
 
-  constructor({ database }: { readonly database: Database }, bounds = defaultBounds) {
-    this.#database = database;
-    this.#bounds = bounds;
+  constructor(
+    deps: { readonly database: Database; readonly caches: CacheRegistry; readonly clock: Clock },
+    maxIds: number = defaultMaxIds,
+  ) {
+    this.#database = deps.database;
+    this.#maxIds = maxIds;
+    this.#ahead = new ReadAhead(deps);
   }
 
   /** @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
   async page(
-    given: UsageFilter,
+    filter: UsageFilter,
     { by, descending }: { readonly by: UsageOrder; readonly descending: boolean },
     page: { readonly start: PageStart; readonly limit: number; readonly matches?: UsageMatches | undefined },
   ): Promise<RowsOfPage<MediaUsageOfUser>> {
-    const filter = await this.#plan(given);
     const { userIds } = (await this.#collected(filter, page.matches)) ?? {};
     const isByName = by === 'displayname';
     const isSearch = userIds === undefined && filter.searchTerm !== undefined;
-    const readsSums = by === 'media_length' || by === 'media_count' || filter.reading !== 'by user';
-    let users = readsSums ? this.#sums(filter, by) : this.#uploaders(filter);
-    if (isByName || isSearch) users = withProfiles(users);
+    const isDistant = 'offset' in page.start && page.start.offset > 0 && filter.searchTerm === undefined;
+    const without = isByName && isDistant && !hasPeriod(filter) ? await this.#usersWithout() : undefined;
+    let users = this.#sums(filter);
+    if (without) users = this.#profilesExcept(without);
+    else if (isByName || isSearch) users = withProfiles(users);
     if (isSearch) users = users.where(isNamed(filter.searchTerm ?? ''));
     if (userIds) users = users.where(isAmong(userIds));
     // The keys of equal rows have the direction of the order, so that an index has both.
     const key = isByName ? sql`p.user_id` : orders.user_id;
     const order = { by: orders[by], key, descending, keyDescends: descending };
-    return readPageByKeys(users, order, page, (ids) => this.#read(filter, ids));
+    const read = (ids: readonly string[]) => this.#read(filter, ids);
+    const isComputed = hasPeriod(filter) && (by === 'media_length' || by === 'media_count');
+    if (!isComputed) return readPageByKeys(users, order, page, read);
+    const { start, limit } = page;
+    const list = JSON.stringify([filter, by, descending]);
+    const rows = { start, limit: limit + 1 };
+    const found = await this.#ahead.rows(list, rows, (atOnce) => readRows(users, order, start, atOnce));
+    return readByKeys(found, limit, read);
+  }
+
+  /** Reads the ids of all users without uploads; `undefined` if they are more than `maxIds`. */
+  async #usersWithout(): Promise<readonly string[] | undefined> {
+    const tables = this.#database.scanner<Tables>();
+    // The order makes databases merge the two indexes, up to the limit.
+    const found = await tables
+      .selectFrom('listed_profiles')
+      .select('user_id')
+      .except(tables.selectFrom('media_usage').select('user_id'))
+      .orderBy('user_id')
+      .limit(this.#maxIds + 1)
+      .execute();
+    return found.length > this.#maxIds ? undefined : found.map((row) => row.user_id);
+  }
+
+  /**
+   * Returns the users with uploads as rows `p` of the profiles, so that a read at a large offset skips rows in the index of names
+   * alone.
+   * @param userIds the users without uploads
+   */
+  #profilesExcept(userIds: readonly string[]): Users {
+    const profiles = this.#database.scanner<Tables>().selectFrom('listed_profiles as p');
+    const isIncluded =
+      userIds.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`p.user_id not in (${sql.join(userIds)})`;
+    return profiles.where(isIncluded) as unknown as Users;
   }
 
   /** Counts the users who have uploaded media. */
-  async count(filter: UsageFilter): Promise<number> {
-    return countRows(this.#sums(await this.#plan(filter)));
+  count(filter: UsageFilter): Promise<number> {
+    return countRows(this.#sums(filter));
   }
 
   /** Searches the users who have uploaded media by name: collects their ids, or only counts them if they are many. */
   async search(filter: UsageFilter, term: string): Promise<UsageMatches> {
-    const { maxIds } = this.#bounds;
-    const named = withProfiles(this.#sums(await this.#plan(filter))).where(isNamed(term));
-    const counted = term.length <= maxShortTerm ? await countRows(named) : 0;
+    const maxIds = this.#maxIds;
+    const matchingUsers = withProfiles(this.#sums(filter)).where(isNamed(term));
+    const counted = term.length <= maxShortTerm ? await countRows(matchingUsers) : 0;
     if (counted > maxIds) return { total: counted };
-    const found = await named
+    const found = await matchingUsers
       .select('s.user_id')
       .limit(maxIds + 1)
       .execute();
-    if (found.length > maxIds) return { total: await countRows(named) };
+    if (found.length > maxIds) return { total: await countRows(matchingUsers) };
     return { total: found.length, userIds: found.map((row) => row.user_id) };
   }
 
   /** Returns the result of a search, with the ids if the matches are few; `undefined` without a search term. */
   async #collected(filter: UsageFilter, known: UsageMatches | undefined): Promise<UsageMatches | undefined> {
     if (filter.searchTerm === undefined) return undefined;
-    const isComplete = known && (known.userIds !== undefined || known.total > this.#bounds.maxIds);
+    const isComplete = known && (known.userIds !== undefined || known.total > this.#maxIds);
     return isComplete ? known : this.search(filter, filter.searchTerm);
   }
 
-  #plan(filter: UsageFilter): Promise<PlannedFilter> {
-    const plan = this.#plans.get(filter) ?? this.#makePlan(filter);
-    this.#plans.set(filter, plan);
-    return plan;
-  }
-
-  /** Leaves out limits of the period that exclude no upload, and chooses what is read. */
-  async #makePlan({ from, until, ...filter }: UsageFilter): Promise<PlannedFilter> {
-    const before = from === undefined ? undefined : sql<boolean>`m.created_at < ${from}`;
-    const after = until === undefined ? undefined : sql<boolean>`m.created_at > ${until}`;
-    const [earlier, later] = await this.#haveMore(0, [before, after]);
-    if (!earlier && !later) return { ...filter, reading: 'stored' };
-    const period = { from: earlier ? from : undefined, until: later ? until : undefined };
-    const { maxUploads } = this.#bounds;
-    const [isLong] = await this.#haveMore(maxUploads, [inPeriodByIndex(period)]);
-    const isPart =
-      !isLong || (await this.#haveMore(maxOutsideFactor * maxUploads, [before, after])).includes(true);
-    return { ...filter, ...period, reading: isPart ? 'by time' : 'by user' };
-  }
-
-  /** Whether more than `count` uploads meet each condition; `false` for an absent one. */
-  async #haveMore(
-    count: number,
-    conditions: readonly (RawBuilder<boolean> | undefined)[],
-  ): Promise<boolean[]> {
-    const found = conditions.map((condition) => {
-      if (condition === undefined) return sql`0`;
-      const next = this.#uploads().select('m.created_at').where(condition).orderBy('m.created_at');
-      return sql`(select count(*) from ${next.limit(1).offset(count)} next)`;
-    });
-    const columns = found.map((value, index) => sql`${value} as ${sql.ref(`c${index}`)}`);
-    const { rows } = await sql<Record<string, number | string>>`select ${sql.join(columns)}`.execute(
-      this.#database.scanner<Tables>(),
-    );
-    return conditions.map((_, index) => Number(rows[0]?.[`c${index}`]) > 0);
-  }
-
-  /** The sums `s` of the users with uploads. @param by the sum that is needed; by default none is */
-  #sums(filter: PlannedFilter, by?: UsageOrder): Users {
+  /** Returns the users with uploads, as `s`, with their sums. */
+  #sums(filter: UsageFilter): Users {
     const tables = this.#database.scanner<Tables>();
-    if (filter.reading === 'stored') return tables.selectFrom('media_usage as s');
-    const sum = by === 'media_length' ? [bytesOfUploads] : by === 'media_count' ? [filesOfUploads] : [];
-    let uploads = this.#uploads().select(['m.user_id', 'm.size']);
-    if (filter.reading === 'by time') uploads = uploads.where(inPeriodByIndex(filter));
-    else {
-      const inOrder = uploads
-        .where(inPeriodWithoutIndex(filter))
-        .orderBy('m.user_id')
-        .orderBy('m.created_at');
-      // The limit makes PostgreSQL read the uploads in the order of their index, which only this index has.
-      uploads = inOrder.limit(Number.MAX_SAFE_INTEGER);
-    }
-    const sums = tables
-      .selectFrom(uploads.as('m'))
-      .select(['m.user_id', ...sum])
-      .groupBy('m.user_id');
-    return tables.selectFrom(sums.as('s')) as unknown as Users;
-  }
-
-  /** The users `s` with uploads of the period, in the order of an index. */
-  #uploaders(filter: PlannedFilter): Users {
-    const uploads = this.#uploads()
-      .select('m.media_id')
-      .where('m.user_id', '=', sql<string>`s.user_id`)
-      .where(inPeriodWithoutIndex(filter));
-    return this.#database
-      .scanner<Tables>()
+    if (!hasPeriod(filter)) return tables.selectFrom('media_usage as s');
+    const { from, until } = filter;
+    const [mayBeLater, mayBeEarlier] = [isFrom(from, 's.last_at'), isUntil(until, 's.first_at')];
+    const isWhole = sql<boolean>`(${isFrom(from, 's.first_at')} and ${isUntil(until, 's.last_at')})`;
+    /** Returns a subquery for a value of the uploads of the user `s` in the period, without its closing parenthesis. */
+    const ofUploads = (value: RawBuilder<unknown>) =>
+      sql`(select ${value} from local_media m where m.user_id = s.user_id
+        and ${isFrom(from, 'm.created_at')} and ${isUntil(until, 'm.created_at')}
+        and m.file_id is not null and m.preview_until is null`;
+    const sum = (stored: RawBuilder<unknown>, added: RawBuilder<unknown>) =>
+      sql<number>`case when ${isWhole} then ${stored} else ${ofUploads(added)}) end`;
+    const users = tables
       .selectFrom('media_usage as s')
-      .where(sql<boolean>`exists ${uploads}`);
-  }
-
-  /** The uploads `m` of all times. */
-  #uploads() {
-    return this.#database
-      .scanner<Tables>()
-      .selectFrom('local_media as m')
-      .where('m.file_id', 'is not', null)
-      .where('m.preview_until', 'is', null);
+      .select([
+        's.user_id',
+        sum(sql`s.files`, sql`count(*)`).as('files'),
+        sum(sql`s.bytes`, sql`cast(coalesce(sum(m.size), 0) as bigint)`).as('bytes'),
+      ])
+      .where(mayBeLater)
+      .where(mayBeEarlier)
+      // The limit makes databases look up the uploads of each user; for `exists` they would read the uploads of all users.
+      .where(sql<boolean>`(${isWhole} or ${ofUploads(sql`1`)} limit 1) is not null)`);
+    return tables.selectFrom(users.as('s')) as unknown as Users;
   }
 
   async #read(
-    filter: PlannedFilter,
+    filter: UsageFilter,
     userIds: readonly string[],
   ): Promise<ReadonlyMap<string, MediaUsageOfUser>> {
-    const tables = this.#database.scanner<Tables>();
-    const sums =
-      filter.reading !== 'stored'
-        ? this.#uploads()
-            .select(['m.user_id', filesOfUploads, exactBytesOfUploads])
-            .where('m.user_id', 'in', userIds)
-            .where(inPeriodWithoutIndex(filter))
-            .groupBy('m.user_id')
-        : tables
-            .selectFrom('media_usage as m')
-            .select(['m.user_id', 'm.files', 'm.bytes'])
-            .where('m.user_id', 'in', userIds);
-    const rows = await tables
-      .selectFrom(sums.as('s'))
+    const rows = await this.#sums(filter)
       .leftJoin('profile_fields as n', (join) =>
         join.onRef('n.user_id', '=', 's.user_id').on('n.field', '=', 'displayname'),
       )
       .select(['s.user_id', 'n.value as displayname', 's.files as media_count', 's.bytes as media_length'])
+      .where('s.user_id', 'in', userIds)
       .execute();
     return new Map(rows.map((row) => [row.user_id, row]));
   }
 }
 
-const filesOfUploads = sql<number>`count(*)`.as('files');
+const hasPeriod = ({ from, until }: UsageFilter) => from !== undefined || until !== undefined;
 
-/** Bytes to sort by, exact below 2^53; PostgreSQL adds up doubles in half the time of integers. */
-const bytesOfUploads = sql<number>`coalesce(sum(cast(m.size as double precision)), 0)`.as('bytes');
+const isFrom = (from: number | undefined, column: string) =>
+  from === undefined ? sql<boolean>`1 = 1` : sql<boolean>`${sql.ref(column)} >= ${from}`;
 
-const exactBytesOfUploads = sql<number>`cast(coalesce(sum(m.size), 0) as bigint)`.as('bytes');
-
-/** The conditions of a period, which databases find in an index of the times. */
-function inPeriodByIndex({ from, until }: UsageFilter): RawBuilder<boolean> {
-  return allOf([
-    ...(from === undefined ? [] : [sql<boolean>`m.created_at >= ${from}`]),
-    ...(until === undefined ? [] : [sql<boolean>`m.created_at <= ${until}`]),
-  ]);
-}
-
-/** The conditions of a period with `is true`, which keeps databases from using an index of the times. */
-function inPeriodWithoutIndex({ from, until }: UsageFilter): RawBuilder<boolean> {
-  return allOf([
-    ...(from === undefined ? [] : [sql<boolean>`(m.created_at >= ${from}) is true`]),
-    ...(until === undefined ? [] : [sql<boolean>`(m.created_at <= ${until}) is true`]),
-  ]);
-}
-
-const allOf = (conditions: readonly RawBuilder<boolean>[]) =>
-  sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+const isUntil = (until: number | undefined, column: string) =>
+  until === undefined ? sql<boolean>`1 = 1` : sql<boolean>`${sql.ref(column)} <= ${until}`;
 
 /** A list of users with their sums `s`, without selected columns. */
 type Users = SelectQueryBuilder<Tables & { s: Tables['media_usage'] }, 's', object>;

@@ -176,17 +176,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('quarantines the media of a user and of a room, and leaves protected media readable', async () => {
       const user = await newUser();
-      const [one, two, safe] = [
+      const [firstId, secondId, protectedId] = [
         await upload(user, 'one'),
         await upload(user, 'two'),
         await upload(user, 'safe'),
       ];
-      await admin.do('POST', `/v1/media/protect/${safe}`);
+      await admin.do('POST', `/v1/media/protect/${protectedId}`);
       const quarantined = await admin.do('POST', `/v1/user/${user.id}/media/quarantine`);
       assert.deepEqual(quarantined, { num_quarantined: 2 });
-      const statuses = [one, two, safe].map((id) => download(user, id));
+      const statuses = [firstId, secondId, protectedId].map((id) => download(user, id));
       assert.deepEqual(await Promise.all(statuses), [404, 404, 200]);
-      await admin.do('POST', `/v1/media/unprotect/${safe}`);
+      await admin.do('POST', `/v1/media/unprotect/${protectedId}`);
       assert.deepEqual(await admin.refused('POST', '/v1/media/protect/unknown'), [404, 'M_NOT_FOUND']);
 
       const roomId = await user.createRoom();
@@ -194,19 +194,19 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await user.send(roomId, 'm.room.message', {
         msgtype: 'm.image',
         body: 'x',
-        url: `mxc://test/${safe}`,
+        url: `mxc://test/${protectedId}`,
         info: { thumbnail_url: `mxc://test/${thumbnail}` },
       });
       await user.send(roomId, 'm.room.message', { msgtype: 'm.image', body: 'x', url: 'mxc://remote/abc' });
       const found = await admin.do('GET', `/v1/room/${enc(roomId)}/media`);
       assert.deepEqual(
         (found['local'] as string[]).toSorted(),
-        [`mxc://test/${safe}`, `mxc://test/${thumbnail}`].toSorted(),
+        [`mxc://test/${protectedId}`, `mxc://test/${thumbnail}`].toSorted(),
       );
       assert.deepEqual(found['remote'], ['mxc://remote/abc']);
       const inRoom = await admin.do('POST', `/v1/room/${enc(roomId)}/media/quarantine`);
       assert.deepEqual(inRoom, { num_quarantined: 2 });
-      assert.deepEqual([await download(user, safe), await download(user, thumbnail)], [404, 404]);
+      assert.deepEqual([await download(user, protectedId), await download(user, thumbnail)], [404, 404]);
     });
 
     it('deletes media by its id, and the newest or largest of a user', async () => {
@@ -245,15 +245,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const early = await admin.do('POST', '/v1/media/delete', {}, { before_ts: 1_500_000_000_000 });
       assert.deepEqual(early, { deleted_media: [], total: 0 });
       const query = { before_ts: far, size_gt: 10 };
-      const ofUser = async () => (await idsOf(user)).toSorted();
+      const mediaIdsOfUser = async () => (await idsOf(user)).toSorted();
       await admin.do('POST', '/v1/media/test/delete', {}, query);
-      assert.deepEqual(await ofUser(), [avatar, small, safe].toSorted());
+      assert.deepEqual(await mediaIdsOfUser(), [avatar, small, safe].toSorted());
       await admin.do('POST', '/v1/media/delete', {}, { ...query, keep_profiles: false });
-      assert.deepEqual(await ofUser(), [small, safe].toSorted());
+      assert.deepEqual(await mediaIdsOfUser(), [small, safe].toSorted());
       assert.equal(await download(user, large), 404);
     });
 
-    it('GET /media/download/{serverName}/{mediaId} returns a file that browsers save and do not cache, a quarantined one only if the query says so', async () => {
+    it('GET /media/download/{serverName}/{mediaId} returns a file that browsers save and do not cache, and a quarantined file only if the query allows it', async () => {
       const user = await newUser();
       const mediaId = await upload(user, '<script>alert(1)</script>', 'page.html');
       const read = async (media: string, query = '', token = admin.admin.token) => {
@@ -261,8 +261,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
         return { status: response.status, headers: response.headers, text: await response.text() };
       };
-      const found = await read(`test/${mediaId}`);
-      assert.deepEqual([found.status, found.text], [200, '<script>alert(1)</script>']);
+      const download = await read(`test/${mediaId}`);
+      assert.deepEqual([download.status, download.text], [200, '<script>alert(1)</script>']);
       const expected: Readonly<Record<string, string>> = {
         'content-type': 'text/plain',
         'content-disposition': 'attachment; filename=page.html',
@@ -273,7 +273,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         'cache-control': 'no-store',
       };
       for (const [name, value] of Object.entries(expected))
-        assert.equal(found.headers.get(name), value, name);
+        assert.equal(download.headers.get(name), value, name);
       const bypass = '?admin_unsafely_bypass_quarantine=true';
       await admin.do('POST', `/v1/media/quarantine/test/${mediaId}`);
       assert.equal((await read(`test/${mediaId}`)).status, 404);
@@ -289,7 +289,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(new Set(statuses), new Set([200, 404, 403]));
     });
 
-    it('administrators who inspect a file leave the time of its last use as it is', async () => {
+    it('a download by an administrator does not change last_access_ts of the file', async () => {
       const user = await newUser();
       const inspected = await upload(user, 'inspected');
       const inspect = async (path: string, query = {}) => {
@@ -300,7 +300,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await inspect('/_synapse/admin/v1/media/download');
       await inspect('/_synapse/admin/v1/media/download', bypass);
       await inspect('/_matrix/client/v1/media/download', bypass);
-      // Times are written together: once the last one is stored, those of earlier downloads are, too.
+      // Times of downloads are written together: once the last one is stored, the earlier ones are, too.
       const used = await upload(user, 'used');
       assert.equal(await download(user, used), 200);
       const lastUses = async () =>
@@ -377,6 +377,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         until_ts: 4,
       });
       assert.deepEqual(refused, [400, 'M_INVALID_PARAM']);
+    });
+
+    it('POST /quarantine_media/{roomId} quarantines the media of a room, for administrators only', async () => {
+      const user = await newUser();
+      const mediaId = await upload(user, 'in a room');
+      const roomId = await user.createRoom();
+      const url = `mxc://test/${mediaId}`;
+      await user.send(roomId, 'm.room.message', { msgtype: 'm.image', body: 'x', url });
+      const path = `/v1/quarantine_media/${enc(roomId)}`;
+      const refused = await user.ask('POST', `/_synapse/admin${path}`, {});
+      assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal(await download(user, mediaId), 200);
+      assert.deepEqual(await admin.do('POST', path), { num_quarantined: 1 });
+      assert.equal(await download(user, mediaId), 404);
+      for (const unknown of ['!unknown:test', 'x'])
+        assert.deepEqual(
+          await admin.refused('POST', `/v1/quarantine_media/${enc(unknown)}`),
+          await admin.refused('POST', `/v1/room/${enc(unknown)}/media/quarantine`),
+        );
     });
   });
 });

@@ -24,4 +24,20 @@ describe('RoomMedia', () => {
     );
     assert.equal(reads, 1);
   });
+
+  it('returns the files of messages and the avatar of the room, and no avatars of members', async () => {
+    const contents = [
+      { membership: 'join', avatar_url: 'mxc://test/member' },
+      { url: 'mxc://test/room' },
+      { msgtype: 'm.image', url: 'mxc://test/image', info: { thumbnail_url: 'mxc://test/thumbnail' } },
+    ];
+    const history = async () =>
+      contents.map((content, index) => ({ stream: index, event: { depth: index, content } }));
+    const media = new RoomMedia({ events: { history } } as unknown as Pick<RoomReader, 'events'>);
+    const found = await media.of({ roomNid: 1 } as RoomHead);
+    assert.deepEqual(
+      found.map(({ mediaId }) => mediaId),
+      ['room', 'image', 'thumbnail'],
+    );
+  });
 });

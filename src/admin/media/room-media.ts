@@ -9,7 +9,10 @@ interface MediaAddress {
 /** Number of events that are read at once, and maximum number of files in the result by default. */
 const [eventsAtOnce, defaultMaxFiles] = [500, 50_000];
 
-/** Finds the media that the events of a room link to. Links inside encrypted events are not found. */
+/**
+ * Finds the media that the events of a room link to. Links inside encrypted events are not found, and avatars of members are
+ * left out: they belong to the members, who show them in all their rooms.
+ */
 export class RoomMedia {
   readonly #engine: Pick<RoomReader, 'events'>;
   readonly #maxFiles: number;
@@ -19,11 +22,11 @@ export class RoomMedia {
     this.#maxFiles = maxFiles;
   }
 
-  /** Returns each file once, at most 50,000 files by default, those of the newest events first. */
+  /** Returns each file once, at most 50,000 files by default, beginning with the files of the newest events. */
   async of({ roomNid }: RoomHead): Promise<MediaAddress[]> {
-    const found = new Map<string, MediaAddress>();
+    const addresses = new Map<string, MediaAddress>();
     let place = { depth: Number.MAX_SAFE_INTEGER, stream: Number.MAX_SAFE_INTEGER };
-    while (found.size < this.#maxFiles) {
+    while (addresses.size < this.#maxFiles) {
       const events = await this.#engine.events.history(roomNid, place, {
         limit: eventsAtOnce,
         direction: 'backward',
@@ -31,24 +34,23 @@ export class RoomMedia {
       for (const { event } of events) {
         for (const uri of urisIn(event.content)) {
           const address = parseMxcUri(uri);
-          if (address && found.size < this.#maxFiles) found.set(uri, address);
+          if (address && addresses.size < this.#maxFiles) addresses.set(uri, address);
         }
       }
       const last = events.at(-1);
       if (!last || events.length < eventsAtOnce) break;
       place = { depth: last.event.depth, stream: (last.stream ?? 0) - 1 };
     }
-    return [...found.values()];
+    return [...addresses.values()];
   }
 }
 
 /**
- * Returns the `mxc:` URIs in the content of an event.
- * Sources: client-server API, `m.image` and the other messages with files, `m.sticker`, `m.room.avatar`,
- * `m.room.member`.
+ * Returns the `mxc:` URIs in the content of an event, except avatars of members.
+ * Sources: client-server API, `m.image` and the other messages with files, `m.sticker`, `m.room.avatar`.
  */
 function urisIn(content: JsonObject): string[] {
   const info = isJsonObject(content['info']) ? content['info'] : {};
-  const named = [content['url'], content['avatar_url'], info['thumbnail_url']];
-  return named.filter((uri): uri is string => typeof uri === 'string' && uri.startsWith('mxc://'));
+  const candidates = [content['url'], info['thumbnail_url']];
+  return candidates.filter((uri): uri is string => typeof uri === 'string' && uri.startsWith('mxc://'));
 }

@@ -35,9 +35,9 @@ export interface UserMediaDeps {
 
 /** Lists and deletes the uploads of a user: the newest first, unless the request has an order. */
 export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaDeps): Route[] {
-  const orderOf = (asked: { order_by?: (typeof mediaOrders)[number]; dir?: 'f' | 'b' }) => ({
-    by: asked.order_by ?? 'created_ts',
-    descending: asked.dir === 'b' || (asked.dir === undefined && asked.order_by === undefined),
+  const orderOf = (query: { order_by?: (typeof mediaOrders)[number]; dir?: 'f' | 'b' }) => ({
+    by: query.order_by ?? 'created_ts',
+    descending: query.dir === 'b' || (query.dir === undefined && query.order_by === undefined),
   });
   return [
     route(
@@ -53,12 +53,12 @@ export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaD
           next_token: Type.Optional(integer),
         }),
       },
-      async ({ params: { userId }, query: asked, requester }) => {
+      async ({ params: { userId }, query: pageQuery, requester }) => {
         await users.get(userId);
         await moderation.updateAccessTimes();
-        const order = orderOf(asked);
+        const order = orderOf(pageQuery);
         const listed = { administrator: requester.userId, list: JSON.stringify(['media', userId, order]) };
-        const { rows, next } = await pageFrom(cursors, listed, asked, (start, limit) =>
+        const { rows, next } = await pageFrom(cursors, listed, pageQuery, (start, limit) =>
           list.page(userId, order, start, limit),
         );
         return {
@@ -77,10 +77,10 @@ export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaD
         query,
         response: Type.Object({ deleted_media: Type.Array(text), total: integer }),
       },
-      async ({ params: { userId }, query: { from, limit, ...asked } }) => {
+      async ({ params: { userId }, query: { from, limit, ...orderQuery } }) => {
         await users.get(userId);
         const size = Math.min(limit, maxDeleted);
-        const { rows } = await list.page(userId, orderOf(asked), { offset: from }, Math.max(1, size));
+        const { rows } = await list.page(userId, orderOf(orderQuery), { offset: from }, Math.max(1, size));
         const deleted = size === 0 ? [] : await moderation.deleteLocal(rows.map((row) => row.media_id));
         return { deleted_media: deleted, total: deleted.length };
       },

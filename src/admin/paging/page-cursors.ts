@@ -58,7 +58,7 @@ export class PageCursors {
   }
 }
 
-/** Returns the cache key of a total. Filters may be long, so that the key contains their hash. */
+/** Returns the cache key of a total. The key contains a hash of the filters, because these may be long. */
 const totalKeyOf = ({ administrator, list }: ListIdentity) =>
   `${administrator} total ${hash('sha256', list, 'base64url')}`;
 

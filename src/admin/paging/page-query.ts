@@ -41,8 +41,8 @@ export async function pageFrom<Row>(
 }
 
 /**
- * Reads a page as `pageFrom`, and the number of rows on all pages: counted for the first page only, and only if the list
- * does not end there, because counting reads all rows.
+ * Reads a page as `pageFrom` does, and the number of rows on all pages. Counting reads all rows, so later pages use the
+ * cached number, and a first page that is the whole list is not counted unless `countsFirst` is set.
  */
 export async function pageWithTotal<Row>(
   cursors: PageCursors,
@@ -56,7 +56,10 @@ export async function pageWithTotal<Row>(
     /** @param total the number of rows on all pages, if it is known before the page is read */
     readonly read: (start: PageStart, limit: number, total: number | undefined) => Promise<RowsOfPage<Row>>;
     readonly count: () => Promise<number>;
-    /** Whether rows are counted before the first page is read, because `read` is quicker if it knows their number. */
+    /**
+     * Whether rows are counted before a page is read, if their number is not cached, because `read` is quicker if it
+     * knows their number.
+     */
     readonly countsFirst?: boolean;
   },
 ): Promise<Page<Row> & { readonly total: number }> {

@@ -34,10 +34,10 @@ export async function readPage<Tables, Table extends keyof Tables, Row>(
   return pageOf(await readRows(query, order, start, limit + 1), limit);
 }
 
-/** Returns the first rows as a page. @param found the rows of the page and, if the list does not end there, one more */
-export function pageOf<Row>(found: readonly OrderedRow<Row>[], limit: number): RowsOfPage<Row> {
-  const rows = found.slice(0, limit);
-  const last = found.length > limit ? rows.at(-1) : undefined;
+/** Returns the first rows as a page. @param firstRows the rows of the page and, if the list does not end there, one more */
+export function pageOf<Row>(firstRows: readonly OrderedRow<Row>[], limit: number): RowsOfPage<Row> {
+  const rows = firstRows.slice(0, limit);
+  const last = firstRows.length > limit ? rows.at(-1) : undefined;
   return { rows, next: last && { value: last.cursor_value, key: last.cursor_key } };
 }
 
@@ -98,13 +98,13 @@ export function readFewByKeys<Tables, Table extends keyof Tables, Row>(
   return readPageByKeys(database.scanner<unknown>().selectFrom(few.as('t')), order, page, read);
 }
 
-/** Reads the rows of a page whose keys are known. @param found keys of the page and, if the list does not end there, one more */
+/** Reads the rows of a page whose keys are known. @param firstKeys keys of the page and, if the list does not end there, one more */
 export async function readByKeys<Row>(
-  found: readonly OrderedRow<object>[],
+  firstKeys: readonly OrderedRow<object>[],
   limit: number,
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, Row>>,
 ): Promise<RowsOfPage<Row>> {
-  const { rows, next } = pageOf(found, limit);
+  const { rows, next } = pageOf(firstKeys, limit);
   if (rows.length === 0) return { rows: [], next };
   const keys = (rows as readonly OrderedRow<object>[]).map((row) => String(row.cursor_key));
   const known = await read(keys);

@@ -111,12 +111,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           resource_id: string;
           result: unknown;
         }[];
-      const ofRoom = () => tasks({ action_name: 'rooms/deletion', resource_id: String(delete_id) });
-      while ((await ofRoom())[0]?.status !== 'complete') await admin.do('GET', '/v1/server_version');
-      assert.deepEqual(((await ofRoom())[0]!.result as { kicked: string[] }).kicked, ['@anna:test']);
+      const deletionTasks = () => tasks({ action_name: 'rooms/deletion', resource_id: String(delete_id) });
+      while ((await deletionTasks())[0]?.status !== 'complete') await admin.do('GET', '/v1/server_version');
+      assert.deepEqual(((await deletionTasks())[0]!.result as { kicked: string[] }).kicked, ['@anna:test']);
       assert.equal((await tasks({ status: 'complete' })).at(-1)?.resource_id, delete_id);
       assert.equal((await tasks({ status: 'complete', dir: 'b', limit: 1 }))[0]?.resource_id, delete_id);
       assert.deepEqual(await tasks({ status: 'cancelled' }), []);
+      assert.deepEqual(await tasks({ job_status: 'complete' }), await tasks({ status: 'complete' }));
+      assert.deepEqual(
+        await admin.refused('GET', '/v1/scheduled_tasks', undefined, { job_status: 'other' }),
+        [400, 'M_INVALID_PARAM'],
+      );
       assert.equal((await tasks({ limit: 3 })).length, 3);
       assert.deepEqual((await tasks({ dir: 'b' })).toReversed(), await tasks({}));
       assert.ok((await tasks({ max_timestamp: 9e15, status: 'scheduled' })).length > 0);
@@ -144,15 +149,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await anna.do('PUT', `/rooms/${enc(roomId)}/redact/${enc(eventId)}/1`, {});
       const { event_reports } = await admin.do('GET', '/v1/event_reports');
       const [{ id }] = event_reports as [{ id: number }];
-      const shown = async () => {
+      const reportedContent = async () => {
         const report = await admin.do('GET', `/v1/event_reports/${id}`);
         return (report['event_json'] as { content: object }).content;
       };
-      assert.deepEqual(await shown(), { msgtype: 'm.text', body: 'evil' });
+      assert.deepEqual(await reportedContent(), { msgtype: 'm.text', body: 'evil' });
       clock.advance(7 * day + 6 * 60_000);
       await eventually(
         'the deletion of the original content',
-        async () => Object.keys(await shown()).length === 0,
+        async () => Object.keys(await reportedContent()).length === 0,
       );
     } finally {
       await server.stop();

@@ -28,9 +28,9 @@ export type FilterColumn = 'reporter' | 'room_id' | 'user_id';
 interface ReportEndpoints {
   /** Begins error messages, and is part of operation ids. */
   readonly title: string;
-  /** Fields of the response and the columns with their values. */
+  /** For each field of the response, the column with its value. */
   readonly fields: Readonly<Record<string, keyof ListedReport>>;
-  /** Query parameters and the columns that must be equal to them. */
+  /** For each query parameter, the column that must have its value. */
   readonly filters: Readonly<Record<string, FilterColumn>>;
 }
 

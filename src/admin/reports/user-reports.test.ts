@@ -71,6 +71,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await reasons({ limit: 2, from: 2 }), ['one']);
     });
 
+    it('continues after the last report of a page when reports are added or deleted between two requests', async () => {
+      const cleo = await TestClient.register(server, 'cleo');
+      const report = (reason: string) => cleo.do('POST', `/users/${enc('@ben:test')}/report`, { reason });
+      for (const reason of ['a', 'b', 'c', 'd']) await report(reason);
+      const query = { user_id: cleo.id, limit: 2 };
+      const { user_reports: first, next_token: next } = await list(query);
+      assert.deepEqual([first.map(({ reason }) => reason), next], [['d', 'c'], 2]);
+      await report('e');
+      assert.deepEqual(await reasons({ ...query, from: 2 }), ['b', 'a']);
+      for (const { id } of first) await admin.do('DELETE', `/v1/user_reports/${id}`);
+      assert.deepEqual(await reasons({ ...query, from: 2 }), ['b', 'a']);
+      for (const { id } of (await list({ user_id: cleo.id })).user_reports)
+        await admin.do('DELETE', `/v1/user_reports/${id}`);
+    });
+
     it('shows a report of a user, and deletes it', async () => {
       const { id } = (await list({ dir: 'f' })).user_reports[0]!;
       const { received_ts: _, ...report } = await admin.do('GET', `/v1/user_reports/${id}`);

@@ -120,6 +120,20 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
     ),
     route(
       {
+        operationId: 'findRoomDeletions',
+        method: 'GET',
+        path: '/_server/admin/v1/room_deletions',
+        auth: 'admin',
+        query: Type.Object({ room_id: text }),
+        response: Type.Object({ results: Type.Array(deletionStatus) }),
+      },
+      async ({ query: { room_id: roomId } }) => {
+        checkRoomId(roomId);
+        return { results: (await deletion.ofRoom(roomId)).map(statusJson) };
+      },
+    ),
+    route(
+      {
         operationId: 'getRoomDeletion',
         method: 'GET',
         path: '/_server/admin/v2/rooms/delete_status/:deleteId',
@@ -138,27 +152,29 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
 /**
  * Checks a request, and returns the deletion that it asks for. Unknown rooms are answered with 400, as the documentation of the
  * reference server says, and not with 404.
- * @throws MatrixError M_INVALID_PARAM, errors of modules that refuse the deletion
+ * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a deactivated `new_room_user_id`, errors of modules that refuse the deletion
  */
 async function prepareDeletion(
   { rooms, users, checkRoomDeletion }: DeletionRoutesDeps,
   administrator: string,
   roomId: string,
-  given: DeletionBody,
+  body: DeletionBody,
 ): Promise<{ readonly head: RoomHead; readonly order: RoomDeletionOrder }> {
   checkRoomId(roomId);
-  if (given.new_room_user_id !== undefined) users.checkLocal(given.new_room_user_id);
+  // The reference server also accepts the id of a user without an account.
+  const owner = body.new_room_user_id === undefined ? undefined : await users.find(body.new_room_user_id);
+  if (owner?.isDeactivated) throw notFound('The account is deactivated');
   const head = await rooms.find(roomId);
   if (!head) throw invalidParam('This server does not know the room');
   await checkRoomDeletion?.(administrator, roomId);
   const order = {
     roomId,
-    newRoomUserId: given.new_room_user_id ?? null,
-    newRoomName: given.room_name ?? defaultName,
-    message: given.message ?? defaultMessage,
-    purge: given.purge ?? true,
-    blockedBy: given.block ? administrator : null,
-    forcePurge: given.force_purge ?? false,
+    newRoomUserId: body.new_room_user_id ?? null,
+    newRoomName: body.room_name ?? defaultName,
+    message: body.message ?? defaultMessage,
+    purge: body.purge ?? true,
+    blockedBy: body.block ? administrator : null,
+    forcePurge: body.force_purge ?? false,
   };
   return { head, order };
 }

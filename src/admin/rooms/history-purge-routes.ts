@@ -58,12 +58,20 @@ export function historyPurgeRoutes(purge: HistoryPurge, rooms: KnownRooms): Rout
         method: 'GET',
         path: '/_server/admin/v1/purge_history_status/:purgeId',
         auth: 'admin',
-        response: Type.Object({ status: Type.String(), error: Type.Optional(Type.String()) }),
+        response: Type.Object({
+          status: Type.String(),
+          error: Type.Optional(Type.String()),
+          progress: Type.Object({
+            done: Type.Integer(),
+            total: Type.Union([Type.Integer(), Type.Null()]),
+          }),
+        }),
       },
       async ({ params: { purgeId } }) => {
         const found = purgeId.includes('\0') ? undefined : await purge.status(purgeId);
         if (found === undefined) throw notFound(`purge id '${purgeId}' not found`);
-        return { status: found.status, ...(found.error !== undefined && { error: found.error }) };
+        const { status, error, progress } = found;
+        return { status, progress: { ...progress }, ...(error !== undefined && { error }) };
       },
     ),
   ];

@@ -28,10 +28,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     const statusOf = (id: unknown) => admin.do('GET', `/v1/purge_history_status/${String(id)}`);
 
-    /** Purges and waits for the end. @param event part of the path, with its slash */
-    async function purge(roomId: string, event: string, body: object = {}): Promise<void> {
+    /** Purges and waits for the end. @param event part of the path, with its slash @param meanwhile is called after the start */
+    async function purge(
+      roomId: string,
+      event: string,
+      body: object = {},
+      meanwhile: () => Promise<void> = async () => undefined,
+    ): Promise<void> {
       const { purge_id: id } = await admin.do('POST', `/v1/purge_history/${enc(roomId)}${event}`, body);
       assert.equal(typeof id, 'string');
+      await meanwhile();
       await eventually('the end of the purge', async () => {
         const { status, error } = await statusOf(id);
         assert.notEqual(status, 'failed', String(error));
@@ -66,7 +72,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return ids;
     }
 
-    it('deletes the messages before an event from all APIs, and keeps the state and a writable room', async () => {
+    it('deletes the messages before an event from all APIs, and keeps the state and the room writable', async () => {
       const roomId = await anna.createRoom();
       const [first, second] = await say(anna, roomId, 'old', 2);
       await anna.setState(roomId, 'm.room.topic', { topic: 'first topic' });
@@ -121,12 +127,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await messages(anna, roomId), ['new 1', 'new 2', 'later']);
     });
 
-    it('deletes the messages before a time, but never forward extremities', async () => {
+    it('deletes the messages before a time, also when the server restarts meanwhile, but never forward extremities', async () => {
       const roomId = await anna.createRoom();
       // More messages than one transaction deletes.
       const ids = await say(anna, roomId, 'message', 250);
       const body = { purge_up_to_ts: Date.now() + 60_000, delete_local_events: true };
-      await purge(roomId, '', body);
+      await purge(roomId, '', body, () => a.restart());
       assert.deepEqual(await stored(ids[0]!, ids.at(-2)!, ids.at(-1)!), [false, false, true]);
       assert.deepEqual(await messages(anna, roomId), ['message 250']);
       const early = { ...body, purge_up_to_ts: 1_000 };
@@ -150,7 +156,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(unsigned.redacted_because.event_id, redaction);
     });
 
-    it('lets other servers join and send after a purge, and backfills the deleted messages from them for readers', async () => {
+    it('lets other servers join and send after a purge, and backfills the deleted messages from them when users read the history', async () => {
       const roomId = await anna.createRoom();
       await say(anna, roomId, 'anna', 3);
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });

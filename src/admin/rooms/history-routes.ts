@@ -11,7 +11,7 @@ const direction = Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')
 /** Default and maximum number of events in a response. */
 const [defaultLimit, maxLimit] = [10, 1_000];
 
-const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxLimit));
+const limitOf = (requested: number | undefined) => Math.max(0, Math.min(requested ?? defaultLimit, maxLimit));
 
 /** Administrators see all events, whether or not they are in the room. */
 const viewerOf = ({ userId, deviceId }: Requester): Viewer => ({ userId, deviceId, seesAllEvents: true });

@@ -26,7 +26,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const pathOf = (roomId: string, eventId: string) => `/v1/rooms/${enc(roomId)}/redact/${enc(eventId)}`;
     const redact = async (roomId: string, eventId: string, body: object = {}) =>
       (await admin.do('POST', pathOf(roomId, eventId), body)) as { event_id: string; sender: string };
-    const seen = async (roomId: string, eventId: string) => {
+    const contentAndRedaction = async (roomId: string, eventId: string) => {
       const event = await anna.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
       const { redacted_because: because } = (event['unsigned'] ?? {}) as {
         redacted_because?: { event_id: string; sender: string; content: { reason?: string } };
@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const eventId = await ben.say(roomId, 'spam');
       const answer = await redact(roomId, eventId, { reason: 'advertisement' });
       assert.equal(answer.sender, ben.id);
-      const { content, because } = await seen(roomId, eventId);
+      const { content, because } = await contentAndRedaction(roomId, eventId);
       assert.deepEqual(content, {});
       assert.deepEqual(
         [because?.event_id, because?.sender, because?.content.reason],
@@ -52,7 +52,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const eventId = await ben.say(roomId, 'spam');
       await ben.leave(roomId);
       assert.equal((await redact(roomId, eventId)).sender, anna.id);
-      assert.deepEqual((await seen(roomId, eventId)).content, {});
+      assert.deepEqual((await contentAndRedaction(roomId, eventId)).content, {});
     });
 
     it('redacts an event as the administrator who may redact in the room', async () => {
@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await redact(roomId, eventId), await redact(roomId, eventId));
     });
 
-    it('refuses an event that no local member may redact with 400 M_UNKNOWN, and changes nothing', async () => {
+    it('responds 400 M_UNKNOWN for an event that no local member may redact, and does not redact it', async () => {
       const roomId = await newRoom();
       const eventId = await ben.say(roomId, 'spam');
       await anna.leave(roomId);

@@ -15,7 +15,7 @@ import type { KnownRooms } from './known-rooms.ts';
 
 export interface RedactionRouteDeps {
   readonly rooms: Pick<Rooms, 'engine' | 'sending'>;
-  readonly known: KnownRooms;
+  readonly knownRooms: KnownRooms;
   readonly serverName: string;
 }
 
@@ -23,7 +23,7 @@ export interface RedactionRouteDeps {
  * Redacts one event: as the administrator who asks, if that user may; else as the local sender of the event, or as the
  * most powerful local member of the room.
  */
-export function redactionRoute({ rooms, known, serverName }: RedactionRouteDeps): Route {
+export function redactionRoute({ rooms, knownRooms, serverName }: RedactionRouteDeps): Route {
   const { engine, sending } = rooms;
   return route(
     {
@@ -35,7 +35,7 @@ export function redactionRoute({ rooms, known, serverName }: RedactionRouteDeps)
       response: Type.Object({ event_id: text, sender: text }),
     },
     async ({ params: { roomId, eventId }, body: { reason }, requester }) => {
-      const head = await known.get(roomId);
+      const head = await knownRooms.get(roomId);
       const target = isEventId(eventId) && !eventId.includes('\0') && (await engine.events.getById(eventId));
       if (!target || target.event.roomId !== roomId) throw notFound('Event not found');
       const earlier =
@@ -52,7 +52,8 @@ export function redactionRoute({ rooms, known, serverName }: RedactionRouteDeps)
   );
 }
 
-interface Choice {
+/** The inputs for the choice of the sender of a redaction. */
+interface SenderChoice {
   readonly head: RoomHead;
   readonly levels: PowerLevels;
   readonly target: StoredEvent;
@@ -61,22 +62,22 @@ interface Choice {
 }
 
 /** @throws MatrixError 400 M_UNKNOWN when no local member of the room may redact the event */
-function senderOf({ head, levels, target: { event }, requester, serverName }: Choice): Sender {
+function senderOf({ head, levels, target: { event }, requester, serverName }: SenderChoice): Sender {
   const may = (userId: string) =>
     head.membership(userId) === 'join' && (userId === event.sender || levels.reaches(userId, 'redact'));
   if (may(requester.userId)) return requester;
-  let found: string | undefined;
-  if (serverOfUser(event.sender) === serverName && may(event.sender)) found = event.sender;
+  let senderId: string | undefined;
+  if (serverOfUser(event.sender) === serverName && may(event.sender)) senderId = event.sender;
   else {
     for (const userId of head.members.keys()) {
       if (serverOfUser(userId) !== serverName || !may(userId)) continue;
-      if (found === undefined || levels.ofUser(userId) > levels.ofUser(found)) found = userId;
+      if (senderId === undefined || levels.ofUser(userId) > levels.ofUser(senderId)) senderId = userId;
     }
   }
-  if (found === undefined) {
+  if (senderId === undefined) {
     throw new MatrixError(400, 'M_UNKNOWN', 'No local user in the room may redact this event');
   }
-  return { userId: found, deviceId: undefined, isServerTask: true };
+  return { userId: senderId, deviceId: undefined, isServerTask: true };
 }
 
 async function currentOf(

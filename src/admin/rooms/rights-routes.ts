@@ -10,12 +10,12 @@ import { joinRuleOf, RoomAdministrators } from './room-administrators.ts';
 export interface RightsRoutesDeps {
   readonly rooms: Rooms;
   readonly dummyEvents: DummyEvents;
-  readonly known: KnownRooms;
+  readonly knownRooms: KnownRooms;
   readonly users: LocalUsers;
   readonly serverName: string;
 }
 
-/** Maximum number of servers that a request to join names. */
+/** Maximum number of servers in the query parameter `server_name` of a join. */
 const maxServers = 100;
 
 /** Joins users to rooms, makes users administrators of rooms, and lists and merges forward extremities. */
@@ -23,7 +23,7 @@ export function rightsRoutes(deps: RightsRoutesDeps): Route[] {
   return [joinRoute(deps), makeAdminRoute(deps), ...extremityRoutes(deps)];
 }
 
-function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
+function joinRoute({ rooms, knownRooms, users }: RightsRoutesDeps): Route {
   const { engine, memberships } = rooms;
   return route(
     {
@@ -38,12 +38,12 @@ function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
       response: Type.Object({ room_id: Type.String() }),
     },
     async ({ params: { roomIdOrAlias }, query, body: { user_id: userId }, requester }) => {
-      await users.get(userId);
-      const { roomId, servers } = await known.locate(roomIdOrAlias);
+      await users.getActive(userId);
+      const { roomId, servers } = await knownRooms.locate(roomIdOrAlias);
       const head = await engine.heads.get(roomId);
       const membership = head?.membership(userId);
       const isOpen = head && (await joinRuleOf(engine, head)) === 'public';
-      // The administrator must be in the room and may have to invite the user.
+      // The user needs an invitation, which the administrator can send only as a member of the room.
       if (head && !isOpen && membership !== 'join' && membership !== 'invite') {
         await memberships.invite(requester.userId, roomId, userId);
       }
@@ -53,7 +53,7 @@ function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
   );
 }
 
-function makeAdminRoute({ rooms, known, serverName }: RightsRoutesDeps): Route {
+function makeAdminRoute({ rooms, knownRooms, users, serverName }: RightsRoutesDeps): Route {
   const administrators = new RoomAdministrators(rooms, serverName);
   return route(
     {
@@ -67,13 +67,14 @@ function makeAdminRoute({ rooms, known, serverName }: RightsRoutesDeps): Route {
     async ({ params: { roomIdOrAlias }, body, requester }) => {
       const userId = body.user_id ?? requester.userId;
       if (!isUserId(userId)) throw invalidParam('The user id is not valid');
-      await administrators.add(await known.named(roomIdOrAlias), userId);
+      if (users.isLocal(userId)) await users.getActive(userId);
+      await administrators.add(await knownRooms.named(roomIdOrAlias), userId);
       return {};
     },
   );
 }
 
-function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route[] {
+function extremityRoutes({ rooms, dummyEvents, knownRooms }: RightsRoutesDeps): Route[] {
   const path = '/_server/admin/v1/rooms/:roomIdOrAlias/forward_extremities';
   return [
     route(
@@ -95,7 +96,7 @@ function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route
         }),
       },
       async ({ params: { roomIdOrAlias } }) => {
-        const { extremities } = await known.named(roomIdOrAlias);
+        const { extremities } = await knownRooms.named(roomIdOrAlias);
         const events = await rooms.engine.events.getMany(extremities.map(({ nid }) => nid));
         const results = extremities.map(({ nid, eventId, depth, stateGroup }) => ({
           event_id: eventId,
@@ -116,7 +117,7 @@ function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route
         response: Type.Object({ deleted: Type.Integer() }),
       },
       async ({ params: { roomIdOrAlias } }) => {
-        const { roomId } = await known.named(roomIdOrAlias);
+        const { roomId } = await knownRooms.named(roomIdOrAlias);
         return { deleted: await dummyEvents.merge(roomId) };
       },
     ),

@@ -10,8 +10,8 @@ import { type RoomHead, type RoomReader, visibleContent } from '../../room-engin
 import type { Rooms } from '../../rooms/index.ts';
 
 /**
- * Power level for room creators, in rooms without power levels and in room versions whose creators have infinite
- * power.
+ * Power level of the creator in rooms without power levels, and the lowest level that users are given in rooms whose
+ * creators have infinite power.
  */
 const creatorLevel = 100;
 
@@ -74,16 +74,17 @@ export class RoomAdministrators {
   }
 
   #mostPowerful(head: RoomHead, levels: PowerLevels): string {
-    let found: string | undefined;
+    let mostPowerful: string | undefined;
     for (const [userId, membership] of head.members) {
       if (membership !== 'join' || serverOfUser(userId) !== this.#serverName) continue;
       if (!levels.canSend(userId, 'm.room.power_levels', true)) continue;
-      if (found === undefined || levels.ofUser(userId) > levels.ofUser(found)) found = userId;
+      if (mostPowerful === undefined || levels.ofUser(userId) > levels.ofUser(mostPowerful))
+        mostPowerful = userId;
     }
-    if (found === undefined) {
+    if (mostPowerful === undefined) {
       throw new MatrixError(400, 'M_UNKNOWN', 'No local user in the room may change its power levels');
     }
-    return found;
+    return mostPowerful;
   }
 
   async #contentWith(

@@ -62,17 +62,13 @@ export function roomListRoute(rooms: RoomList, cursors: PageCursors): Route {
       let matches: TermMatches | undefined;
       const { rows, next, total } = await pageWithTotal(cursors, listed, query, {
         read: (start, limit, total) =>
-          rooms.page(filter, order, {
-            start,
-            limit,
-            matches: matches ?? (total === undefined ? undefined : { total }),
-          }),
+          rooms.page(filter, order, { start, limit, ...(matches ?? (total !== undefined && { total })) }),
         async count() {
           if (filter.searchTerm === undefined) return rooms.count(filter);
           matches = await rooms.search(filter);
           return matches.total;
         },
-        countsFirst: filter.searchTerm !== undefined,
+        countsFirst: filter.searchTerm !== undefined || query.from > 0,
       });
       const { from, limit } = query;
       return {

@@ -1,12 +1,19 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { AccountTables } from '../../accounts/index.ts';
 import type { DeviceTables } from '../../devices/index.ts';
 import type { DirectoryTables } from '../../directory/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
-import { contains, containsFolded, isLike } from '../paging/contains.ts';
+import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { countRows, type RowsOfPage, readFewByKeys, readPageByKeys } from '../paging/read-page.ts';
+import { type FlagOrder, readByFlag } from '../paging/read-by-flag.ts';
+import {
+  countRows,
+  type RowsOfPage,
+  readByKeys,
+  readFewByKeys,
+  readPageByKeys,
+} from '../paging/read-page.ts';
 
 /** The filters of a list of rooms. Absent filters select all rooms. */
 export interface RoomFilter {
@@ -42,47 +49,74 @@ export type ListedRoom = DirectoryTables['room_stats'] & { readonly is_public: n
 
 type Tables = DirectoryTables & RoomTables & DeviceTables & AccountTables;
 
+/**
+ * The tables with the columns of the orders. Each column except the flags has an index that also contains the ids of
+ * the rooms.
+ */
+type OrderTable = 'listed_rooms' | 'room_stats';
+
+/** Rows of either table. */
+type Rooms = SelectQueryBuilder<{ r: { room_id: string } }, 'r', object>;
+
 const isPublic = sql<number>`(case when exists (
   select 1 from published_rooms p where p.room_id = r.room_id and p.network = ''
 ) then 1 else 0 end)`;
 
-/** As `isPublic`, for reads of all rooms: databases read the public rooms once. */
-const isAmongPublic = sql<number>`(case when r.room_id in (
-  select p.room_id from published_rooms p where p.network = ''
-) then 1 else 0 end)`;
+/** The same condition as `isPublic`, for reads of many rooms: databases read the public rooms once. */
+const isAmongPublic = sql<boolean>`(r.room_id in (select p.room_id from published_rooms p where p.network = ''))`;
 
-/** The first 200 characters of the name, as in its index. */
-const name = sql`substr(coalesce(r.name, ''), 1, 200)`;
+const byText = (column: keyof DirectoryTables['listed_rooms']) => ({
+  table: 'listed_rooms' as const,
+  by: sql.ref(`r.${column}`),
+});
 
-const orders: Readonly<Record<RoomOrder, RawBuilder<unknown>>> = {
-  name,
-  alphabetical: name,
-  size: sql`r.joined_members`,
-  canonical_alias: sql`coalesce(r.canonical_alias, '')`,
-  joined_members: sql`r.joined_members`,
-  joined_local_members: sql`r.joined_local_members`,
-  version: sql`r.version`,
-  creator: sql`r.creator`,
-  encryption: sql`coalesce(r.encryption, '')`,
-  federatable: sql`r.federatable`,
-  public: isAmongPublic,
-  join_rules: sql`r.join_rule`,
-  guest_access: sql`r.guest_can_join`,
-  history_visibility: sql`r.history_visibility`,
-  state_events: sql`r.state_events`,
+const byCount = (column: keyof DirectoryTables['room_stats']) => ({
+  table: 'room_stats' as const,
+  by: sql.ref(`r.${column}`),
+});
+
+/** @param is a condition for a value of the flag. Databases read the rows of each value in the index of the ids. */
+const byFlag = (is: FlagOrder['is'], skipsFast: boolean) => ({
+  table: 'room_stats' as const,
+  by: sql`(case when ${is(1)} then 1 else 0 end)`,
+  flag: { is, skipsFast },
+});
+
+interface Order {
+  readonly table: OrderTable;
+  readonly by: RawBuilder<unknown>;
+  readonly flag?: Pick<FlagOrder, 'is' | 'skipsFast'>;
+}
+
+const orders: Readonly<Record<RoomOrder, Order>> = {
+  name: byText('name'),
+  alphabetical: byText('name'),
+  size: byCount('joined_members'),
+  canonical_alias: byText('canonical_alias'),
+  joined_members: byCount('joined_members'),
+  joined_local_members: byCount('joined_local_members'),
+  version: byText('version'),
+  creator: byText('creator'),
+  encryption: byText('encryption'),
+  federatable: byFlag((value) => sql`r.federatable = ${sql.lit(value)}`, false),
+  public: byFlag((value) => (value === 1 ? isAmongPublic : sql`not ${isAmongPublic}`), true),
+  join_rules: byText('join_rule'),
+  guest_access: byFlag((value) => sql`r.guest_can_join = ${sql.lit(value)}`, false),
+  history_visibility: byText('history_visibility'),
+  state_events: byCount('state_events'),
 };
 
 /** The rooms that match a search term. */
 export interface TermMatches {
   readonly total: number;
-  /** Their ids; absent if there are more than `maxCollected`. */
+  /** The ids of these rooms; absent for more than `maxCollected` rooms. */
   readonly roomIds?: readonly string[];
 }
 
 /** Maximum number of rooms whose ids a search collects. A term that more rooms match is common. */
 const maxCollected = 2_000;
 
-/** Maximum characters of a term that is probably common: its rooms are counted before their ids are collected. */
+/** Maximum characters of a short term. Short terms are probably common, so their rooms are counted before ids are collected. */
 const shortTerm = 2;
 
 /** Orders that begin with the largest value. */
@@ -97,7 +131,7 @@ const largestFirst: ReadonlySet<RoomOrder> = new Set([
 /** Reads the rooms that this server knows. */
 export class RoomList {
   readonly #database: Database;
-  /** Resolves when the table of rooms is up to date. */
+  /** Resolves when the tables of rooms are up to date. */
   readonly #caughtUp: () => Promise<void>;
 
   constructor(deps: { readonly database: Database; readonly caughtUp: () => Promise<void> }) {
@@ -105,37 +139,45 @@ export class RoomList {
     this.#caughtUp = deps.caughtUp;
   }
 
-  /** @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
+  /**
+   * @param page `total`: the number of rooms on all pages, if it is known; `roomIds`: their ids, if `search` has collected
+   * them
+   */
   async page(
     filter: RoomFilter,
     order: { readonly by: RoomOrder; readonly backwards: boolean },
-    page: { readonly start: PageStart; readonly limit: number; readonly matches?: TermMatches | undefined },
+    page: { readonly start: PageStart; readonly limit: number } & Partial<TermMatches>,
   ): Promise<RowsOfPage<ListedRoom>> {
     await this.#caughtUp();
     const descending = largestFirst.has(order.by) !== order.backwards;
-    // The ids of equal rooms have the direction of the order, as at the reference server, so that an index has both.
-    const by = { by: orders[order.by], key: sql`r.room_id`, descending, keyDescends: descending };
+    const { table, by: value, flag } = orders[order.by];
+    // Rooms with equal values are sorted by id in the same direction, as in the reference server, so that an index has this order.
+    const by = { by: value, key: sql`r.room_id`, descending, keyDescends: descending };
     const read = (roomIds: readonly string[]) => this.#read(roomIds);
-    const rooms = this.#filtered(filter);
+    const rooms = this.#filtered(filter, table);
     if (filter.searchTerm !== undefined) {
-      const { total, roomIds } = page.matches ?? (await this.search(filter));
+      const { total, roomIds } = page.total === undefined ? await this.search(filter) : (page as TermMatches);
       if (total === 0) return { rows: [], next: undefined };
       const isRare = total <= maxCollected;
-      const found = roomIds ? this.#filtered({}).where('r.room_id', 'in', roomIds) : rooms;
+      const found = roomIds ? this.#filtered({}, table).where('r.room_id', 'in', roomIds) : rooms;
       if (isRare) return readFewByKeys(this.#database, found, by, page, read);
+      return readPageByKeys(rooms, by, page, read);
     }
-    return readPageByKeys(rooms, by, page, read);
+    if (!flag) return readPageByKeys(rooms, by, page, read);
+    const { start, limit } = page;
+    const found = await readByFlag(this.#database, rooms, { ...by, ...flag }, start, limit + 1);
+    return readByKeys(found, limit, read);
   }
 
   /** Counts the rooms that the filter selects. */
   count(filter: RoomFilter): Promise<number> {
-    return countRows(this.#filtered(filter));
+    return countRows(this.#filtered(filter, 'room_stats'));
   }
 
   /** Searches the rooms that the filter selects: collects their ids, or only counts them if they are many. */
   async search(filter: RoomFilter): Promise<TermMatches> {
     await this.#caughtUp();
-    const rooms = this.#filtered(filter);
+    const rooms = this.#filtered(filter, 'listed_rooms');
     const isShort = (filter.searchTerm ?? '').length <= shortTerm;
     const counted = isShort ? await countRows(rooms) : 0;
     if (counted > maxCollected) return { total: counted };
@@ -149,7 +191,7 @@ export class RoomList {
 
   async get(roomId: string): Promise<ListedRoom | undefined> {
     await this.#caughtUp();
-    return this.#filtered({})
+    return this.#all()
       .selectAll('r')
       .select(isPublic.as('is_public'))
       .where('r.room_id', '=', roomId)
@@ -184,7 +226,7 @@ export class RoomList {
   }
 
   async #read(roomIds: readonly string[]): Promise<ReadonlyMap<string, ListedRoom>> {
-    const rows = await this.#filtered({})
+    const rows = await this.#all()
       .selectAll('r')
       .select(isPublic.as('is_public'))
       .where('r.room_id', 'in', roomIds)
@@ -192,18 +234,38 @@ export class RoomList {
     return new Map(rows.map((row) => [row.room_id, row]));
   }
 
-  #filtered({ searchTerm, isPublic: wantsPublic, isEmpty }: RoomFilter) {
-    let query = this.#database.scanner<Tables>().selectFrom('room_stats as r');
+  #all() {
+    return this.#database.scanner<Tables>().selectFrom('room_stats as r');
+  }
+
+  #filtered({ searchTerm, isPublic: wantsPublic, isEmpty }: RoomFilter, table: OrderTable): Rooms {
+    let query = this.#database.scanner<Tables>().selectFrom(`${table} as r`) as unknown as Rooms;
     if (wantsPublic !== undefined) query = query.where(isPublic, '=', wantsPublic ? 1 : 0);
-    if (isEmpty !== undefined) query = query.where('r.joined_members', isEmpty ? '=' : '>', 0);
-    if (searchTerm !== undefined) query = query.where(matches(searchTerm));
-    return query;
+    if (isEmpty !== undefined) query = query.where(hasMembers(!isEmpty, table));
+    return searchTerm === undefined ? query : query.where(matches(searchTerm, table));
   }
 }
 
-function matches(term: string): RawBuilder<boolean> {
-  const folded = term.toLowerCase();
-  return sql<boolean>`(${containsFolded(sql`r.name`, term)}
-    or ${isLike(sql`lower(r.canonical_alias)`, ['#%', folded, '%:%'])}
-    or ${contains(sql`r.room_id`, term)})`;
+/**
+ * Returns a condition for the rooms with joined users, or for the others. Reads each room by a scalar subquery, as
+ * `matches` does, except for rooms without joined users, which are few.
+ */
+function hasMembers(wanted: boolean, table: OrderTable): RawBuilder<boolean> {
+  const condition = (room: string) => sql.raw(`${room}.joined_members ${wanted ? '> 0' : '= 0'}`);
+  if (table === 'room_stats') return sql<boolean>`${condition('r')}`;
+  if (!wanted) return sql<boolean>`r.room_id in (select s.room_id from room_stats s where ${condition('s')})`;
+  return sql<boolean>`(case when exists (
+    select 1 from room_stats s where s.room_id = r.room_id and ${condition('s')}) then 1 else 0 end) = 1`;
+}
+
+/**
+ * Whether a room matches a search term. Reads the text of the room by a scalar subquery where the order is that of
+ * another table, so that databases read the order first.
+ */
+function matches(term: string, table: OrderTable): RawBuilder<boolean> {
+  const text =
+    table === 'listed_rooms'
+      ? sql`r.search_text`
+      : sql`(select l.search_text from listed_rooms l where l.room_id = r.room_id)`;
+  return sql<boolean>`(${contains(text, term.toLowerCase())} or ${contains(sql`r.room_id`, term)})`;
 }

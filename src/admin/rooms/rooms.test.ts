@@ -280,6 +280,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(shutdown.kicked_users.toSorted(), [anna.id, ben.id]);
       assert.equal(shutdown.new_room_id, null);
       assert.deepEqual(await admin.do('GET', `/v2/rooms/${enc(roomId)}/delete_status`), { results: [found] });
+      const listed = (id: string) => admin.do('GET', '/v1/room_deletions', undefined, { room_id: id });
+      assert.deepEqual(await listed(roomId), { results: [found] });
+      assert.deepEqual(await listed('!none:test'), { results: [] });
+      for (const query of [{}, { room_id: 'none' }])
+        assert.equal((await admin.refused('GET', '/v1/room_deletions', undefined, query))[0], 400);
       assert.deepEqual(await admin.refused('GET', `/v1/rooms/${enc(roomId)}`), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', '/v2/rooms/delete_status/none'), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', '/v2/rooms/!none:test/delete_status'), [
@@ -354,6 +359,29 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         400,
         'M_INVALID_PARAM',
       ]);
+    });
+
+    it('POST /join, /make_room_admin and DELETE /rooms/{roomId} refuse deactivated users, and /make_room_admin also local users without an account', async () => {
+      const deactivated = await TestClient.register(server, 'gone');
+      await admin.do('POST', `/v1/deactivate/${deactivated.id}`, {});
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      const path = `/v1/rooms/${enc(roomId)}`;
+      const missing = [404, 'M_NOT_FOUND'];
+      const body = { user_id: deactivated.id };
+      assert.deepEqual(await admin.refused('POST', `/v1/join/${enc(roomId)}`, body), missing);
+      assert.deepEqual(await admin.refused('POST', `${path}/make_room_admin`, body), missing);
+      const unknown = { user_id: '@nobody:test' };
+      assert.deepEqual(await admin.refused('POST', `${path}/make_room_admin`, unknown), missing);
+      for (const version of ['v1', 'v2']) {
+        const refused = await admin.refused('DELETE', `/${version}/rooms/${enc(roomId)}`, {
+          new_room_user_id: deactivated.id,
+        });
+        assert.deepEqual(refused, missing, version);
+      }
+      assert.deepEqual((await admin.do('GET', `${path}/members`))['members'], [anna.id]);
+      const levels = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.power_levels/`);
+      assert.deepEqual(levels['users'], { [anna.id]: 100 });
+      await admin.do('POST', `${path}/make_room_admin`, { user_id: '@carla:elsewhere.example' });
     });
 
     it('GET /hierarchy shows all local rooms of a space, also private ones, in pages', async () => {

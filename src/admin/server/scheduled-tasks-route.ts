@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { Job, JobFilter, Jobs } from '../../kernel/jobs/index.ts';
+import { withoutNul } from '../paging/contains.ts';
 import { direction } from '../paging/page-query.ts';
 import { nullableText } from '../response-fields.ts';
 
@@ -8,6 +9,8 @@ import { nullableText } from '../response-fields.ts';
 const [jobsAtOnce, maxJobs] = [500, 10_000];
 
 const statuses = ['scheduled', 'active', 'complete', 'cancelled', 'failed'] as const;
+
+const status = Type.Optional(Type.Union(statuses.map((one) => Type.Literal(one))));
 
 const task = Type.Object({
   id: Type.String(),
@@ -44,7 +47,9 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
       query: Type.Object({
         action_name: Type.Optional(Type.String()),
         resource_id: Type.Optional(Type.String()),
-        status: Type.Optional(Type.Union(statuses.map((status) => Type.Literal(status)))),
+        status,
+        // The code of the reference server reads `job_status`, its documentation says `status`: both are accepted.
+        job_status: status,
         max_timestamp: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
         limit: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: maxJobs }),
         dir: Type.Optional(direction),
@@ -53,28 +58,27 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
     },
     async ({ query }) => {
       const limit = Math.min(query.limit, maxJobs);
-      const found: Job[] = [];
+      const status = query.status ?? query.job_status;
+      const listedJobs: Job[] = [];
       const filter = {
         ...(query.action_name !== undefined && { kind: withoutNul(query.action_name) }),
         ...(query.resource_id !== undefined && { key: withoutNul(query.resource_id) }),
-        ...(query.status === undefined ? {} : states[query.status]),
+        ...(status === undefined ? {} : states[status]),
         ...(query.max_timestamp !== undefined && { before: query.max_timestamp }),
         newestFirst: query.dir === 'b',
       };
-      if (query.status === 'cancelled') return { scheduled_tasks: [] };
-      while (found.length < limit) {
-        const count = Math.min(jobsAtOnce, limit - found.length);
-        const last = found.at(-1);
+      if (status === 'cancelled') return { scheduled_tasks: [] };
+      while (listedJobs.length < limit) {
+        const count = Math.min(jobsAtOnce, limit - listedJobs.length);
+        const last = listedJobs.at(-1);
         const page = await jobs.list({ ...filter, ...(last && { after: last.id }), limit: count });
-        found.push(...page);
+        listedJobs.push(...page);
         if (page.length < count) break;
       }
-      return { scheduled_tasks: found.map(taskJson) };
+      return { scheduled_tasks: listedJobs.map(taskJson) };
     },
   );
 }
-
-const withoutNul = (text: string) => text.replaceAll('\0', '');
 
 /** Returns a job for the response, without its payload, which may contain secrets. */
 function taskJson(job: Job) {

@@ -2,13 +2,16 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { ownSoftware } from '../../kernel/outbound/index.ts';
 
-/** Returns the version of this software. */
+/**
+ * Returns the version of this software. Needs no access token, because tools show the version before a login; other servers
+ * can ask for it as well (`GET /federation/v1/version`).
+ */
 export const versionRoute: Route = route(
   {
     operationId: 'getServerVersion',
     method: 'GET',
     path: '/_server/admin/v1/server_version',
-    auth: 'admin',
+    auth: 'none',
     response: Type.Object({ server_version: Type.String() }),
   },
   () => ({ server_version: ownSoftware().version }),

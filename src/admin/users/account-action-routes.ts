@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import type { Accounts, AccountsSlice, User } from '../../accounts/index.ts';
+import type { Accounts, AccountsSlice } from '../../accounts/index.ts';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
-import { invalidParam, notFound } from '../../protocol/index.ts';
+import { invalidParam } from '../../protocol/index.ts';
 import { flag, nothing, text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
@@ -13,7 +13,7 @@ export interface AccountActionDeps {
   readonly users: LocalUsers;
 }
 
-const ofUser = '/_server/admin/v1/users/:userId';
+const userPath = '/_server/admin/v1/users/:userId';
 const adminFlag = Type.Object({ admin: Type.Boolean() });
 
 /** Changes the state, the rights and the password of an account, and logs in as its user. */
@@ -49,7 +49,7 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
         response: Type.Record(text, flag),
       },
       async ({ params: { userId }, body: { suspend }, requester }) => {
-        await activeUser(users, userId);
+        await users.getActive(userId);
         if (suspend && userId === requester.userId) throw invalidParam('You cannot suspend your own account');
         await accounts.setSuspended(userId, suspend);
         return { [`user_${userId}_suspended`]: suspend };
@@ -60,7 +60,7 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
         {
           operationId: method === 'POST' ? 'shadowBanUser' : 'endUserShadowBan',
           method,
-          path: `${ofUser}/shadow_ban`,
+          path: `${userPath}/shadow_ban`,
           auth: 'admin',
           response: nothing,
         },
@@ -76,7 +76,7 @@ function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
 
 /** Shows and changes whether a user is an administrator. */
 function rightsRoutes({ accounts, users }: AccountActionDeps): Route[] {
-  const path = `${ofUser}/admin`;
+  const path = `${userPath}/admin`;
   return [
     route(
       { operationId: 'getUserAdmin', method: 'GET', path, auth: 'admin', response: adminFlag },
@@ -87,7 +87,7 @@ function rightsRoutes({ accounts, users }: AccountActionDeps): Route[] {
     route(
       { operationId: 'setUserAdmin', method: 'PUT', path, auth: 'admin', body: adminFlag, response: nothing },
       async ({ params: { userId }, body: { admin }, requester }) => {
-        await activeUser(users, userId);
+        await users.getActive(userId);
         if (!admin && userId === requester.userId) {
           throw invalidParam('You cannot remove your own administrator rights');
         }
@@ -114,7 +114,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
         response: nothing,
       },
       async ({ params: { userId }, body }) => {
-        await activeUser(users, userId);
+        await users.getActive(userId);
         await passwordChange.reset(userId, body.new_password, body.logout_devices ?? true);
         return {};
       },
@@ -123,7 +123,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
       {
         operationId: 'logInAsUser',
         method: 'POST',
-        path: `${ofUser}/login`,
+        path: `${userPath}/login`,
         auth: 'admin',
         body: Type.Object({
           valid_until_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
@@ -131,7 +131,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
         response: Type.Object({ access_token: Type.String() }),
       },
       async ({ params: { userId }, body, requester }) => {
-        await activeUser(users, userId);
+        await users.getActive(userId);
         refuseOwn(requester, userId);
         return { access_token: await sessions.openAs(userId, requester.userId, body.valid_until_ms) };
       },
@@ -155,10 +155,4 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
 
 function refuseOwn(requester: Requester, userId: string): void {
   if (userId === requester.userId) throw invalidParam('You cannot log in as yourself');
-}
-
-async function activeUser(users: LocalUsers, userId: string): Promise<User> {
-  const user = await users.get(userId);
-  if (user.isDeactivated) throw notFound('The account is deactivated');
-  return user;
 }

@@ -8,12 +8,12 @@ export interface CrossSigningReplacement {
   hasMasterKey(userId: string): Promise<boolean>;
   /**
    * Lets a user replace the keys once without interactive authentication.
-   * @returns the time until which the user may do so, in milliseconds since the epoch
+   * @returns the time until which the user may replace the keys, in milliseconds since the epoch
    */
   allow(userId: string): Promise<number>;
 }
 
-const ofUser = '/_server/admin/v1/users/:userId';
+const userPath = '/_server/admin/v1/users/:userId';
 
 /** Lets a user replace the cross-signing keys once without interactive authentication. */
 export function crossSigningRoute(keys: CrossSigningReplacement, users: LocalUsers): Route {
@@ -22,8 +22,8 @@ export function crossSigningRoute(keys: CrossSigningReplacement, users: LocalUse
       operationId: 'allowCrossSigningReplacement',
       method: 'POST',
       path: [
-        `${ofUser}/_allow_cross_signing_replacement_without_uia`,
-        `${ofUser}/allow_cross_signing_replacement`,
+        `${userPath}/_allow_cross_signing_replacement_without_uia`,
+        `${userPath}/allow_cross_signing_replacement`,
       ],
       auth: 'admin',
       response: Type.Object({ updatable_without_uia_before_ms: Type.Integer() }),

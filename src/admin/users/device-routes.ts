@@ -4,8 +4,8 @@ import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import { flag, integer, nothing, nullableText, text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
-const ofUser = '/_server/admin/v2/users/:userId';
-const ofDevice = `${ofUser}/devices/:deviceId` as const;
+const userPath = '/_server/admin/v2/users/:userId';
+const devicePath = `${userPath}/devices/:deviceId` as const;
 
 const deviceResponse = Type.Object({
   device_id: Type.String(),
@@ -23,7 +23,7 @@ export function deviceRoutes(devices: Devices, users: LocalUsers): Route[] {
 }
 
 function listRoutes(devices: Devices, users: LocalUsers): Route[] {
-  const path = `${ofUser}/devices` as const;
+  const path = `${userPath}/devices` as const;
   return [
     route(
       {
@@ -49,7 +49,7 @@ function listRoutes(devices: Devices, users: LocalUsers): Route[] {
         response: nothing,
       },
       async ({ params: { userId }, body }) => {
-        await users.get(userId);
+        await users.getActive(userId);
         await devices.create({ userId, deviceId: body.device_id, displayName: undefined });
         return new Reply(201, {});
       },
@@ -58,7 +58,7 @@ function listRoutes(devices: Devices, users: LocalUsers): Route[] {
       {
         operationId: 'deleteUserDevices',
         method: 'POST',
-        path: `${ofUser}/delete_devices`,
+        path: `${userPath}/delete_devices`,
         auth: 'admin',
         body: Type.Object({ devices: Type.Array(Type.String(), { maxItems: 1_000 }) }),
         response: nothing,
@@ -78,7 +78,7 @@ function singleDeviceRoutes(devices: Devices, users: LocalUsers): Route[] {
       {
         operationId: 'getUserDevice',
         method: 'GET',
-        path: ofDevice,
+        path: devicePath,
         auth: 'admin',
         response: deviceResponse,
       },
@@ -91,7 +91,7 @@ function singleDeviceRoutes(devices: Devices, users: LocalUsers): Route[] {
       {
         operationId: 'updateUserDevice',
         method: 'PUT',
-        path: ofDevice,
+        path: devicePath,
         auth: 'admin',
         body: Type.Object({ display_name: Type.Optional(Type.String()) }),
         response: nothing,
@@ -104,7 +104,13 @@ function singleDeviceRoutes(devices: Devices, users: LocalUsers): Route[] {
       },
     ),
     route(
-      { operationId: 'deleteUserDevice', method: 'DELETE', path: ofDevice, auth: 'admin', response: nothing },
+      {
+        operationId: 'deleteUserDevice',
+        method: 'DELETE',
+        path: devicePath,
+        auth: 'admin',
+        response: nothing,
+      },
       async ({ params: { userId, deviceId } }) => {
         await users.get(userId);
         await devices.remove(userId, [deviceId]);

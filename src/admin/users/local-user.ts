@@ -30,6 +30,13 @@ export class LocalUsers {
     return user;
   }
 
+  /** Returns an account that is not deactivated. @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND */
+  async getActive(userId: string): Promise<User> {
+    const user = await this.get(userId);
+    if (user.isDeactivated) throw notFound('The account is deactivated');
+    return user;
+  }
+
   /** Returns an account, also a deactivated one, or `undefined`. @throws MatrixError M_INVALID_PARAM */
   async find(userId: string): Promise<User | undefined> {
     this.checkLocal(userId);

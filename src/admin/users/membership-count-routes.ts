@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { LocalUsers } from './local-user.ts';
 import type { MembershipCounts } from './membership-counts.ts';
 
-const ofUser = '/_server/admin/v1/users/:userId';
+const userPath = '/_server/admin/v1/users/:userId';
 const query = Type.Object({ from_ts: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) });
 
 /** Counts the invites and joins of users since a time. */
@@ -13,7 +13,7 @@ export function membershipCountRoutes(counts: MembershipCounts, users: LocalUser
       {
         operationId: 'countSentInvites',
         method: 'GET',
-        path: `${ofUser}/sent_invite_count`,
+        path: `${userPath}/sent_invite_count`,
         auth: 'admin',
         query,
         response: Type.Object({ invite_count: Type.Integer() }),
@@ -27,7 +27,7 @@ export function membershipCountRoutes(counts: MembershipCounts, users: LocalUser
       {
         operationId: 'countJoinedRooms',
         method: 'GET',
-        path: `${ofUser}/cumulative_joined_room_count`,
+        path: `${userPath}/cumulative_joined_room_count`,
         auth: 'admin',
         query,
         response: Type.Object({ cumulative_joined_room_count: Type.Integer() }),

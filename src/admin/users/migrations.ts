@@ -38,7 +38,8 @@ export const userListChecks: readonly DatabaseCheck[] = [
     }),
   ),
   rowsCheck({
-    problem: 'users without a time of their last activity, which lists in its order do not contain',
+    problem:
+      'users without a time of their last activity, whom lists in the order of this time do not contain',
     select: withoutRow('user_activity'),
     mend: `insert into user_activity (user_id, last_seen_at)
       select subject, 0 from (${withoutRow('user_activity')}) missing`,

@@ -32,7 +32,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await spammer.do('PUT', `/rooms/${enc(roomId)}/typing/${spammer.id}`, { typing: true });
       await spammer.membership('invite', upgraded, victim);
       await spammer.setState(upgraded, 'm.room.member', { membership: 'invite' }, victim.id);
-      const own = await spammer.createRoom({ invite: [victim.id] });
+      const roomWithInvite = await spammer.createRoom({ invite: [victim.id] });
       const { replacement_room } = await spammer.do('POST', `/rooms/${enc(upgraded)}/upgrade`, {
         new_version: '11',
       });
@@ -45,7 +45,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }[];
       const types = state.map(({ type }) => type);
       assert.ok(!types.includes('m.room.topic') && !types.includes('m.room.tombstone'), String(types));
-      const members = await spammer.do('GET', `/rooms/${enc(own)}/joined_members`);
+      const members = await spammer.do('GET', `/rooms/${enc(roomWithInvite)}/joined_members`);
       assert.deepEqual(Object.keys(members['joined'] as object), [spammer.id]);
       const outside = await spammer.call('PUT', '/rooms/!other:test/send/m.test/1', {});
       assert.equal(outside.status, 403);

@@ -7,7 +7,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import { anyObject, flag, integer, text } from '../response-fields.ts';
 import { type LocalUsers, requireUserId } from './local-user.ts';
 
-const ofUser = '/_server/admin/v1/users/:userId';
+const userPath = '/_server/admin/v1/users/:userId';
 
 /** A pusher as `GET /pushers` of the client-server API shows it. */
 const pusher = Type.Object({
@@ -37,7 +37,7 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
       {
         operationId: 'listUserJoinedRooms',
         method: 'GET',
-        path: `${ofUser}/joined_rooms`,
+        path: `${userPath}/joined_rooms`,
         auth: 'admin',
         response: Type.Object({ joined_rooms: Type.Array(Type.String()), total: Type.Integer() }),
       },
@@ -51,7 +51,7 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
       {
         operationId: 'listUserMemberships',
         method: 'GET',
-        path: `${ofUser}/memberships`,
+        path: `${userPath}/memberships`,
         auth: 'admin',
         response: Type.Object({ memberships: Type.Record(Type.String(), Type.String()) }),
       },
@@ -65,7 +65,7 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
       {
         operationId: 'getUserAccountData',
         method: 'GET',
-        path: `${ofUser}/accountdata`,
+        path: `${userPath}/accountdata`,
         auth: 'admin',
         response: Type.Object({ account_data: Type.Object({ global: anyObject, rooms: anyObject }) }),
       },
@@ -83,7 +83,7 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
       {
         operationId: 'listUserPushers',
         method: 'GET',
-        path: `${ofUser}/pushers`,
+        path: `${userPath}/pushers`,
         auth: 'admin',
         response: Type.Object({ pushers: Type.Array(pusher), total: integer }),
       },

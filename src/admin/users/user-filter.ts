@@ -59,8 +59,8 @@ export function filteredUsers(database: Database, filter: UserFilter): UserQuery
 const maxExcluded = 2_000;
 
 /**
- * Reads the ids of the users whom the filters exclude; the filter `name` is ignored. Returns `undefined` if there are more
- * than `maxExcluded`, or could be, for example all users without administrator rights.
+ * Reads the ids of the users whom the filters exclude; the filter `name` is ignored. Returns `undefined` if there are
+ * or could be more than `maxExcluded`, for example all users without administrator rights.
  */
 export async function excludedUsers(
   database: Database,

@@ -20,7 +20,7 @@ interface Listed {
 }
 
 /** The options of accounts that all test servers have. */
-const open = {
+const accountOptions = {
   enable_registration: true,
   enable_registration_without_verification: true,
   registration_shared_secret: 'shared secret',
@@ -34,7 +34,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     before(async () => {
       server = await startTestServer({
         database: kind,
-        config: { accounts: { ...open, allow_guest_access: true } },
+        config: { accounts: { ...accountOptions, allow_guest_access: true } },
       });
       admin = await Administration.open(server);
       for (const name of ['anna', 'ben', 'carl', 'dora', 'emil']) await TestClient.register(server, name);
@@ -228,16 +228,89 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await read('displayname', true), 'afcebd');
       assert.equal(await read('last_seen_ts', false), 'bdfcae');
       assert.equal(await read('last_seen_ts', true), 'aecfbd');
-      const common = new UserList({ database }, 1);
-      assert.equal(await read('displayname', true, undefined, common), 'afcebd');
-      assert.equal(await read('last_seen_ts', false, undefined, common), 'bdfcae');
-      // Searches a text as one in few names, whose users are collected, and as a common one, whose users are counted.
-      for (const users of [list, common]) {
+      // Collects at most one id in a search, and only counts the users if more match.
+      const countingList = new UserList({ database }, 1);
+      assert.equal(await read('displayname', true, undefined, countingList), 'afcebd');
+      assert.equal(await read('last_seen_ts', false, undefined, countingList), 'bdfcae');
+      for (const users of [list, countingList]) {
         assert.deepEqual(await users.count({ notTypes: [], name: 'a', deactivated: false }), 3);
         assert.equal(await read('name', true, 'A', users), 'eca');
         assert.equal(await read('displayname', false, 'A', users), 'cea');
         assert.equal(await read('last_seen_ts', true, 'A', users), 'aec');
         assert.equal(await read('name', false, 'nothing', users), '');
+      }
+    });
+
+    it('reads the same users at random offsets as a plain sort, in all orders with few values, directions and filters', async () => {
+      const database = await open([
+        ...accountMigrations,
+        ...deviceMigrations,
+        ...profileMigrations,
+        ...userListMigrations,
+      ]);
+      // A linear congruential generator, so that each run has the same users and offsets.
+      let seed = 7;
+      const random = (below: number) => {
+        seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+        return Math.floor((seed / 2 ** 31) * below);
+      };
+      const users = Array.from({ length: 60 }, (_, index) => ({
+        ...account(`@${random(1_000)}-${index}:test`),
+        user_type: [null, 'bot', 'support', ''][random(4)]!,
+        ...{ is_guest: random(2), is_admin: random(4) === 0 ? 1 : 0, is_deactivated: random(2) },
+        ...{ is_locked: 0, is_shadow_banned: 1 },
+      }));
+      await database.transaction<AccountTables, void>(async (writer) => {
+        for (const user of users) await writer.insertInto('users').values(user).execute();
+      });
+      const values: Partial<Record<UserOrder, (user: (typeof users)[number]) => string | number>> = {
+        is_guest: (user) => user.is_guest,
+        admin: (user) => user.is_admin,
+        user_type: (user) => user.user_type ?? '',
+        deactivated: (user) => user.is_deactivated,
+        shadow_banned: (user) => user.is_shadow_banned,
+        locked: (user) => user.is_locked,
+      };
+      const list = new UserList({ database });
+      for (const [by, value] of Object.entries(values)) {
+        for (const descending of [false, true]) {
+          for (const guests of [undefined, false]) {
+            const expected = users
+              .filter((user) => guests === undefined || user.is_guest === 0)
+              .sort((one, other) => {
+                const order = value(one) < value(other) ? -1 : value(one) > value(other) ? 1 : 0;
+                return (descending ? -order : order) || (one.user_id < other.user_id ? -1 : 1);
+              })
+              .map((user) => user.user_id);
+            const total = expected.length;
+            for (const offset of [
+              1,
+              1 + random(total),
+              1 + random(total),
+              total - 7,
+              total - 6,
+              total,
+              total + 1,
+            ]) {
+              const filter = { notTypes: [], guests };
+              const order = { by: by as UserOrder, descending };
+              const { rows, next } = await list.page(filter, order, { start: { offset }, limit: 6 });
+              const ids = rows.map((user) => user.user_id);
+              const message = JSON.stringify([filter, order, offset]);
+              assert.deepEqual(ids, expected.slice(offset, offset + 6), message);
+              const last = users.find((user) => user.user_id === ids.at(-1));
+              const cursor = last && { value: value(last), key: last.user_id };
+              assert.deepEqual(next, offset + 6 < total ? cursor : undefined, message);
+              if (next === undefined) continue;
+              const following = await list.page(filter, order, { start: { after: next }, limit: 6 });
+              assert.deepEqual(
+                following.rows.map((user) => user.user_id),
+                expected.slice(offset + 6, offset + 12),
+                message,
+              );
+            }
+          }
+        }
       }
     });
   });

@@ -5,7 +5,14 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 import { contains } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { countRows, type RowsOfPage, readFewByKeys, readPageByKeys } from '../paging/read-page.ts';
+import { readByFlag } from '../paging/read-by-flag.ts';
+import {
+  countRows,
+  type RowsOfPage,
+  readByKeys,
+  readFewByKeys,
+  readPageByKeys,
+} from '../paging/read-page.ts';
 import { excludedUsers, filteredUsers, isNoneOf, type UserFilter } from './user-filter.ts';
 import { readUsersByValue, type ValueOrder, valueOrders } from './users-by-value.ts';
 
@@ -53,7 +60,7 @@ type Tables = AccountTables & ProfileTables & DeviceTables;
 /** The users whose names contain a text. */
 export interface NameMatches {
   readonly total: number;
-  /** Their ids; absent if they are many. */
+  /** The ids of these users; absent for more users than the search collects. */
   readonly userIds?: readonly string[];
 }
 
@@ -68,12 +75,22 @@ const orders: Readonly<Record<Exclude<UserOrder, ValueOrder>, RawBuilder<unknown
   name: sql`u.user_id`,
   is_guest: sql`u.is_guest`,
   admin: sql`u.is_admin`,
-  user_type: sql`coalesce(u.user_type, '')`,
+  // As in the index; PostgreSQL limits the length of its values.
+  user_type: sql`substr(coalesce(u.user_type, ''), 1, 200)`,
   deactivated: sql`u.is_deactivated`,
   shadow_banned: sql`u.is_shadow_banned`,
   creation_ts: sql`u.created_at`,
   locked: sql`u.is_locked`,
 };
+
+/** The orders by a flag, whose rows databases find in the index of the ids. */
+const flags: ReadonlySet<UserOrder> = new Set([
+  'is_guest',
+  'admin',
+  'deactivated',
+  'shadow_banned',
+  'locked',
+]);
 
 const isValueOrder = (order: UserOrder): order is ValueOrder => order in valueOrders;
 
@@ -106,7 +123,19 @@ export class UserList {
       users = users.where(isNamed(filter.name));
     }
     if (!isValueOrder(by)) {
-      return readPageByKeys(users, { by: orders[by], key: orders.name, descending }, page, read);
+      const { start, limit } = page;
+      const isDistant = 'offset' in start && start.offset > 0 && filter.name === undefined;
+      const unlisted = isDistant ? await excludedUsers(this.#database, filter) : undefined;
+      // To skip rows, databases read an index alone if the filters are a list of ids.
+      if (unlisted)
+        users = filteredUsers(this.#database, { notTypes: [] }).where(isNoneOf(sql`u.user_id`, unlisted));
+      const order = { by: orders[by], key: orders.name, descending };
+      if (flags.has(by) && filter.name === undefined) {
+        const is = (value: 0 | 1) => sql<boolean>`${orders[by]} = ${sql.lit(value)}`;
+        const byFlag = { is, key: orders.name, descending };
+        return readByKeys(await readByFlag(this.#database, users, byFlag, start, limit + 1), limit, read);
+      }
+      return readPageByKeys(users, order, page, read);
     }
     const database = this.#database;
     const excluded = async () => (filter.name === undefined ? excludedUsers(database, filter) : undefined);
@@ -127,7 +156,7 @@ export class UserList {
    */
   async search(filter: UserFilter, name: string): Promise<NameMatches> {
     const excluded = await excludedUsers(this.#database, filter);
-    const named = this.#database
+    const matchingProfiles = this.#database
       .scanner<Tables>()
       .selectFrom('listed_profiles as p')
       .where(contains(sql`p.search_text`, name.toLowerCase()));
@@ -135,9 +164,11 @@ export class UserList {
       sql<boolean>`exists ${filteredUsers(this.#database, filter)
         .select('u.user_id')
         .whereRef('u.user_id', '=', sql.ref('p.user_id'))}`;
-    const found = named.where(excluded ? isNoneOf(sql`p.user_id`, excluded) : isSelected());
+    const selectedProfiles = matchingProfiles.where(
+      excluded ? isNoneOf(sql`p.user_id`, excluded) : isSelected(),
+    );
     const collect = async () => {
-      const rows = await found
+      const rows = await selectedProfiles
         .select('p.user_id')
         .limit(this.#maxIds + 1)
         .execute();
@@ -146,7 +177,7 @@ export class UserList {
     const isShort = name.length <= shortText;
     const collected = isShort ? undefined : await collect();
     if (collected !== undefined) return { total: collected.length, userIds: collected };
-    const total = await countRows(found);
+    const total = await countRows(selectedProfiles);
     const userIds = isShort && total <= this.#maxIds ? await collect() : undefined;
     return userIds === undefined ? { total } : { total: userIds.length, userIds };
   }
@@ -194,9 +225,14 @@ export class UserList {
   }
 
   /** Returns the result of a search, with the ids if the matches are few. */
-  async #collected(filter: UserFilter, name: string, known: NameMatches | undefined): Promise<NameMatches> {
-    const isComplete = known && (known.userIds !== undefined || known.total > this.#maxIds);
-    return isComplete ? known : this.search(filter, name);
+  async #collected(
+    filter: UserFilter,
+    name: string,
+    knownMatches: NameMatches | undefined,
+  ): Promise<NameMatches> {
+    const isComplete =
+      knownMatches && (knownMatches.userIds !== undefined || knownMatches.total > this.#maxIds);
+    return isComplete ? knownMatches : this.search(filter, name);
   }
 }
 

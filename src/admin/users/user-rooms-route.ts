@@ -50,7 +50,7 @@ export function userRoomsRoute({ database, engine, cursors, caughtUp }: UserRoom
         pageOfRooms([...rooms.values()], start, limit),
       );
       await caughtUp();
-      const known = await readNames(
+      const namesByRoom = await readNames(
         database,
         rows.map(({ roomId }) => roomId),
       );
@@ -58,9 +58,9 @@ export function userRoomsRoute({ database, engine, cursors, caughtUp }: UserRoom
         rooms: rows.map(({ roomId, membership }) => ({
           room_id: roomId,
           membership,
-          name: known.get(roomId)?.name ?? null,
-          canonical_alias: known.get(roomId)?.canonical_alias ?? null,
-          joined_members: known.get(roomId)?.joined_members ?? null,
+          name: namesByRoom.get(roomId)?.name ?? null,
+          canonical_alias: namesByRoom.get(roomId)?.canonical_alias ?? null,
+          joined_members: namesByRoom.get(roomId)?.joined_members ?? null,
         })),
         total: rooms.size,
         ...(next !== undefined && { next_token: next }),

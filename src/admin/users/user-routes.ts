@@ -100,7 +100,7 @@ export function userRoutes(
       async ({ params: { userId } }) => userDetails(await users.get(userId), deps),
     ),
     route(
-      { operationId: 'putUser', method: 'PUT', path, auth: 'admin', body, response },
+      { operationId: 'putUser', method: 'PUT', path, auth: 'admin', body, needsBody: true, response },
       async ({ params: { userId }, requester, body: given }) => {
         const isNew = await editor.put(requester, userId, {
           password: given.password,

@@ -57,7 +57,10 @@ export async function readUsersByValue<Row>(
   return readByKeys(await readRows(withValue(list, excluded), order, start, limit + 1), limit, read);
 }
 
-/** The values of the users of a list. @param excluded the users that the list does not contain; absent: looks up each user */
+/**
+ * Returns the values of the users of a list.
+ * @param excluded the users that the list does not contain; absent: looks up each user
+ */
 function withValue(
   { database, users, by }: UsersByValue,
   excluded: readonly string[] | undefined,

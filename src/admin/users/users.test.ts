@@ -128,6 +128,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ] as const) {
         assert.deepEqual(await admin.refused('PUT', `/v2/users/${enc(userId)}`, change), refusal, userId);
       }
+      assert.deepEqual(await admin.refused('PUT', '/v2/users/@bodiless:test'), [400, 'M_NOT_JSON']);
+      assert.deepEqual(await admin.refused('GET', '/v2/users/@bodiless:test'), [404, 'M_NOT_FOUND']);
       assert.equal((await admin.do('GET', `/v2/users/${user.id}`))['displayname'], user.id.slice(1, -5));
       assert.deepEqual(await admin.refused('GET', '/v2/users/@nobody:test'), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', `/v2/users/${enc('@a\0b:test')}`), [
@@ -198,16 +200,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(unknown, [404, 'M_NOT_FOUND']);
     });
 
-    it('GET and PUT /users/{userId}/admin show and change whether a user is an administrator, but not for the requester', async () => {
+    it('GET and PUT /users/{userId}/admin show and change whether a user is an administrator, and refuse to remove the rights of the requester', async () => {
       const user = await newUser();
       const path = `/v1/users/${user.id}/admin`;
       assert.deepEqual(await admin.do('GET', path), { admin: false });
-      assert.equal((await user.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 403);
+      assert.equal((await user.ask('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status, 403);
       await admin.do('PUT', path, { admin: true });
       assert.deepEqual(await admin.do('GET', path), { admin: true });
-      assert.equal((await user.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 200);
+      assert.equal((await user.ask('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status, 200);
       await admin.do('PUT', path, { admin: false });
-      assert.equal((await user.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 403);
+      assert.equal((await user.ask('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status, 403);
       assert.deepEqual(await admin.refused('PUT', '/v1/users/@admin:test/admin', { admin: false }), [
         400,
         'M_INVALID_PARAM',
@@ -285,6 +287,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await admin.refused('GET', '/v2/users/@nobody:test/devices'), [404, 'M_NOT_FOUND']);
     });
 
+    it('POST /devices creates no device for a deactivated user', async () => {
+      const { id } = await newUser();
+      await admin.do('POST', `/v1/deactivate/${id}`, {});
+      const path = `/v2/users/${id}/devices`;
+      assert.deepEqual(await admin.refused('POST', path, { device_id: 'LATE' }), [404, 'M_NOT_FOUND']);
+      assert.equal((await admin.do('GET', path))['total'], 0);
+    });
+
     it('GET /whois shows the addresses of a user, and GET /accountdata the account data', async () => {
       const user = await newUser();
       const roomId = await user.createRoom();
@@ -327,8 +337,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('GET /users/{userId}/rooms lists the rooms of a user with their names, page by page', async () => {
       const user = await newUser();
-      const made = [await user.createRoom({ name: 'Kitchen' }), await user.createRoom()].sort();
-      await user.leave(made[1]!);
+      const roomIds = [await user.createRoom({ name: 'Kitchen' }), await user.createRoom()].sort();
+      await user.leave(roomIds[1]!);
       const path = `/v1/users/${user.id}/rooms`;
       type Room = { room_id: string; name: string | null; membership: string; joined_members: number | null };
       const first = await admin.do('GET', path, undefined, { limit: 1 });
@@ -338,8 +348,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(
         rooms.map((room) => [room.room_id, room.membership, room.joined_members]),
         [
-          [made[0], 'join', 1],
-          [made[1], 'leave', 0],
+          [roomIds[0], 'join', 1],
+          [roomIds[1], 'leave', 0],
         ],
       );
       assert.ok(rooms.some(({ name }) => name === 'Kitchen'));
@@ -378,34 +388,37 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('GET /auth_providers/{provider}/users/{externalId} finds the user of an external id that PUT /users/{userId} has set', async () => {
       const path = '/v1/auth_providers/oidc-x/users/12%2F34';
       assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);
-      const [one, two] = [await newUser(), await newUser()];
+      const [owner, other] = [await newUser(), await newUser()];
       const external_ids = [
         { auth_provider: 'oidc-x', external_id: '12/34' },
         { auth_provider: 'saml', external_id: 'one' },
       ];
-      const put = await admin.do('PUT', `/v2/users/${one.id}`, { external_ids });
+      const put = await admin.do('PUT', `/v2/users/${owner.id}`, { external_ids });
       assert.deepEqual(put['external_ids'], external_ids);
-      assert.deepEqual(await admin.do('GET', path), { user_id: one.id });
+      assert.deepEqual(await admin.do('GET', path), { user_id: owner.id });
       const stolen = { external_ids: [external_ids[1]], displayname: 'Thief' };
-      assert.deepEqual(await admin.refused('PUT', `/v2/users/${two.id}`, stolen), [400, 'M_INVALID_PARAM']);
-      assert.notEqual((await admin.do('GET', `/v2/users/${two.id}`))['displayname'], 'Thief');
+      assert.deepEqual(await admin.refused('PUT', `/v2/users/${other.id}`, stolen), [409, 'M_UNKNOWN']);
+      assert.notEqual((await admin.do('GET', `/v2/users/${other.id}`))['displayname'], 'Thief');
       for (const refused of [
         { auth_provider: 'oidc-x', external_id: 'a\0' },
         { auth_provider: 'a\0', external_id: '1' },
       ]) {
         const change = { external_ids: [refused] };
-        assert.deepEqual(await admin.refused('PUT', `/v2/users/${two.id}`, change), [400, 'M_INVALID_PARAM']);
+        assert.deepEqual(await admin.refused('PUT', `/v2/users/${other.id}`, change), [
+          400,
+          'M_INVALID_PARAM',
+        ]);
       }
       for (const hostile of ['a%00/users/b', 'a/users/b%00'])
         assert.deepEqual(await admin.refused('GET', `/v1/auth_providers/${hostile}`), [404, 'M_NOT_FOUND']);
-      const emptied = await admin.do('PUT', `/v2/users/${one.id}`, { external_ids: [] });
+      const emptied = await admin.do('PUT', `/v2/users/${owner.id}`, { external_ids: [] });
       assert.deepEqual(emptied['external_ids'], []);
       assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);
-      const moved = await admin.do('PUT', `/v2/users/${two.id}`, { external_ids });
+      const moved = await admin.do('PUT', `/v2/users/${other.id}`, { external_ids });
       assert.deepEqual(moved['external_ids'], external_ids);
     });
 
-    it('GET /username_available checks a name, also one that may not be registered', async () => {
+    it('GET /username_available says whether a user name is free, taken or invalid', async () => {
       const available = (username: string) =>
         admin.call('GET', '/v1/username_available', undefined, { username });
       assert.deepEqual((await available('free')).body, { available: true });

@@ -145,7 +145,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', '/account/whoami', device), [400, 'M_UNKNOWN_DEVICE']);
     });
 
-    it('lets a service deactivate its users without user-interactive authentication, and no session of such a user', async () => {
+    it('lets a service deactivate its users without user-interactive authentication, which it requires from the sessions of these users', async () => {
       await register(irc, 'irc_zoe');
       const zoe = '@irc_zoe:test';
       const identifier = { type: 'm.id.user', user: 'irc_zoe' };

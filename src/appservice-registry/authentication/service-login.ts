@@ -74,9 +74,9 @@ function userIn({ identifier, user }: JsonObject): string {
     return user;
   }
   if (!isJsonObject(identifier)) throw badJson("'identifier' must be an object");
-  const { type, user: named } = identifier;
-  if (type !== 'm.id.user' || typeof named !== 'string') {
+  const { type, user: userId } = identifier;
+  if (type !== 'm.id.user' || typeof userId !== 'string') {
     throw new MatrixError(400, 'M_UNKNOWN', 'Application services identify users by m.id.user');
   }
-  return named;
+  return userId;
 }

@@ -5,7 +5,7 @@ import type { Registration } from './registration.ts';
 
 /**
  * Compares the registration files with the running registrations, and logs the services that a restart would add, change or
- * remove. Files with mistakes are left to the check of the configuration.
+ * remove. Does nothing when a file has mistakes, because the check of the configuration reports these.
  */
 export function reportChangedRegistrations(
   log: Logger,

@@ -10,7 +10,7 @@ const unique = [
 
 /**
  * Finds registrations that contradict each other. Equal ids, tokens and senders are errors. The same exclusive pattern
- * in two services is a warning: neither can then create such users or aliases.
+ * in two services is a warning: neither service can then create users or aliases that match.
  */
 export function collisionsBetween(files: readonly RegistrationFile[]): {
   readonly errors: RegistrationProblem[];

@@ -67,15 +67,15 @@ namespaces:
     );
     const { registrations, errors } = readRegistrations([file, join(folder, 'absent.yaml')]);
     assert.deepEqual(registrations, []);
-    const found = messages(errors);
-    assert.match(found[0]!, /^broken\.yaml:2:6: url: .*localhost/);
-    assert.ok(found.some((line) => /^broken\.yaml:3:\d+: as_token: /.test(line)));
-    assert.ok(found.some((line) => /^broken\.yaml:4:19: sender_localpart: .*IRC/.test(line)));
-    assert.ok(found.some((line) => /^broken\.yaml:7:14: namespaces\.users\[0\]\.regex: /.test(line)));
-    assert.ok(found.some((line) => /^broken\.yaml:8:18: namespaces\.users\[0\]\.exclusive: /.test(line)));
-    assert.ok(found.some((line) => /hs_token/.test(line)));
-    assert.ok(found.some((line) => /absent\.yaml does not exist/.test(line)));
-    assert.doesNotMatch(found.join(), /secret/);
+    const lines = messages(errors);
+    assert.match(lines[0]!, /^broken\.yaml:2:6: url: .*localhost/);
+    assert.ok(lines.some((line) => /^broken\.yaml:3:\d+: as_token: /.test(line)));
+    assert.ok(lines.some((line) => /^broken\.yaml:4:19: sender_localpart: .*IRC/.test(line)));
+    assert.ok(lines.some((line) => /^broken\.yaml:7:14: namespaces\.users\[0\]\.regex: /.test(line)));
+    assert.ok(lines.some((line) => /^broken\.yaml:8:18: namespaces\.users\[0\]\.exclusive: /.test(line)));
+    assert.ok(lines.some((line) => /hs_token/.test(line)));
+    assert.ok(lines.some((line) => /absent\.yaml does not exist/.test(line)));
+    assert.doesNotMatch(lines.join(), /secret/);
   });
 
   it('rejects services with an equal id, as_token or sender_localpart, and warns of equal exclusive patterns', () => {

@@ -27,6 +27,6 @@ export interface Registration {
 export interface Namespace {
   /** A regular expression in RE2 syntax that matches at the beginning of an id. */
   readonly regex: string;
-  /** Whether only the service may create such users or aliases. */
+  /** Whether only the service may create users or aliases that match. */
   readonly exclusive: boolean;
 }

@@ -32,31 +32,31 @@ describe('EphemeralData', () => {
 
   it('drops typing, receipts and presence while 1,000 changes wait for a slow database', async () => {
     const answer = Promise.withResolvers<unknown[]>();
-    let asked = 0;
+    let lookups = 0;
     const { data, publish } = open(() => {
-      asked += 1;
+      lookups += 1;
       return answer.promise;
     });
     for (let count = 0; count < 3_000; count++) publish('typing', { roomId: `!${count}` });
     answer.resolve([]);
     await data.idle();
-    assert.equal(asked, 1_000);
+    assert.equal(lookups, 1_000);
     publish('typing', { roomId: '!later' });
     await data.idle();
-    assert.equal(asked, 1_001);
+    assert.equal(lookups, 1_001);
   });
 
   it('keeps a receipt in a room for a service whose user has just joined the room', async () => {
-    const handled = Promise.withResolvers<void>();
+    const membershipsHandled = Promise.withResolvers<void>();
     let isJoined = false;
     const { data, service, publish } = open(async () => (isJoined ? [service] : []), {
       isChanging: () => !isJoined,
-      caughtUp: () => handled.promise,
+      caughtUp: () => membershipsHandled.promise,
     });
     publish('receipts', { roomId: '!room', userId: '@ann:test', type: 'm.read', eventId: '$event', ts: 1 });
     await new Promise(setImmediate);
     isJoined = true;
-    handled.resolve();
+    membershipsHandled.resolve();
     await data.idle();
     assert.equal(data.take('bridge').length, 1);
   });

@@ -15,7 +15,7 @@ export interface EphemeralDataDeps {
   readonly presence: Pick<Presence, 'presenceStream'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Resolves when the memberships so far are handled, or after some seconds. */
+  /** Resolves when all changes of memberships so far are handled, or after some seconds. */
   readonly caughtUp: () => Promise<void>;
   /** Called with the services for which there is new data. */
   readonly onData: (services: Iterable<Appservice>) => void;
@@ -25,8 +25,8 @@ export interface EphemeralDataDeps {
 const maxItems = 1_000;
 
 /**
- * Maximum number of facts that wait to be handled, while the services of a room are read from a slow database; further facts
- * are dropped.
+ * Maximum number of changes that wait to be handled, while the services of a room are read from a slow database; further
+ * changes are dropped.
  */
 const maxWaiting = 1_000;
 
@@ -36,8 +36,8 @@ const maxAge = 60_000;
 /** An EDU for a service. */
 interface Item {
   readonly data: JsonObject;
-  /** When it was added, in milliseconds of the monotonic clock. */
-  readonly at: number;
+  /** When the item was added, in milliseconds of the monotonic clock. */
+  readonly addedAt: number;
 }
 
 /**
@@ -48,17 +48,19 @@ export class EphemeralData {
   readonly #deps: EphemeralDataDeps;
   /** Items by service id, then by their subject, for instance a room or a user. */
   readonly #items = new Map<string, Map<string, Item>>();
+  /** Resolves when all queued changes are handled. */
   #working: Promise<void> = Promise.resolve();
   #waiting = 0;
-  readonly #receivers: number;
+  /** Number of services that receive ephemeral data. */
+  readonly #receiverCount: number;
 
   constructor(deps: EphemeralDataDeps) {
     this.#deps = deps;
-    this.#receivers = deps.services.filter(({ registration }) => registration.receivesEphemeral).length;
-    if (this.#receivers === 0) return;
-    deps.typing.typingStream.subscribe(({ roomId }) => this.#work(() => this.#typing(roomId)));
-    deps.receipts.receiptStream.subscribe((receipt) => this.#work(() => this.#receipt(receipt)));
-    deps.presence.presenceStream.subscribe((fact) => this.#work(() => this.#presence(fact)));
+    this.#receiverCount = deps.services.filter(({ registration }) => registration.receivesEphemeral).length;
+    if (this.#receiverCount === 0) return;
+    deps.typing.typingStream.subscribe(({ roomId }) => this.#queue(() => this.#typing(roomId)));
+    deps.receipts.receiptStream.subscribe((receipt) => this.#queue(() => this.#receipt(receipt)));
+    deps.presence.presenceStream.subscribe((fact) => this.#queue(() => this.#presence(fact)));
   }
 
   /** Removes and returns the data for a service. */
@@ -67,15 +69,15 @@ export class EphemeralData {
     if (!items) return [];
     this.#items.delete(serviceId);
     const oldest = this.#deps.clock.monotonic() - maxAge;
-    return [...items.values()].flatMap(({ data, at }) => (at >= oldest ? [data] : []));
+    return [...items.values()].flatMap(({ data, addedAt }) => (addedAt >= oldest ? [data] : []));
   }
 
-  /** Resolves when all facts so far are handled. */
+  /** Resolves when all changes so far are handled. */
   idle(): Promise<void> {
     return this.#working;
   }
 
-  #work(task: () => Promise<void>): void {
+  #queue(task: () => Promise<void>): void {
     if (this.#waiting >= maxWaiting) return;
     this.#waiting += 1;
     this.#working = this.#working
@@ -95,10 +97,10 @@ export class EphemeralData {
 
   async #receipt({ roomId, userId, type, threadId, eventId, ts }: Receipt): Promise<void> {
     if (type !== 'm.read') return;
-    const seen = { ts, ...(threadId !== undefined && { thread_id: threadId }) };
-    const content = { [eventId]: { [type]: { [userId]: seen } } };
-    const about = `receipt ${roomId} ${userId} ${threadId ?? ''}`;
-    await this.#add(roomId, about, { type: 'm.receipt', room_id: roomId, content });
+    const receipt = { ts, ...(threadId !== undefined && { thread_id: threadId }) };
+    const content = { [eventId]: { [type]: { [userId]: receipt } } };
+    const subject = `receipt ${roomId} ${userId} ${threadId ?? ''}`;
+    await this.#add(roomId, subject, { type: 'm.receipt', room_id: roomId, content });
   }
 
   async #presence({ changes, rooms }: PresenceFact): Promise<void> {
@@ -107,34 +109,34 @@ export class EphemeralData {
     for (const [roomId, users] of rooms) {
       for (const userId of users) {
         const status = changes.get(userId);
-        const done = receivers.get(userId) ?? new Set<string>();
-        if (!status || done.size === this.#receivers) continue;
-        receivers.set(userId, done);
+        const received = receivers.get(userId) ?? new Set<string>();
+        if (!status || received.size === this.#receiverCount) continue;
+        receivers.set(userId, received);
         const content = statusContent(status, this.#deps.clock.now());
         const data = { type: 'm.presence', sender: userId, content };
-        for (const id of await this.#add(roomId, `presence ${userId}`, data)) done.add(id);
+        for (const id of await this.#add(roomId, `presence ${userId}`, data)) received.add(id);
       }
     }
   }
 
   /** Adds an item for the services of a room. @returns the ids of the services that receive it */
-  async #add(roomId: string, about: string, data: JsonObject): Promise<readonly string[]> {
+  async #add(roomId: string, subject: string, data: JsonObject): Promise<readonly string[]> {
     const { rooms, caughtUp } = this.#deps;
-    // Otherwise a service would not receive what happens in a room just after its user has joined.
+    // Waits, so that a service receives what happens in a room just after its user has joined.
     if (rooms.isChanging(roomId)) await caughtUp();
-    const found = (await rooms.servicesOf(roomId)).filter(
+    const receivingServices = (await rooms.servicesOf(roomId)).filter(
       ({ registration }) => registration.receivesEphemeral,
     );
-    if (found.length === 0) return [];
-    for (const { id } of found) {
+    if (receivingServices.length === 0) return [];
+    for (const { id } of receivingServices) {
       const items = this.#items.get(id) ?? new Map<string, Item>();
       this.#items.set(id, items);
-      items.delete(about);
-      items.set(about, { data, at: this.#deps.clock.monotonic() });
+      items.delete(subject);
+      items.set(subject, { data, addedAt: this.#deps.clock.monotonic() });
       const [oldest] = items.keys();
       if (items.size > maxItems && oldest !== undefined) items.delete(oldest);
     }
-    this.#deps.onData(found);
-    return found.map(({ id }) => id);
+    this.#deps.onData(receivingServices);
+    return receivingServices.map(({ id }) => id);
   }
 }

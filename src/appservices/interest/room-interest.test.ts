@@ -6,44 +6,44 @@ import type { Appservice } from '../../appservice-registry/index.ts';
 import { RoomInterest, type RoomInterestDeps } from './room-interest.ts';
 import { UserInterest } from './user-interest.ts';
 
-const none = { has: () => false, isEmpty: true };
+const emptyNamespace = { has: () => false, isEmpty: true };
 const bridge = {
   id: 'bridge',
-  rooms: none,
+  rooms: emptyNamespace,
   aliases: { has: (alias: string) => alias.startsWith('#bridge'), isEmpty: false },
 } as unknown as Appservice;
 
 describe('RoomInterest', () => {
-  const open = (more: Partial<RoomInterestDeps> = {}) =>
+  const open = (overrides: Partial<RoomInterestDeps> = {}) =>
     new RoomInterest({
       services: [bridge],
       users: { servicesOf: (userId: string) => (userId.startsWith('@bridge') ? [bridge] : []) } as never,
       heads: { peek: () => undefined, get: async () => undefined } as never,
       caches: plainCaches(manualClock()),
       aliasesOf: async () => [],
-      membersBefore: () => new Map(),
-      ...more,
+      membersBeforeUnhandledFacts: () => new Map(),
+      ...overrides,
     });
   const headOf = (...joined: string[]) =>
     ({ peek: () => ({ members: new Map(joined.map((userId) => [userId, 'join'])) }) }) as never;
 
-  it('finds the services of a room by its members from before the facts that are not handled yet', async () => {
+  it('finds the services of a room by its members as they were before the membership changes that are not handled yet', async () => {
     const heads = headOf('@bridge_joining:test');
-    const before = (userId: string, isJoined: boolean) =>
-      open({ heads, membersBefore: () => new Map([[userId, isJoined]]) }).servicesOf('!room');
+    const servicesBefore = (userId: string, isJoined: boolean) =>
+      open({ heads, membersBeforeUnhandledFacts: () => new Map([[userId, isJoined]]) }).servicesOf('!room');
     assert.deepEqual(await open({ heads }).servicesOf('!room'), [bridge]);
-    assert.deepEqual(await before('@bridge_joining:test', false), []);
-    assert.deepEqual(await before('@bridge_leaving:test', true), [bridge]);
+    assert.deepEqual(await servicesBefore('@bridge_joining:test', false), []);
+    assert.deepEqual(await servicesBefore('@bridge_leaving:test', true), [bridge]);
   });
 
   it('does not cache services that were read before an alias or a membership changed', async () => {
     let aliases: string[] = [];
-    const read = Promise.withResolvers<void>();
+    const aliasesRead = Promise.withResolvers<void>();
     const interest = open({
       aliasesOf: async () => {
-        const found = aliases;
-        await read.promise;
-        return found;
+        const aliasesBefore = aliases;
+        await aliasesRead.promise;
+        return aliasesBefore;
       },
     });
     for (const change of [
@@ -54,23 +54,30 @@ describe('RoomInterest', () => {
       const loading = interest.servicesOf('!room');
       aliases = ['#bridge:test'];
       change();
-      read.resolve();
+      aliasesRead.resolve();
       assert.deepEqual(await loading, []);
       assert.deepEqual(await interest.servicesOf('!room'), [bridge]);
       interest.forget('!room');
     }
   });
 
-  it('matches an event in a room with 100 services once with the user namespaces of each service, however many members the room has', async () => {
+  it('matches only the sender of an event against the namespaces of 100 services, and not the other members of the room', async () => {
     let matches = 0;
-    const matching = (found: boolean) => {
+    const matching = (isMatch: boolean) => {
       matches++;
-      return found;
+      return isMatch;
     };
     const services = Array.from({ length: 100 }, (_, number) => {
       const sender = `@bot${number}:test`;
       const users = { has: (userId: string) => matching(userId === sender) };
-      return { id: `${number}`, sender: '', users, rooms: none, aliases: none, mayActAs: users.has };
+      return {
+        id: `${number}`,
+        sender: '',
+        users,
+        rooms: emptyNamespace,
+        aliases: emptyNamespace,
+        mayActAs: users.has,
+      };
     }) as unknown as Appservice[];
     const users = new UserInterest(services, 'test', plainCaches(manualClock()));
     const members = Array.from({ length: 1_000 }, (_, number) => `@member${number}:test`);
@@ -78,7 +85,7 @@ describe('RoomInterest', () => {
     const interest = open({ services, users, heads: headOf(...members, ...bots) });
     const matchesOf = async (sender: string) => {
       matches = 0;
-      assert.deepEqual(users.about(sender), []);
+      assert.deepEqual(users.servicesInterestedIn(sender), []);
       assert.equal((await interest.servicesOf('!room')).length, 100);
       return matches;
     };

@@ -9,9 +9,11 @@ export interface MembershipEntry {
   readonly isJoined: boolean;
 }
 
-/** The services of a room: those that have its id or an alias in a namespace, and those with joined users. */
-interface Interested {
+/** The services of a room: services that have its id or an alias in a namespace, and services with joined users. */
+interface InterestedServices {
+  /** The services that have the room id or an alias in a namespace. */
   readonly byName: readonly Appservice[];
+  /** The services with joined users, and the ids of these users. */
   readonly users: Map<Appservice, Set<string>>;
 }
 
@@ -23,10 +25,10 @@ export interface RoomInterestDeps {
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
   /**
-   * Returns whether users were joined before the facts that are not handled yet, for the users whose membership these
-   * facts change. Needed because the stored members of the room are already those after the facts.
+   * Returns, for the users of a room whose membership is changed by unhandled facts (changes that `FanOut` has still to
+   * handle), whether they were joined before these facts. Needed because the stored members of the room already include the changes.
    */
-  readonly membersBefore: (roomId: string) => ReadonlyMap<string, boolean>;
+  readonly membersBeforeUnhandledFacts: (roomId: string) => ReadonlyMap<string, boolean>;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface RoomInterestDeps {
  */
 export class RoomInterest {
   readonly #deps: RoomInterestDeps;
-  readonly #rooms: Cache<string, Interested>;
+  readonly #rooms: Cache<string, InterestedServices>;
   readonly #readsAliases: boolean;
   readonly #loading = new Set<{ readonly roomId: string; isOutdated: boolean }>();
 
@@ -51,20 +53,20 @@ export class RoomInterest {
 
   /** Returns the services of a room. */
   async servicesOf(roomId: string): Promise<readonly Appservice[]> {
-    const known = this.#rooms.get(roomId) ?? (await this.#load(roomId));
-    if (known.byName.length === 0) return [...known.users.keys()];
-    return [...new Set([...known.byName, ...known.users.keys()])];
+    const interested = this.#rooms.get(roomId) ?? (await this.#load(roomId));
+    if (interested.byName.length === 0) return [...interested.users.keys()];
+    return [...new Set([...interested.byName, ...interested.users.keys()])];
   }
 
-  /** Whether facts that are not handled yet change memberships of users of services in a room. */
+  /** Reports whether changes that are not handled yet concern the membership of a service's user in a room. */
   isChanging(roomId: string): boolean {
-    const { users, membersBefore } = this.#deps;
-    return membersBefore(roomId)
+    const { users, membersBeforeUnhandledFacts } = this.#deps;
+    return membersBeforeUnhandledFacts(roomId)
       .keys()
       .some((userId) => users.servicesOf(userId).length > 0);
   }
 
-  /** Whether the services of a room are cached. */
+  /** Reports whether the services of a room are cached. */
   isCached(roomId: string): boolean {
     return this.#rooms.peek(roomId) !== undefined;
   }
@@ -74,9 +76,9 @@ export class RoomInterest {
     const services = this.#deps.users.servicesOf(userId);
     if (services.length === 0) return;
     this.#outdate(roomId);
-    const known = this.#rooms.get(roomId);
-    if (!known) return;
-    for (const service of services) setJoined(known, service, userId, isJoined);
+    const interested = this.#rooms.get(roomId);
+    if (!interested) return;
+    for (const service of services) setJoined(interested, service, userId, isJoined);
     this.#rooms.remeasure(roomId);
   }
 
@@ -91,22 +93,22 @@ export class RoomInterest {
     for (const load of this.#loading) if (load.roomId === roomId) load.isOutdated = true;
   }
 
-  async #load(roomId: string): Promise<Interested> {
+  async #load(roomId: string): Promise<InterestedServices> {
     const load = { roomId, isOutdated: false };
     this.#loading.add(load);
     try {
-      const found = await this.#find(roomId);
-      if (!load.isOutdated) this.#rooms.set(roomId, found);
-      return found;
+      const interested = await this.#find(roomId);
+      if (!load.isOutdated) this.#rooms.set(roomId, interested);
+      return interested;
     } finally {
       this.#loading.delete(load);
     }
   }
 
-  async #find(roomId: string): Promise<Interested> {
-    const { services, users, heads, aliasesOf, membersBefore } = this.#deps;
+  async #find(roomId: string): Promise<InterestedServices> {
+    const { services, users, heads, aliasesOf, membersBeforeUnhandledFacts } = this.#deps;
     const aliases = this.#readsAliases ? await aliasesOf(roomId) : [];
-    const found: Interested = {
+    const interested: InterestedServices = {
       byName: services.filter(
         (service) => service.rooms.has(roomId) || aliases.some((alias) => service.aliases.has(alias)),
       ),
@@ -115,16 +117,21 @@ export class RoomInterest {
     const head = heads.peek(roomId) ?? (await heads.get(roomId));
     for (const [userId, membership] of head?.members ?? []) {
       if (membership !== 'join') continue;
-      for (const service of users.servicesOf(userId)) setJoined(found, service, userId, true);
+      for (const service of users.servicesOf(userId)) setJoined(interested, service, userId, true);
     }
-    for (const [userId, isJoined] of membersBefore(roomId)) {
-      for (const service of users.servicesOf(userId)) setJoined(found, service, userId, isJoined);
+    for (const [userId, isJoined] of membersBeforeUnhandledFacts(roomId)) {
+      for (const service of users.servicesOf(userId)) setJoined(interested, service, userId, isJoined);
     }
-    return found;
+    return interested;
   }
 }
 
-function setJoined({ users }: Interested, service: Appservice, userId: string, isJoined: boolean): void {
+function setJoined(
+  { users }: InterestedServices,
+  service: Appservice,
+  userId: string,
+  isJoined: boolean,
+): void {
   const joined = users.get(service);
   if (isJoined) {
     if (joined) joined.add(userId);

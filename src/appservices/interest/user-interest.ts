@@ -2,7 +2,7 @@ import type { Appservice } from '../../appservice-registry/index.ts';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 
-const none: readonly Appservice[] = [];
+const noServices: readonly Appservice[] = [];
 
 /** Finds the services that have a user in their namespaces, and caches them by user. */
 export class UserInterest {
@@ -20,22 +20,22 @@ export class UserInterest {
     });
   }
 
-  /** Returns the services that receive the events about a user: those that have the user as sender or in a namespace. */
-  about(userId: string): readonly Appservice[] {
+  /** Returns the services that receive the events about a user: the services that have the user as sender or in a namespace. */
+  servicesInterestedIn(userId: string): readonly Appservice[] {
     return this.#find(userId, (service) => userId === service.sender || service.users.has(userId));
   }
 
-  /** Returns the services whose user this is; none for users of other servers. */
+  /** Returns the services that may act as the user; none for users of other servers. */
   servicesOf(userId: string): readonly Appservice[] {
-    if (serverOfUser(userId) !== this.#serverName) return none;
+    if (serverOfUser(userId) !== this.#serverName) return noServices;
     return this.#find(userId, (service) => service.mayActAs(userId));
   }
 
-  #find(userId: string, isAbout: (service: Appservice) => boolean): readonly Appservice[] {
+  #find(userId: string, isInterested: (service: Appservice) => boolean): readonly Appservice[] {
     const cached = this.#cache.get(userId);
     if (cached) return cached;
-    const matching = this.#services.filter(isAbout);
-    const found = matching.length === 0 ? none : matching;
+    const matching = this.#services.filter(isInterested);
+    const found = matching.length === 0 ? noServices : matching;
     this.#cache.set(userId, found);
     return found;
   }

@@ -6,11 +6,11 @@ import { Networks, type NetworksDeps } from './networks.ts';
 
 it('Networks asks a failing service for a protocol once for concurrent requests, and again after 30 seconds', async () => {
   const clock = manualClock();
-  let asked = 0;
+  let requestCount = 0;
   let answer: { status: number; json: unknown } | undefined;
   const client = {
     send: async () => {
-      asked += 1;
+      requestCount += 1;
       if (answer === undefined) throw new Error('no response');
       return answer;
     },
@@ -21,9 +21,9 @@ it('Networks asks a failing service for a protocol once for concurrent requests,
   await Promise.all([networks.protocols(), networks.protocols()]);
   for (let count = 0; count < 3; count++) await networks.protocols();
   await assert.rejects(networks.protocol('other'), { errcode: 'M_NOT_FOUND' });
-  assert.equal(asked, 1);
+  assert.equal(requestCount, 1);
   answer = { status: 200, json: { instances: [] } };
   clock.advance(30_000);
   assert.deepEqual(Object.keys(await networks.protocols()), ['irc']);
-  assert.equal(asked, 2);
+  assert.equal(requestCount, 2);
 });

@@ -15,11 +15,11 @@ export interface NetworksDeps {
 /** Milliseconds for which a client's request waits for the responses of services. */
 const timeout = 10_000;
 
-/** For how many milliseconds the description of a protocol is cached, and for how many its absence. */
+/** Milliseconds for which the description of a protocol is cached, and for which the lack of a description is cached. */
 const [cachedFor, missingFor] = [3_600_000, 30_000];
 
 /** Maximum number of users or locations in a response. */
-const maxFound = 1_000;
+const maxResults = 1_000;
 
 type Kind = 'user' | 'location';
 
@@ -29,7 +29,7 @@ const idMember: Readonly<Record<Kind, string>> = { user: 'userid', location: 'al
 /** Third-party networks, which services bridge. Source: client-server API, "Third-party networks". */
 export class Networks {
   readonly #deps: NetworksDeps;
-  readonly #described = new Map<
+  readonly #descriptions = new Map<
     string,
     { readonly protocol: JsonObject | undefined; readonly until: number }
   >();
@@ -42,10 +42,10 @@ export class Networks {
   /** Returns the protocols of all services by name; protocols that no service describes are absent. */
   async protocols(): Promise<JsonObject> {
     const names = new Set(this.#deps.services.flatMap(({ registration }) => registration.protocols));
-    const found = await Promise.all(
+    const described = await Promise.all(
       Array.from(names, async (name) => [name, await this.#describe(name)] as const),
     );
-    return Object.fromEntries(found.flatMap(([name, protocol]) => (protocol ? [[name, protocol]] : [])));
+    return Object.fromEntries(described.flatMap(([name, protocol]) => (protocol ? [[name, protocol]] : [])));
   }
 
   /** Returns the description of a protocol. @throws MatrixError M_NOT_FOUND */
@@ -84,8 +84,8 @@ export class Networks {
     path: string,
     query: string,
   ): Promise<JsonObject[]> {
-    const full = query === '' ? path : `${path}?${query}`;
-    const answers = await Promise.all(services.map((service) => this.#get(service, full)));
+    const pathWithQuery = query === '' ? path : `${path}?${query}`;
+    const answers = await Promise.all(services.map((service) => this.#get(service, pathWithQuery)));
     const isComplete = (entry: JsonValue): entry is JsonObject =>
       isJsonObject(entry) &&
       typeof entry[idMember[kind]] === 'string' &&
@@ -93,7 +93,7 @@ export class Networks {
       isJsonObject(entry['fields']);
     return answers
       .flatMap((answer) => (Array.isArray(answer) ? answer.filter(isComplete) : []))
-      .slice(0, maxFound);
+      .slice(0, maxResults);
   }
 
   /** Returns the description of a protocol with the instances of all services; `undefined` when no service describes it. */
@@ -101,27 +101,27 @@ export class Networks {
     // Names that no service has registered are not cached.
     if (this.#servicesOf(name).length === 0) return undefined;
     const { clock } = this.#deps;
-    const cached = this.#described.get(name);
+    const cached = this.#descriptions.get(name);
     if (cached && cached.until > clock.monotonic()) return cached.protocol;
     return this.#describing.run(name, async () => {
-      const protocol = await this.#askFor(name);
+      const protocol = await this.#requestDescription(name);
       const age = protocol === undefined ? missingFor : cachedFor;
-      this.#described.set(name, { protocol, until: clock.monotonic() + age });
+      this.#descriptions.set(name, { protocol, until: clock.monotonic() + age });
       return protocol;
     });
   }
 
-  async #askFor(name: string): Promise<JsonObject | undefined> {
+  async #requestDescription(name: string): Promise<JsonObject | undefined> {
     const answers = await Promise.all(
       this.#servicesOf(name).map(async (service) => {
         const answer = await this.#get(service, `protocol/${encodeURIComponent(name)}`);
         return answer !== undefined && isJsonObject(answer) ? withInstanceIds(answer, service.id) : undefined;
       }),
     );
-    const [first, ...others] = answers.filter((answer) => answer !== undefined);
-    if (!first) return undefined;
-    const instances = [first, ...others].flatMap((answer) => answer.instances);
-    return { ...first, instances };
+    const [firstAnswer, ...otherAnswers] = answers.filter((answer) => answer !== undefined);
+    if (!firstAnswer) return undefined;
+    const instances = [firstAnswer, ...otherAnswers].flatMap((answer) => answer.instances);
+    return { ...firstAnswer, instances };
   }
 
   async #get(service: Appservice, path: string): Promise<JsonValue | undefined> {
@@ -140,8 +140,8 @@ export class Networks {
 
 /** Adds to each instance of a protocol the id by which clients request its room list (`third_party_instance_id`). */
 function withInstanceIds(protocol: JsonObject, serviceId: string): JsonObject & { instances: JsonObject[] } {
-  const { instances: given, ...rest } = protocol;
-  const instances = Array.isArray(given) ? given.filter(isJsonObject) : [];
+  const { instances: sentInstances, ...rest } = protocol;
+  const instances = Array.isArray(sentInstances) ? sentInstances.filter(isJsonObject) : [];
   return {
     user_fields: [],
     location_fields: [],

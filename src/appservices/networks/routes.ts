@@ -8,7 +8,7 @@ const paths = (path: string) => [
   `/_proto/client/r0/thirdparty/${path}`,
 ];
 
-const found = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Object({}) }));
+const searchResults = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Object({}) }));
 
 /** Query parameters of this server, which are not fields of a network. */
 const ownParameters = ['access_token', 'user_id', 'device_id', 'org.matrix.msc3202.device_id'];
@@ -18,10 +18,10 @@ export const searchRate: RateLimit = { per_second: 2, burst_count: 20 };
 
 /**
  * The routes of third-party networks. Source: client-server API, "Third-party networks".
- * @param limit by user, for searches
+ * @param limit bounds how often each user searches
  */
 export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter): Route[] {
-  const count = ({ userId, isUnlimited }: Requester) => {
+  const limitSearches = ({ userId, isUnlimited }: Requester) => {
     if (!isUnlimited) limit.take(userId);
   };
   return [
@@ -57,10 +57,10 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
           '/_proto/client/r0/thirdparty/location/:protocol',
         ],
         auth: 'user',
-        response: found,
+        response: searchResults,
       },
       ({ params, url, requester }) => {
-        count(requester);
+        limitSearches(requester);
         return networks.search('location', params.protocol, fieldsIn(url));
       },
     ),
@@ -70,10 +70,10 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
         method: 'GET',
         path: ['/_proto/client/v3/thirdparty/user/:protocol', '/_proto/client/r0/thirdparty/user/:protocol'],
         auth: 'user',
-        response: found,
+        response: searchResults,
       },
       ({ params, url, requester }) => {
-        count(requester);
+        limitSearches(requester);
         return networks.search('user', params.protocol, fieldsIn(url));
       },
     ),
@@ -84,10 +84,10 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
         path: paths('location'),
         auth: 'user',
         query: Type.Object({ alias: Type.String() }),
-        response: found,
+        response: searchResults,
       },
       ({ query, requester }) => {
-        count(requester);
+        limitSearches(requester);
         return networks.reverse('location', query.alias);
       },
     ),
@@ -98,10 +98,10 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
         path: paths('user'),
         auth: 'user',
         query: Type.Object({ userid: Type.String() }),
-        response: found,
+        response: searchResults,
       },
       ({ query, requester }) => {
-        count(requester);
+        limitSearches(requester);
         return networks.reverse('user', query.userid);
       },
     ),

@@ -14,15 +14,15 @@ export interface DeviceListChangesDeps {
 }
 
 /** A service, and an entry of its outbox. */
-export type ServiceEntry = readonly [Appservice, OutboxEntry];
+export type ServiceEntry = readonly [service: Appservice, entry: OutboxEntry];
 
 /**
- * Number of changed memberships of one fact above which one entry stands for all joined members, for instance after a partial
+ * Number of memberships that change at once above which one entry stands for all joined members, for instance after a partial
  * state is completed.
  */
 const maxSteps = 50;
 
-const receives = ({ registration }: Appservice) => registration.receivesDeviceChanges;
+const receivesDeviceChanges = ({ registration }: Appservice) => registration.receivesDeviceChanges;
 
 /** Returns the same entry for several services. */
 export const entriesFor = (services: Iterable<Appservice>, entry: OutboxEntry): ServiceEntry[] =>
@@ -32,27 +32,28 @@ export const entriesFor = (services: Iterable<Appservice>, entry: OutboxEntry): 
 export class DeviceListChanges {
   readonly #deps: DeviceListChangesDeps;
   /** Number of services that receive changes of device lists. */
-  readonly #receivers: number;
+  readonly #receiverCount: number;
 
   constructor(deps: DeviceListChangesDeps) {
     this.#deps = deps;
-    this.#receivers = deps.services.filter(receives).length;
+    this.#receiverCount = deps.services.filter(receivesDeviceChanges).length;
   }
 
   /** Returns the services that receive changes of device lists and share a room with a user. */
   async receiversOf(userId: string): Promise<Iterable<Appservice>> {
     const { users, rooms, userRooms } = this.#deps;
     const isCached = (roomId: string) => rooms.isCached(roomId);
-    const found = new Set<Appservice>(users.servicesOf(userId).filter(receives));
+    const receivers = new Set<Appservice>(users.servicesOf(userId).filter(receivesDeviceChanges));
     const joined = [...(await userRooms.of(userId))].flatMap(([roomId, { membership }]) =>
       membership === 'join' ? [roomId] : [],
     );
-    // Rooms in the cache first, and no more than needed, since the others have to be loaded.
+    // Rooms in the cache first, and no more than needed, since the other rooms have to be loaded.
     for (const roomId of [...joined.filter(isCached), ...joined.filter((id) => !isCached(id))]) {
-      if (found.size === this.#receivers) break;
-      for (const service of await rooms.servicesOf(roomId)) if (receives(service)) found.add(service);
+      if (receivers.size === this.#receiverCount) break;
+      for (const service of await rooms.servicesOf(roomId))
+        if (receivesDeviceChanges(service)) receivers.add(service);
     }
-    return found;
+    return receivers;
   }
 
   /**
@@ -62,23 +63,26 @@ export class DeviceListChanges {
    */
   async afterMemberships(roomId: string, steps: readonly MembershipStep[]): Promise<ServiceEntry[]> {
     const { users, rooms, heads } = this.#deps;
-    const moved = steps.filter(({ wasJoined, isJoined }) => wasJoined !== isJoined);
-    if (this.#receivers === 0 || moved.length === 0) return [];
-    const inRoom = (await rooms.servicesOf(roomId)).filter(receives);
-    const own = (userId: string) => users.servicesOf(userId).filter(receives);
-    if (inRoom.length === 0 && moved.every(({ userId }) => own(userId).length === 0)) return [];
+    const changed = steps.filter(({ wasJoined, isJoined }) => wasJoined !== isJoined);
+    if (this.#receiverCount === 0 || changed.length === 0) return [];
+    const servicesInRoom = (await rooms.servicesOf(roomId)).filter(receivesDeviceChanges);
+    const servicesOf = (userId: string) => users.servicesOf(userId).filter(receivesDeviceChanges);
+    if (servicesInRoom.length === 0 && changed.every(({ userId }) => servicesOf(userId).length === 0))
+      return [];
     const head = await heads.get(roomId);
     if (head?.entry('m.room.encryption', '') === undefined) return [];
     const entries = new Map<string, ServiceEntry>();
-    for (const { userId, isJoined } of moved) {
-      const services = own(userId);
-      const ofRoom = services.filter((service) => !isJoined || !inRoom.includes(service));
-      const others = inRoom.filter((service) => !services.includes(service));
+    for (const { userId, isJoined } of changed) {
+      const services = servicesOf(userId);
+      const servicesForAllMembers = services.filter(
+        (service) => !isJoined || !servicesInRoom.includes(service),
+      );
+      const otherServices = servicesInRoom.filter((service) => !services.includes(service));
       const kind = isJoined ? 'device list' : 'unshared user';
-      const subject = isJoined && moved.length > maxSteps ? roomId : userId;
+      const subject = isJoined && changed.length > maxSteps ? roomId : userId;
       for (const [service, entry] of [
-        ...entriesFor(ofRoom, { kind, event_nid: 0, subject: roomId }),
-        ...entriesFor(others, { kind, event_nid: 0, subject }),
+        ...entriesFor(servicesForAllMembers, { kind, event_nid: 0, subject: roomId }),
+        ...entriesFor(otherServices, { kind, event_nid: 0, subject }),
       ]) {
         entries.set(`${service.id} ${entry.kind} ${entry.subject}`, [service, entry]);
       }

@@ -14,13 +14,13 @@ export interface FactSources {
   readonly keyChanges: Pick<DeviceKeyChanges, 'keyStream'>;
 }
 
-/** Maximum number of facts in memory; when there are more, they are read from the database. */
+/** Maximum number of facts in memory; when there are more, all facts are read from the database. */
 const maxFacts = 10_000;
 
-/** Buffers facts from the streams, in the order of their positions, until `FanOut` takes them. */
+/** Buffers facts (changes that the streams publish), in the order of their positions, until `FanOut` takes them. */
 export class FactBuffer {
   #facts: Fact[] = [];
-  /** The buffer is complete after this position. */
+  /** The position after which the buffer is complete. */
   #since: number;
 
   /** @param tracksDeviceLists whether a service receives changes of device lists */
@@ -55,7 +55,7 @@ export class FactBuffer {
   }
 
   /** The facts that were not taken yet. */
-  get rest(): readonly Fact[] {
+  get untakenFacts(): readonly Fact[] {
     return this.#facts;
   }
 

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../room-engine/index.ts';
 
-/** A fact that services may have to receive, from one of the streams. */
+/** A change that one of the streams has published and that services may have to receive. */
 export type Fact =
   | {
       readonly kind: 'event';

@@ -44,9 +44,9 @@ const event = (position: number, sender: string, stateKey?: string): Fact =>
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('FanOut', () => {
-    const openFanOut = async (facts: readonly Fact[], more: Partial<FanOutDeps> = {}) => {
+    const openFanOut = async (facts: readonly Fact[], overrides: Partial<FanOutDeps> = {}) => {
       const database = await open(appserviceMigrations);
-      const woken: string[] = [];
+      const wokenServices: string[] = [];
       const deps = {
         database,
         services: [service],
@@ -54,12 +54,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         rooms: { servicesOf: async () => [], change: () => undefined, isCached: () => false },
         buffer: {
           take: (after: number, upTo: number) =>
-            facts.filter((f) => f.position > after && f.position <= upTo),
-          rest: [],
+            facts.filter((fact) => fact.position > after && fact.position <= upTo),
+          untakenFacts: [],
         },
         onMember: () => undefined,
-        onEntries: (services: Iterable<Appservice>) => woken.push(...Array.from(services, ({ id }) => id)),
-        ...more,
+        onEntries: (services: Iterable<Appservice>) =>
+          wokenServices.push(...Array.from(services, ({ id }) => id)),
+        ...overrides,
       };
       const positions = async () =>
         (await readOutbox(database.reader<AppserviceTables>(), 'watcher', 1_000)).map(
@@ -67,8 +68,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         );
       return {
         database,
-        fanOut: (wrapped = database) => new FanOut({ ...deps, database: wrapped } as never),
-        woken,
+        fanOut: (databaseOfFanOut = database) => new FanOut({ ...deps, database: databaseOfFanOut } as never),
+        wokenServices,
         positions,
       };
     };
@@ -83,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await positions(), [1, 2]);
     });
 
-    it('counts a user who leaves in a later page of stored facts as joined before, so that the service receives the events until then', async () => {
+    it('treats a user who leaves in a later page of stored events as joined before, so that the service receives the events until then', async () => {
       const user = '@watched_a:test';
       const leaveAt = 550;
       const stored = Array.from({ length: 600 }, (_, index) => ({
@@ -98,9 +99,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       }));
       const between = async (after: number, upTo: number, limit: number) =>
         stored.filter(({ stream }) => stream > after && stream <= upTo).slice(0, limit);
-      const isJoined = () => opened.membersBefore('!room').get(user) === true;
+      const isJoined = () => runningFanOut.membersBeforeUnhandledFacts('!room').get(user) === true;
       const { fanOut, positions } = await openFanOut([], {
-        buffer: { take: () => undefined, rest: [] } as never,
+        buffer: { take: () => undefined, untakenFacts: [] } as never,
         engine: { events: { between, outOfBandBetween: async () => [] } } as never,
         queues: { addressesBetween: async () => [] } as never,
         devices: { changedSince: async () => [] } as never,
@@ -110,8 +111,8 @@ forSelectedDatabases(import.meta.url, (open) => {
           isCached: () => false,
         } as never,
       });
-      const opened = fanOut();
-      await opened.follow(0, 600);
+      const runningFanOut = fanOut();
+      await runningFanOut.follow(0, 600);
       assert.deepEqual(
         await positions(),
         Array.from({ length: leaveAt }, (_, index) => index + 1),
@@ -123,10 +124,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         ...service,
         registration: { url: 'http://127.0.0.1:1', receivesDeviceChanges: true },
       };
-      const asked: string[] = [];
+      const lookups: string[] = [];
       const rooms = {
         servicesOf: async (roomId: string) => {
-          asked.push(roomId);
+          lookups.push(roomId);
           return roomId === '!bridged' ? [receiver] : [];
         },
         change: () => undefined,
@@ -142,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         userRooms: { of: async () => joined as never },
       });
       await fanOut().follow(0, 1);
-      assert.deepEqual([asked, await positions()], [['!other', '!bridged'], [1]]);
+      assert.deepEqual([lookups, await positions()], [['!other', '!bridged'], [1]]);
     });
 
     it('stores one device list entry for an encrypted room in which more than 50 users join at once', async () => {
@@ -168,7 +169,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends no event twice when a transaction is committed and its confirmation is lost', async () => {
-      const { database, fanOut, woken, positions } = await openFanOut([event(1, '@watched_a:test')]);
+      const { database, fanOut, wokenServices, positions } = await openFanOut([event(1, '@watched_a:test')]);
       let isLost = true;
       const losing = {
         reader: () => database.reader(),
@@ -179,7 +180,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       } as unknown as Database;
       const outbox = fanOut(losing);
       await assert.rejects(outbox.follow(0, 1), /connection lost/);
-      assert.deepEqual([await positions(), woken], [[1], ['watcher']]);
+      assert.deepEqual([await positions(), wokenServices], [[1], ['watcher']]);
       // The service receives the event before the follower tries again.
       await database.transaction<AppserviceTables, void>((writer) => deleteOutboxUpTo(writer, 'watcher', 1));
       isLost = false;

@@ -20,12 +20,12 @@ export interface FanOutDeps extends StoredFactsDeps, DeviceListChangesDeps {
   readonly buffer: FactBuffer;
   /** Called with the user for each membership event of a user of a service. */
   readonly onMember: (userId: string) => void;
-  /** Called after each transaction that writes entries, also a failed one, with the services of these entries. */
+  /** Called after each transaction that writes entries, also a failed one, with the services that these entries are for. */
   readonly onEntries: (services: Iterable<Appservice>) => void;
 }
 
 /**
- * Writes an entry into the outbox for each fact that a service has to receive. Entries and progress are written in one
+ * Writes an entry into the outbox for each fact (an event or another change) that a service has to receive. Entries and progress are written in one
  * transaction, so that a crash neither loses nor doubles an entry.
  */
 export class FanOut {
@@ -45,8 +45,8 @@ export class FanOut {
    * Returns, for the users of a room whose membership is changed by facts that are not handled yet, whether they were
    * joined before these facts.
    */
-  membersBefore(roomId: string): ReadonlyMap<string, boolean> {
-    return this.#unhandled.membersBefore(roomId);
+  membersBeforeUnhandledFacts(roomId: string): ReadonlyMap<string, boolean> {
+    return this.#unhandled.membersBeforeUnhandledFacts(roomId);
   }
 
   /** Handles the facts in `(after, upTo]` that were not handled before. */
@@ -57,7 +57,7 @@ export class FanOut {
     const buffered = this.#deps.buffer.take(from, upTo);
     if (buffered) return this.#handle(buffered, buffered.at(-1)?.position ?? upTo);
     try {
-      // The services of a room are found by its present members, so changes that are still to be handled must be known.
+      // For `membersBeforeUnhandledFacts`: stored members already include the changes by facts that are still to be handled.
       this.#unhandled.setStored(await storedMemberships(this.#deps, from, upTo));
       for await (const facts of storedFacts(this.#deps, from, upTo)) {
         await this.#handle(facts, facts.at(-1)?.position ?? upTo);
@@ -93,46 +93,49 @@ export class FanOut {
 
   /** Returns the outbox entries of a fact, and updates the cached services of rooms. */
   async #entriesOf(fact: Fact): Promise<ServiceEntry[]> {
-    if (fact.kind === 'event') return this.#ofEvent(fact);
+    if (fact.kind === 'event') return this.#entriesOfEvent(fact);
     if (fact.kind === 'memberships') return this.#applyMemberships(fact.roomId, fact.memberships);
     if (fact.kind === 'device list') {
-      const found = await this.#deviceLists.receiversOf(fact.userId);
-      return entriesFor(found, { kind: 'device list', event_nid: 0, subject: fact.userId });
+      const receivingServices = await this.#deviceLists.receiversOf(fact.userId);
+      return entriesFor(receivingServices, { kind: 'device list', event_nid: 0, subject: fact.userId });
     }
     const { kind, userId, deviceId } = fact;
-    const found = this.#deps.users
+    const receivingServices = this.#deps.users
       .servicesOf(userId)
       .filter(({ registration }) =>
         kind === 'to-device' ? registration.receivesEphemeral : registration.receivesDeviceChanges,
       );
-    return entriesFor(found, { kind, event_nid: 0, subject: `${userId} ${deviceId}` });
+    return entriesFor(receivingServices, { kind, event_nid: 0, subject: `${userId} ${deviceId}` });
   }
 
-  async #ofEvent({ stored, memberships }: Extract<Fact, { kind: 'event' }>): Promise<ServiceEntry[]> {
+  async #entriesOfEvent({ stored, memberships }: Extract<Fact, { kind: 'event' }>): Promise<ServiceEntry[]> {
     const { users, rooms, onMember } = this.#deps;
     const { roomId, sender, type, stateKey } = stored.event;
-    const found = new Set<Appservice>(users.about(sender));
+    const receivingServices = new Set<Appservice>(users.servicesInterestedIn(sender));
     if (type === 'm.room.member' && stateKey !== undefined) {
-      for (const service of users.about(stateKey)) found.add(service);
+      for (const service of users.servicesInterestedIn(stateKey)) receivingServices.add(service);
       if (users.servicesOf(stateKey).length > 0) onMember(stateKey);
     }
     if (!stored.outOfBand) {
-      for (const service of await rooms.servicesOf(roomId)) found.add(service);
+      for (const service of await rooms.servicesOf(roomId)) receivingServices.add(service);
     }
     for (const step of memberships) {
       // The service receives the join itself as the first event of the room.
-      if (step.isJoined) for (const service of users.servicesOf(step.userId)) found.add(service);
+      if (step.isJoined) for (const service of users.servicesOf(step.userId)) receivingServices.add(service);
     }
-    const lists = await this.#applyMemberships(roomId, memberships);
-    return [...entriesFor(found, { kind: 'event', event_nid: stored.nid, subject: '' }), ...lists];
+    const deviceListEntries = await this.#applyMemberships(roomId, memberships);
+    return [
+      ...entriesFor(receivingServices, { kind: 'event', event_nid: stored.nid, subject: '' }),
+      ...deviceListEntries,
+    ];
   }
 
   /** Updates the cached services of a room. @returns the entries about device lists */
   async #applyMemberships(roomId: string, steps: readonly MembershipStep[]): Promise<ServiceEntry[]> {
-    const lists = await this.#deviceLists.afterMemberships(roomId, steps);
+    const entries = await this.#deviceLists.afterMemberships(roomId, steps);
     for (const step of steps) this.#deps.rooms.change(roomId, step);
-    // Excludes this fact from `membersBefore`: the services of the room, when they are loaded again, include its changes.
+    // Excludes this fact from `membersBeforeUnhandledFacts`: the services of the room, when they are loaded again, include its changes.
     this.#unhandled.membershipsApplied();
-    return lists;
+    return entries;
   }
 }

@@ -14,16 +14,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       const room = new ReferenceRoom();
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
       const stored = await engine.placement.addOutOfBand(room.room, invite, { state: [] });
-      const others = {
+      const emptySources = {
         devices: { changedSince: async () => new Set<string>() },
         queues: { addressesBetween: async () => [] },
         users: { servicesOf: () => [] },
       };
       const facts = async (after: number) => {
-        const found: Fact[] = [];
-        const deps = { engine, ...others } as unknown as Parameters<typeof storedFacts>[0];
-        for await (const page of storedFacts(deps, after, streams.current)) found.push(...page);
-        return found.map((fact) => [fact.kind, fact.position, fact.kind === 'event' && fact.stored.nid]);
+        const pages: Fact[] = [];
+        const deps = { engine, ...emptySources } as unknown as Parameters<typeof storedFacts>[0];
+        for await (const page of storedFacts(deps, after, streams.current)) pages.push(...page);
+        return pages.map((fact) => [fact.kind, fact.position, fact.kind === 'event' && fact.stored.nid]);
       };
       assert.deepEqual(await facts(0), [['event', stored.nid, stored.nid]]);
       assert.deepEqual(await facts(stored.nid), []);

@@ -14,7 +14,7 @@ export interface StoredFactsDeps {
 /** Number of events read at a time. */
 const pageSize = 500;
 
-/** Reads the facts in `(after, upTo]` from the database, after a restart. Changes of keys are not stored. */
+/** Reads the facts (changes that services may have to receive) in `(after, upTo]` from the database, after a restart. Changes of keys are not stored. */
 export async function* storedFacts(
   { engine, devices, queues, users }: StoredFactsDeps,
   after: number,
@@ -47,23 +47,23 @@ export async function storedMemberships(
   after: number,
   upTo: number,
 ): Promise<MembershipFact[]> {
-  const found: MembershipFact[] = [];
+  const membershipFacts: MembershipFact[] = [];
   for await (const { events } of eventPages(engine, after, upTo)) {
     for (const stored of events) {
       const memberships = membershipsOf(stored).filter(({ userId }) => users.servicesOf(userId).length > 0);
       if (memberships.length === 0) continue;
       const { roomId } = stored.event;
-      found.push({ kind: 'memberships', position: stored.stream!, roomId, memberships });
+      membershipFacts.push({ kind: 'memberships', position: stored.stream!, roomId, memberships });
     }
   }
-  return found;
+  return membershipFacts;
 }
 
-/** The events of a timeline in `(from, last]`. */
+/** The events of all timelines with positions in `(from, last]`. */
 interface EventPage {
   readonly from: number;
   readonly last: number;
-  readonly events: readonly Stored[];
+  readonly events: readonly TimelineEvent[];
 }
 
 async function* eventPages(
@@ -79,13 +79,13 @@ async function* eventPages(
   }
 }
 
-type Stored = Awaited<ReturnType<RoomReader['events']['between']>>[number];
+type TimelineEvent = Awaited<ReturnType<RoomReader['events']['between']>>[number];
 
 /**
  * Returns the change of membership that an event makes. The membership before the event is not stored: it is
  * `undefined` for a user who is joined now, and counts as joined for any other user.
  */
-function membershipsOf({ event: { type, stateKey, content } }: Stored) {
+function membershipsOf({ event: { type, stateKey, content } }: TimelineEvent) {
   if (type !== 'm.room.member' || stateKey === undefined) return [];
   const isJoined = content['membership'] === 'join';
   return [{ userId: stateKey, wasJoined: isJoined ? undefined : true, isJoined }];

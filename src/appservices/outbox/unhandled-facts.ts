@@ -1,24 +1,24 @@
 import type { Fact, MembershipFact } from './fact.ts';
 import type { FactBuffer } from './fact-buffer.ts';
 
-/** The facts that are not in the outbox yet: the current ones, later ones in the database, and those in the buffer. */
+/** The facts that are not handled yet: the current batch, later facts in the database, and the facts in the buffer. */
 export class UnhandledFacts {
-  readonly #buffer: Pick<FactBuffer, 'rest'>;
+  readonly #buffer: Pick<FactBuffer, 'untakenFacts'>;
   #current: readonly Fact[] = [];
   /** Index of the fact of `#current` that is being handled. */
   #index = 0;
   #stored: readonly MembershipFact[] = [];
 
-  constructor(buffer: Pick<FactBuffer, 'rest'>) {
+  constructor(buffer: Pick<FactBuffer, 'untakenFacts'>) {
     this.#buffer = buffer;
   }
 
-  /** Sets the changes of memberships in facts that will be read from the database. */
+  /** Sets the changes of memberships by the facts that are still to be read from the database. */
   setStored(facts: readonly MembershipFact[]): void {
     this.#stored = facts;
   }
 
-  /** Yields facts one by one; when one cannot be handled, it and those after it stay unhandled. */
+  /** Yields facts one by one; when a fact cannot be handled, this fact and those after it stay unhandled. */
   *handle(facts: readonly Fact[], upTo: number): Generator<Fact> {
     this.#stored = this.#stored.filter(({ position }) => position > upTo);
     this.#current = facts;
@@ -29,7 +29,7 @@ export class UnhandledFacts {
     this.#current = [];
   }
 
-  /** The changes of memberships by the current fact have taken effect on the cached services of rooms. */
+  /** Notes that the cached services of rooms include the changes of memberships by the current fact. */
   membershipsApplied(): void {
     this.#index++;
   }
@@ -38,17 +38,17 @@ export class UnhandledFacts {
    * Returns, for the users of a room whose membership is changed by unhandled facts, whether they were joined before these
    * facts.
    */
-  membersBefore(roomId: string): ReadonlyMap<string, boolean> {
-    const before = new Map<string, boolean>();
-    const decided = new Set<string>();
-    for (const fact of [...this.#current.slice(this.#index), ...this.#stored, ...this.#buffer.rest]) {
+  membersBeforeUnhandledFacts(roomId: string): ReadonlyMap<string, boolean> {
+    const wasJoinedBefore = new Map<string, boolean>();
+    const seenUsers = new Set<string>();
+    for (const fact of [...this.#current.slice(this.#index), ...this.#stored, ...this.#buffer.untakenFacts]) {
       if (fact.kind !== 'event' && fact.kind !== 'memberships') continue;
       if ((fact.kind === 'event' ? fact.stored.event.roomId : fact.roomId) !== roomId) continue;
       for (const { userId, wasJoined } of fact.memberships) {
-        if (!decided.has(userId) && wasJoined !== undefined) before.set(userId, wasJoined);
-        decided.add(userId);
+        if (!seenUsers.has(userId) && wasJoined !== undefined) wasJoinedBefore.set(userId, wasJoined);
+        seenUsers.add(userId);
       }
     }
-    return before;
+    return wasJoinedBefore;
   }
 }

@@ -28,13 +28,13 @@ export async function openServiceRequests(deps: ServiceRequestsDeps): Promise<Se
   const rows = registry.isEmpty ? [] : await readQueues(database.reader<AppserviceTables>());
   const spellings = new Map<string, Spelling>();
   for (const { service_id, spelling } of rows) if (isSpelling(spelling)) spellings.set(service_id, spelling);
-  const store = (serviceId: string, spelling: Spelling) =>
+  const storeSpelling = (serviceId: string, spelling: Spelling) =>
     database.transaction<AppserviceTables, void>((writer) => writeSpelling(writer, serviceId, spelling));
   const client = new ServiceClient({
     http,
     spellings,
     onSpelling: (serviceId, spelling) =>
-      void store(serviceId, spelling).catch((error: unknown) =>
+      void storeSpelling(serviceId, spelling).catch((error: unknown) =>
         log.warn(
           { err: error, service: serviceId },
           'The path prefix of an application service could not be stored',

@@ -34,12 +34,12 @@ export function pingRoute({ registry, client, clock, onAnswer }: PingDeps): Rout
     async ({ params: { appserviceId }, requester, body, signal }) => {
       const service = registry.byId(appserviceId);
       if (!service || requester.appservice !== appserviceId) {
-        throw forbidden('The access token is not that of this application service');
+        throw forbidden('The access token does not belong to this application service');
       }
       if (service.registration.url === undefined) {
         throw new MatrixError(400, 'M_URL_NOT_SET', 'The application service has no URL');
       }
-      const begun = clock.monotonic();
+      const startedAt = clock.monotonic();
       const request = {
         method: 'POST',
         path: '/_proto/app/v1/ping',
@@ -47,10 +47,10 @@ export function pingRoute({ registry, client, clock, onAnswer }: PingDeps): Rout
         timeout,
         signal,
       } as const;
-      const answer = await client.send(service, request).catch(failed);
+      const answer = await client.send(service, request).catch(throwPingError);
       checkStatus(answer);
       onAnswer(appserviceId);
-      return { duration_ms: Math.round(clock.monotonic() - begun) };
+      return { duration_ms: Math.round(clock.monotonic() - startedAt) };
     },
   );
 }
@@ -63,7 +63,7 @@ function checkStatus({ status, text }: ServiceAnswer): void {
   });
 }
 
-function failed(error: unknown): never {
+function throwPingError(error: unknown): never {
   if (!(error instanceof OutboundError)) throw error;
   if (error.failure === 'timeout') {
     throw new MatrixError(504, 'M_CONNECTION_TIMEOUT', 'The application service did not answer in time');

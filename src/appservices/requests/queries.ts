@@ -13,7 +13,7 @@ export interface QueriesDeps {
 const timeout = 10_000;
 
 /**
- * Asks services for users and aliases of their namespaces that do not exist: a service that knows them creates them before
+ * Asks services for users and aliases that are in their namespaces and do not exist: a service that knows them creates them before
  * it answers. Source: application service API, "Querying".
  */
 export class Queries {
@@ -35,12 +35,12 @@ export class Queries {
   }
 
   #ask(path: string, isInterested: (service: Appservice) => boolean): Promise<boolean> {
-    const asked = this.#deps.services.filter(
+    const interestedServices = this.#deps.services.filter(
       (service) => service.registration.url !== undefined && isInterested(service),
     );
-    if (asked.length === 0) return Promise.resolve(false);
+    if (interestedServices.length === 0) return Promise.resolve(false);
     return this.#running.run(path, async () => {
-      for (const service of asked) if (await this.#exists(service, path)) return true;
+      for (const service of interestedServices) if (await this.#exists(service, path)) return true;
       return false;
     });
   }

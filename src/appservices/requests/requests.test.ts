@@ -61,13 +61,17 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         return { status: 200, body: {} };
       };
-      const found = await call('GET', `${v3}/directory/room/${encodeURIComponent(alias)}`, anna);
-      assert.equal((found as Record<string, unknown>)['room_id'], roomId);
+      const directoryAnswer = await call('GET', `${v3}/directory/room/${encodeURIComponent(alias)}`, anna);
+      assert.equal((directoryAnswer as Record<string, unknown>)['room_id'], roomId);
       const joined = await call('POST', `${v3}/join/${encodeURIComponent(alias)}`, { ...anna, body: {} });
       assert.deepEqual(joined, { room_id: roomId });
       assert.ok(pathsOf(irc).includes(`/_matrix/app/v1/rooms/${encodeURIComponent(alias)}`));
-      const none = await call('GET', `${v3}/directory/room/${encodeURIComponent('#irc_none:test')}`, anna);
-      assert.deepEqual(none, [404, 'M_NOT_FOUND']);
+      const missingAlias = await call(
+        'GET',
+        `${v3}/directory/room/${encodeURIComponent('#irc_none:test')}`,
+        anna,
+      );
+      assert.deepEqual(missingAlias, [404, 'M_NOT_FOUND']);
       irc.respond = () => undefined;
     });
 
@@ -174,19 +178,22 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', `${v3}/thirdparty/user/irc`, { ...anna, query: { nick: 'ann' } }), [
         user,
       ]);
-      const asked = irc.requests.at(-1)!;
-      assert.deepEqual([asked.path, asked.query.get('nick')], ['/_matrix/app/v1/thirdparty/user/irc', 'ann']);
+      const lastRequest = irc.requests.at(-1)!;
+      assert.deepEqual(
+        [lastRequest.path, lastRequest.query.get('nick')],
+        ['/_matrix/app/v1/thirdparty/user/irc', 'ann'],
+      );
       assert.deepEqual(await call('GET', `${v3}/thirdparty/location/irc`, anna), [location]);
       const userid = { ...anna, query: { userid: '@irc_ann:test' } };
       assert.deepEqual(await call('GET', `${v3}/thirdparty/user`, userid), [user]);
       const alias = { ...anna, query: { alias: '#irc_tea:test' } };
       assert.deepEqual(await call('GET', `${v3}/thirdparty/location`, alias), [location]);
-      const before = irc.requests.length;
+      const requestsBefore = irc.requests.length;
       const searches = await Promise.all(
         Array.from({ length: 100 }, () => call('GET', `${v3}/thirdparty/location`, alias)),
       );
       assert.ok(searches.some((answer) => JSON.stringify(answer) === '[429,"M_LIMIT_EXCEEDED"]'));
-      assert.ok(irc.requests.length - before < 100, 'limited searches do not reach the service');
+      assert.ok(irc.requests.length - requestsBefore < 100, 'limited searches do not reach the service');
     });
 
     it('lists the rooms of a network under the id of its instance', async () => {

@@ -7,9 +7,9 @@ export interface ServiceRequest {
   readonly method: 'GET' | 'PUT' | 'POST';
   /** Path and query below `/_proto`. */
   readonly path: string;
-  /** JSON. */
+  /** The body as JSON. */
   readonly body?: string;
-  /** Milliseconds. */
+  /** Maximum time until the response is complete, in milliseconds. */
   readonly timeout: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -26,18 +26,18 @@ export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {
   readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
-  /** The paths that each service serves, by id of the service; updated when a request shows others. */
+  /** The spelling of paths (`/_matrix` or `/_proto`, for instance) that each service knows, by its id; updated when a request succeeds with another one. */
   readonly spellings: Map<string, Spelling>;
-  /** Called to store the paths that a service serves. */
+  /** Called to store the spelling of paths that a service knows. */
   readonly onSpelling: (serviceId: string, spelling: Spelling) => void;
-  /** Sends the token in the query as well (`use_appservice_legacy_authorization`). */
+  /** Whether the token is sent in the query as well (`use_appservice_legacy_authorization`). */
   readonly sendsTokenInQuery: boolean;
 }
 
 /** Maximum bytes of a response. */
 const maxBody = 4 * 1024 * 1024;
 
-/** Sends requests to application services, and learns which paths each of them serves. */
+/** Sends requests to application services, and learns which spelling of paths each of them knows. */
 export class ServiceClient {
   readonly #deps: ServiceClientDeps;
 
@@ -46,25 +46,25 @@ export class ServiceClient {
   }
 
   /**
-   * Sends a request, with each spelling of its path until the service knows one.
+   * Sends a request with one spelling of its path after the other, until the service knows the path.
    * @throws OutboundError when no complete response arrives; NoUrl
    */
   async send(service: Appservice, request: ServiceRequest): Promise<ServiceAnswer> {
     const { spellings, onSpelling } = this.#deps;
-    const known = spellings.get(service.id);
-    let first: ServiceAnswer | undefined;
-    for (const spelling of spellingsToTry(known)) {
+    const lastSpelling = spellings.get(service.id);
+    let firstAnswer: ServiceAnswer | undefined;
+    for (const spelling of spellingsToTry(lastSpelling)) {
       const answer = await this.#attempt(service, request, spelling);
       if (!isUnrecognized(answer)) {
-        if (known !== spelling && answer.status < 300) {
+        if (lastSpelling !== spelling && answer.status < 300) {
           spellings.set(service.id, spelling);
           onSpelling(service.id, spelling);
         }
         return answer;
       }
-      first ??= answer;
+      firstAnswer ??= answer;
     }
-    return first!;
+    return firstAnswer!;
   }
 
   async #attempt(
@@ -101,7 +101,7 @@ function answerOf({ status, body }: FetchedResponse): ServiceAnswer {
   }
 }
 
-/** Whether the service does not know the path: M_UNRECOGNIZED, or a 404 or 405 that is not a Matrix error. */
+/** Reports whether the service does not know the path: M_UNRECOGNIZED, or a 404 or 405 that is not a Matrix error. */
 function isUnrecognized({ status, json }: ServiceAnswer): boolean {
   if (status !== 404 && status !== 405) return false;
   const errcode = isJsonObject(json) ? json['errcode'] : undefined;

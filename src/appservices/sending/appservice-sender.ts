@@ -2,7 +2,7 @@ import type { Appservice, AppserviceRegistry } from '../../appservice-registry/i
 import { type Database, writerFor } from '../../kernel/database/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import type { FanOut } from '../outbox/fan-out.ts';
-import { deleteOutboxOfOthers, readQueues, servicesWithEntries } from '../store.ts';
+import { deleteOutboxOfUnregistered, readQueues, servicesWithEntries } from '../store.ts';
 import type { AppserviceTables } from '../tables.ts';
 import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
 
@@ -35,15 +35,15 @@ export class AppserviceSender {
     const { database, registry } = this.#deps;
     const reader = database.reader<AppserviceTables>();
     const stored = new Map((await readQueues(reader)).map((row) => [row.service_id, row]));
-    const receiving = registry.services.filter(({ registration }) => registration.url !== undefined);
-    for (const service of receiving) {
+    const servicesWithUrl = registry.services.filter(({ registration }) => registration.url !== undefined);
+    for (const service of servicesWithUrl) {
       this.#queues.set(service.id, new ServiceQueue(service, this.#deps, stored.get(service.id)));
     }
-    const withEntries = await servicesWithEntries(reader);
-    if (withEntries.some((id) => !this.#queues.has(id))) {
+    const idsWithEntries = await servicesWithEntries(reader);
+    if (idsWithEntries.some((id) => !this.#queues.has(id))) {
       const ids = [...this.#queues.keys()];
       await database.transaction<AppserviceTables, void>((writer) =>
-        deleteOutboxOfOthers(writerFor<AppserviceTables>(writer), ids),
+        deleteOutboxOfUnregistered(writerFor<AppserviceTables>(writer), ids),
       );
     }
     for (const queue of this.#queues.values()) queue.wake();
@@ -70,7 +70,7 @@ export class AppserviceSender {
     return this.#follower.caughtUp();
   }
 
-  /** Like `caughtUp`, but resolves after some seconds in any case. */
+  /** Resolves as `caughtUp` does, or after some seconds. */
   caughtUpSoon(): Promise<void> {
     return this.#follower.caughtUpSoon();
   }

@@ -18,7 +18,7 @@ export interface ComposeDeps extends PrejoinStateDeps, DeviceListDeps {
 }
 
 /**
- * Composes a transaction of entries of the outbox, in their order.
+ * Composes a transaction from entries of the outbox, in their order.
  * @returns `undefined` when there is nothing to send, for instance because the events of the entries were deleted
  */
 export async function composeTransaction(
@@ -60,18 +60,18 @@ async function eventsOf(
   const stored = await engine.events.getMany(nids);
   const shown = nids.flatMap((nid) => stored.get(nid) ?? []).filter((event) => !isHidden(event));
   // Messages may expire while the service is down.
-  const found = await withoutExpired(engine, shown);
-  const visible = found.map((event) => ({ stored: event, membership: undefined }));
+  const unexpired = await withoutExpired(engine, shown);
+  const visible = unexpired.map((event) => ({ stored: event, membership: undefined }));
   const rendered = await clientEvents.render(visible, { userId: sender, deviceId: undefined });
   const byId = new Map(rendered.map((event) => [event['event_id'], event]));
-  for (const event of found) {
+  for (const event of unexpired) {
     const member = prejoinMemberOf(event);
-    const shown = byId.get(event.event.eventId);
-    if (member === undefined || !shown || !users.has(event.event.stateKey ?? '')) continue;
+    const renderedEvent = byId.get(event.event.eventId);
+    if (member === undefined || !renderedEvent || !users.has(event.event.stateKey ?? '')) continue;
     const state = await prejoinStateOf(deps, event);
     if (state.length > 0) {
-      const unsigned = { ...(shown['unsigned'] as JsonObject | undefined), [member]: state };
-      byId.set(event.event.eventId, { ...shown, unsigned });
+      const unsigned = { ...(renderedEvent['unsigned'] as JsonObject | undefined), [member]: state };
+      byId.set(event.event.eventId, { ...renderedEvent, unsigned });
     }
   }
   return [...byId.values()];
@@ -101,10 +101,10 @@ async function countsOf({ keyCounts }: ComposeDeps, devices: Iterable<string>): 
 
 function byUser(counts: ReadonlyMap<string, Counts>, read: (counts: Counts) => unknown): JsonObject {
   const users: Record<string, Record<string, unknown>> = {};
-  for (const [device, found] of counts) {
+  for (const [device, deviceCounts] of counts) {
     const [userId, deviceId] = splitDevice(device);
     users[userId] ??= {};
-    users[userId][deviceId] = read(found);
+    users[userId][deviceId] = read(deviceCounts);
   }
   return users as JsonObject;
 }

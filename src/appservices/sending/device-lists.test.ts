@@ -11,7 +11,7 @@ const service = {
 
 /** Returns a server whose service receives the events of `!shared`, with the rooms of users. */
 function openRooms(roomsOf: Readonly<Record<string, readonly string[]>>) {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const members = ['@bot:test', ...Object.keys(roomsOf)].map((userId) => [userId, 'join'] as const);
   const deps = {
     engine: {
@@ -20,23 +20,23 @@ function openRooms(roomsOf: Readonly<Record<string, readonly string[]>>) {
     },
     rooms: {
       servicesOf: async (roomId: string) => {
-        asked.push(roomId);
+        lookups.push(roomId);
         return roomId === '!shared' ? [service] : [];
       },
       isCached: (roomId: string) => roomId === '!shared',
     },
   } as unknown as DeviceListDeps;
-  const lists = (...entries: readonly (readonly [EntryKind, string])[]) =>
+  const lists = (...entries: readonly (readonly [kind: EntryKind, subject: string])[]) =>
     deviceListsOf(
       deps,
       service,
       entries.map(([kind, subject]) => ({ kind, subject })),
     );
-  return { lists, asked };
+  return { lists, lookups };
 }
 
 describe('deviceListsOf', () => {
-  const { lists, asked } = openRooms({ '@ann:far': ['!other', '!shared'], '@ben:far': ['!other'] });
+  const { lists, lookups } = openRooms({ '@ann:far': ['!other', '!shared'], '@ben:far': ['!other'] });
 
   it('lists a user as left only if the service shares no room with the user now, whatever the order of the entries', async () => {
     for (const userId of ['@ann:far', '@ben:far']) {
@@ -50,11 +50,11 @@ describe('deviceListsOf', () => {
     }
   });
 
-  it('expands a room to its joined members, except users of the service, and reads the services of each room once, cached ones first', async () => {
+  it('expands a room to its joined members, except users of the service, and reads the services of each room once, cached rooms first', async () => {
     assert.deepEqual(await lists(['device list', '!other']), { changed: ['@ann:far', '@ben:far'], left: [] });
-    asked.length = 0;
+    lookups.length = 0;
     assert.deepEqual(await lists(['unshared user', '!other']), { changed: [], left: ['@ben:far'] });
-    assert.deepEqual(asked, ['!other', '!shared', '!other']);
+    assert.deepEqual(lookups, ['!other', '!shared', '!other']);
   });
 
   it('lists no user as left after one user of the service has left a room whose events the service still receives', async () => {
@@ -66,9 +66,9 @@ describe('deviceListsOf', () => {
       `@u${n}:far`,
       [1, 2, 3, 4, 5].map((i) => `!${n}-${i}`),
     ]);
-    const large = openRooms(Object.fromEntries(users));
-    const { left } = await large.lists(['unshared user', '!other']);
-    assert.equal(large.asked.filter((roomId) => roomId !== '!other').length, 1_000);
+    const largeRoom = openRooms(Object.fromEntries(users));
+    const { left } = await largeRoom.lists(['unshared user', '!other']);
+    assert.equal(largeRoom.lookups.filter((roomId) => roomId !== '!other').length, 1_000);
     assert.equal(left.length, 200);
   });
 });

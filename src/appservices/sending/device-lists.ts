@@ -42,8 +42,8 @@ async function usersOf(
   kind: Row['kind'],
 ): Promise<Set<string>> {
   const users = new Set<string>();
-  for (const { kind: found, subject } of rows) {
-    if (found !== kind) continue;
+  for (const { kind: entryKind, subject } of rows) {
+    if (entryKind !== kind) continue;
     if (subject.startsWith('@')) users.add(subject);
     else if (kind !== 'unshared user' || !(await rooms.servicesOf(subject)).includes(service)) {
       for (const [userId, membership] of (await engine.heads.get(subject))?.members ?? []) {
@@ -61,7 +61,7 @@ const batchSize = 10_000;
 const maxLoadedRooms = 1_000;
 
 /**
- * Returns the users who are joined to a room whose events a service receives. Includes users one of whose rooms was not
+ * Returns the users who are joined to a room whose events a service receives. Also returns users with a room that was not
  * loaded: the service tracks their devices for longer than it needs to, which does no harm.
  */
 async function usersSharingRooms(
@@ -70,23 +70,23 @@ async function usersSharingRooms(
   userIds: readonly string[],
 ): Promise<Set<string>> {
   const sharing = new Set<string>();
-  const known = new Map<string, boolean>();
+  const receivedRooms = new Map<string, boolean>();
   let loaded = 0;
   const mayReceive = async (roomId: string) => {
-    const isLoaded = known.has(roomId) || rooms.isCached(roomId);
+    const isLoaded = receivedRooms.has(roomId) || rooms.isCached(roomId);
     if (!isLoaded && loaded === maxLoadedRooms) return true;
     if (!isLoaded) loaded += 1;
-    const found = known.get(roomId) ?? (await rooms.servicesOf(roomId)).includes(service);
-    known.set(roomId, found);
-    return found;
+    const isReceived = receivedRooms.get(roomId) ?? (await rooms.servicesOf(roomId)).includes(service);
+    receivedRooms.set(roomId, isReceived);
+    return isReceived;
   };
   for (let start = 0; start < userIds.length; start += batchSize) {
     const joined = await engine.userRooms.joinedIds(userIds.slice(start, start + batchSize));
     for (const [userId, roomIds] of joined) {
-      // Rooms in the cache first, since the others have to be loaded.
-      const isCached = (roomId: string) => known.has(roomId) || rooms.isCached(roomId);
-      const others = roomIds.filter((roomId) => !isCached(roomId));
-      for (const roomId of [...roomIds.filter(isCached), ...others]) {
+      // Rooms in the cache first, since the other rooms have to be loaded.
+      const isCached = (roomId: string) => receivedRooms.has(roomId) || rooms.isCached(roomId);
+      const uncachedRooms = roomIds.filter((roomId) => !isCached(roomId));
+      for (const roomId of [...roomIds.filter(isCached), ...uncachedRooms]) {
         if (!(await mayReceive(roomId))) continue;
         sharing.add(userId);
         break;

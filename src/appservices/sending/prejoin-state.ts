@@ -13,7 +13,7 @@ const members: Readonly<Record<string, string>> = {
   knock: 'knock_room_state',
 };
 
-/** Returns the member of `unsigned` that describes the room of an invite or a knock; `undefined` for other events. */
+/** Returns the field of `unsigned` that describes the room of an invite or a knock; `undefined` for other events. */
 export function prejoinMemberOf({ event: { type, stateKey, content } }: StoredEvent): string | undefined {
   if (type !== 'm.room.member' || stateKey === undefined) return undefined;
   const { membership } = content;
@@ -23,7 +23,7 @@ export function prejoinMemberOf({ event: { type, stateKey, content } }: StoredEv
 }
 
 /**
- * Returns the stripped state that the user of an invite or a knock sees before joining: that which the remote
+ * Returns the stripped state that the user of an invite or a knock sees before joining: the state that the remote
  * server has sent, or else a part of the room's current state. Empty when the membership has changed since.
  */
 export async function prejoinStateOf(
@@ -39,8 +39,8 @@ export async function prejoinStateOf(
   const keys = new Set([...prejoinKeys.select(head.state), stateMapKey('m.room.member', sender)]);
   const nids = [...keys].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);
-  return nids.flatMap((one) => {
-    const stored = events.get(one);
+  return nids.flatMap((nid) => {
+    const stored = events.get(nid);
     return stored ? [strippedState(stored.event) as unknown as JsonObject] : [];
   });
 }

@@ -5,7 +5,7 @@ import { splitDevice } from './device-subject.ts';
 
 /**
  * Deletes to-device messages that are in a stored transaction, if the service owns their recipients and encrypts for them
- * (MSC3202). Messages to other users stay, because these may have clients that receive the messages in syncs.
+ * (MSC3202). Messages to other users stay, because these users may have clients that receive the messages in syncs.
  */
 export async function acknowledgeMessages(
   queues: Pick<MessageQueues, 'acknowledge'>,

@@ -12,7 +12,7 @@ import type { AppserviceTables } from '../tables.ts';
 import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
 
 describe('ServiceQueue', () => {
-  const turns = async () => {
+  const runTurns = async () => {
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
   };
 
@@ -31,13 +31,13 @@ describe('ServiceQueue', () => {
     return { clock, attempts, queue: new ServiceQueue(service, deps, { txn_id: 1, body: '{}' }) };
   }
 
-  it('sends a refused transaction again a second later at the earliest, whatever the service requests', async () => {
+  it('sends a refused transaction again after at least a second, even when the service itself sends requests', async () => {
     const { clock, attempts, queue } = openQueue(() => 500);
     queue.wake();
     for (const expected of [1, 2, 3]) {
-      await turns();
+      await runTurns();
       queue.retryNow();
-      await turns();
+      await runTurns();
       assert.equal(attempts.length, expected);
       clock.advance(1_000);
     }
@@ -47,14 +47,14 @@ describe('ServiceQueue', () => {
   it('repeats a refused transaction unchanged for days, at least every 5 minutes', async () => {
     const { clock, attempts, queue } = openQueue(() => 502);
     queue.wake();
-    await turns();
+    await runTurns();
     const fiveMinutes = 5 * 60_000;
     for (let passed = 0; passed < 3 * 24 * 60 * 60_000; passed += fiveMinutes) {
       const before = attempts.length;
       // The backoff has two parts; the first is a second long.
       for (const part of [1_000, fiveMinutes - 1_000]) {
         clock.advance(part);
-        await turns();
+        await runTurns();
       }
       assert.ok(attempts.length > before, `no attempt in the 5 minutes after ${passed} ms`);
     }
@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   }
 
-  it('logs the first refusal of a service as a warning after a failure of the database while nothing was to be sent', async () => {
+  it('logs the first refusal of a service as a warning, also after a database failure while the queue was empty', async () => {
     const { database, clock, queue, levels, reads } = await openWithMessage('read', [500]);
     const entry = { service_id: 'irc', kind: 'to-device', subject: '@irc_a:test A', event_nid: 0 } as const;
     const add = (position: number) =>

@@ -18,8 +18,8 @@ export interface ServiceQueueDeps extends StoredTransactionsDeps {
 const timeout = 60_000;
 
 /**
- * First and longest backoff in milliseconds before a transaction is sent again. A request of the service ends a backoff, but
- * none is shorter than the first.
+ * First and longest backoff in milliseconds before a transaction is sent again. When the service sends a request, the
+ * backoff ends, but not before it has lasted as long as the first backoff.
  */
 const [minBackoff, maxBackoff] = [1_000, 5 * 60_000];
 
@@ -123,12 +123,12 @@ export class ServiceQueue {
 
   #report(error: unknown): void {
     const { log } = this.#deps;
-    const about = { err: error, service: this.service.id, transaction: this.#transactions.pending?.id };
-    if (this.#isFailing) log.debug(about, 'A transaction for the application service has failed again');
+    const logFields = { err: error, service: this.service.id, transaction: this.#transactions.pending?.id };
+    if (this.#isFailing) log.debug(logFields, 'A transaction for the application service has failed again');
     else
       log.warn(
-        about,
-        'The application service did not accept a transaction, or it could not be prepared; it is tried again later',
+        logFields,
+        'A transaction could not be prepared, or the application service did not accept it; the server tries again later',
       );
     this.#isFailing = true;
   }

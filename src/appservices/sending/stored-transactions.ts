@@ -20,7 +20,7 @@ const maxEntries = 100;
 /** A transaction that the service has not accepted. */
 export interface PendingTransaction {
   readonly id: number;
-  /** JSON. */
+  /** The body as JSON. */
   readonly body: string;
 }
 
@@ -33,11 +33,11 @@ export class StoredTransactions {
   readonly #deps: StoredTransactionsDeps;
   #lastId: number;
   #pending: PendingTransaction | undefined;
-  /** Whether the service has accepted the transaction that is still in the database. */
+  /** Whether the service has accepted the last transaction, while the database still has it as not accepted. */
   #isAcceptedUnsaved = false;
-  /** Entries whose transaction was to be stored when the database failed: it may have been stored nevertheless. */
+  /** Entries of a transaction that may be stored although the database failed while storing it. */
   #maybeStored: readonly OutboxRow[] | undefined;
-  /** Entries of stored transactions, whose to-device messages must still be deleted. */
+  /** Entries of stored transactions whose to-device messages are still to be deleted. */
   #unacknowledged: readonly OutboxRow[] = [];
   /** Ephemeral data that was taken for a transaction that is not stored. */
   #ephemeral: readonly JsonObject[] = [];
@@ -75,14 +75,15 @@ export class StoredTransactions {
     return this.#pending;
   }
 
-  /** The service has accepted the transaction; the database learns of it with the next one. */
+  /** Notes that the service has accepted the transaction. The next call of `next` stores this. */
   accepted(): void {
     this.#pending = undefined;
     this.#isAcceptedUnsaved = true;
   }
 
   /**
-   * Stores a transaction of the next entries, unless they are no reason to send one, or that the last one was accepted.
+   * Removes the next entries from the outbox, and stores a transaction with their content. When there is nothing to send,
+   * stores only that the last transaction was accepted.
    * @returns whether there may be further entries
    */
   async #storeNext(): Promise<boolean> {
@@ -101,21 +102,21 @@ export class StoredTransactions {
       if (last) await deleteOutboxUpTo(writer, serviceId, last.position);
     });
     this.#maybeStored = undefined;
-    this.#stored(id, body, rows);
+    this.#applyStored(id, body, rows);
     return last !== undefined;
   }
 
-  /** Looks whether the last transaction was stored, after the database failed while storing it. */
+  /** Checks whether the last transaction was stored, after the database failed while storing it. */
   async #recoverStored(): Promise<void> {
     if (!this.#maybeStored) return;
     const stored = await readQueue(this.#deps.database.reader<AppserviceTables>(), this.#service.id);
     if (stored && stored.txn_id > this.#lastId) {
-      this.#stored(stored.txn_id, stored.body ?? undefined, this.#maybeStored);
+      this.#applyStored(stored.txn_id, stored.body ?? undefined, this.#maybeStored);
     }
     this.#maybeStored = undefined;
   }
 
-  #stored(id: number, body: string | undefined, rows: readonly OutboxRow[]): void {
+  #applyStored(id: number, body: string | undefined, rows: readonly OutboxRow[]): void {
     this.#isAcceptedUnsaved = false;
     this.#lastId = id;
     this.#ephemeral = [];

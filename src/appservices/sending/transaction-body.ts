@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../protocol/index.ts';
 
-/** User ids. */
+/** The ids of users whose device lists a service has to query again, or no longer has to track. */
 export interface DeviceLists {
   /** Users whose device lists have changed, or who have begun to share an encrypted room with the service. */
   readonly changed: readonly string[];
@@ -8,7 +8,7 @@ export interface DeviceLists {
   readonly left: readonly string[];
 }
 
-/** The parts of a transaction. Empty ones are left out, except events. */
+/** The parts of a transaction. Empty parts are left out, except `events`. */
 export interface TransactionParts {
   readonly events: readonly JsonObject[];
   readonly ephemeral: readonly JsonObject[];
@@ -22,7 +22,7 @@ export interface TransactionParts {
 
 /**
  * Returns the body of a transaction as JSON. Parts that come from a proposal are written twice: under their stable names
- * and under those of the proposal. Source: application service API, "Pushing events", MSC2409, MSC3202, MSC4203.
+ * and under the names of the proposal. Source: application service API, "Pushing events", MSC2409, MSC3202, MSC4203.
  */
 export function transactionBody(parts: TransactionParts): string {
   const { events, ephemeral, toDevice, deviceLists: lists, oneTimeKeyCounts, unusedFallbackKeyTypes } = parts;

@@ -44,7 +44,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.raw}`);
       return answer.body;
     };
-    const puppet = async (service: ApplicationService, name: string) => {
+    const registerPuppet = async (service: ApplicationService, name: string) => {
       const body = {
         type: 'm.login.application_service',
         username: `${service.id}_${name}`,
@@ -62,20 +62,20 @@ for (const database of selectedDatabases(import.meta.url)) {
       const path = `/rooms/${roomId}/send/m.room.message/${++count}`;
       return String((await call('PUT', path, anna.token, { msgtype: 'm.text', body: text }))['event_id']);
     };
-    let known: string | undefined;
+    let handledRoomId: string | undefined;
     /** Waits until the events so far are pending for the services that receive them. */
-    const handled = async () => {
-      known ??= await createRoom();
-      await join(irc, '@ircbot:test', known);
-      const text = `handled ${++count}`;
-      await say(known, text);
+    const eventsHandled = async () => {
+      handledRoomId ??= await createRoom();
+      await join(irc, '@ircbot:test', handledRoomId);
+      const text = `eventsHandled ${++count}`;
+      await say(handledRoomId, text);
       await irc.until(() => textsOf(irc).includes(text));
     };
     const textsOf = (service: ApplicationService) =>
       service.events.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body);
 
     it('sends a service the events of rooms with its users, in order, once each and with the hs_token', async () => {
-      const user = await puppet(irc, 'ann');
+      const user = await registerPuppet(irc, 'ann');
       const roomId = await createRoom();
       await say(roomId, 'before the join');
       await join(irc, user, roomId);
@@ -102,7 +102,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('sends invites of users of a service, and no events of a room after the last user of the service has left', async () => {
-      const user = await puppet(irc, 'bea');
+      const user = await registerPuppet(irc, 'bea');
       const roomId = await createRoom();
       await call('POST', `/rooms/${roomId}/invite`, anna.token, { user_id: user });
       await irc.until(() => irc.events.some(({ state_key }) => state_key === user));
@@ -113,9 +113,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       await say(roomId, 'while joined');
       await call('POST', `/rooms/${roomId}/leave`, irc.token, {}, user);
       await say(roomId, 'after the leave');
-      const other = await createRoom();
-      await join(irc, user, other);
-      await say(other, 'elsewhere');
+      const otherRoomId = await createRoom();
+      await join(irc, user, otherRoomId);
+      await say(otherRoomId, 'elsewhere');
       await irc.until(() => textsOf(irc).includes('elsewhere'));
       const memberships = irc.events
         .filter(({ state_key, room_id }) => state_key === user && room_id === roomId)
@@ -130,7 +130,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const path = `/directory/room/${encodeURIComponent('#irc_den:test')}`;
       await say(roomId, 'without an alias');
       // A service receives the events of the rooms that have an alias when the events are handled.
-      await handled();
+      await eventsHandled();
       await call('PUT', path, irc.token, { room_id: roomId });
       await say(roomId, 'with an alias');
       await irc.until(() => textsOf(irc).includes('with an alias'));
@@ -139,8 +139,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('repeats a transaction with the same id and content until it is accepted, also after a restart, without a delay for other services', async () => {
       const roomId = await createRoom();
-      await join(irc, await puppet(irc, 'cid'), roomId);
-      await join(xmpp, await puppet(xmpp, 'cid'), roomId);
+      await join(irc, await registerPuppet(irc, 'cid'), roomId);
+      await join(xmpp, await registerPuppet(xmpp, 'cid'), roomId);
       await say(roomId, 'all is well');
       await irc.until(() => textsOf(irc).includes('all is well'));
       let isDown = true;
@@ -171,19 +171,19 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('sends no messages that have expired by the retention policy of their room while the service was down', async () => {
-      const [roomId, other] = [await createRoom(), await createRoom()];
-      const user = await puppet(irc, 'dan');
-      for (const room of [roomId, other]) await join(irc, user, room);
-      await say(other, 'before the outage');
+      const [roomId, otherRoomId] = [await createRoom(), await createRoom()];
+      const user = await registerPuppet(irc, 'dan');
+      for (const room of [roomId, otherRoomId]) await join(irc, user, room);
+      await say(otherRoomId, 'before the outage');
       await irc.until(() => textsOf(irc).includes('before the outage'));
       let isDown = true;
       irc.respond = () => (isDown ? { status: 500, body: {} } : undefined);
-      await say(other, 'in flight');
+      await say(otherRoomId, 'in flight');
       await irc.until(() => textsOf(irc).includes('in flight'));
       await say(roomId, 'expired');
       const policy = `/rooms/${roomId}/state/m.room.retention/`;
       await call('PUT', policy, anna.token, { max_lifetime: 0 });
-      await say(other, 'after the outage');
+      await say(otherRoomId, 'after the outage');
       isDown = false;
       await call('GET', '/account/whoami', irc.token);
       await irc.until(() => textsOf(irc).includes('after the outage'));
@@ -193,7 +193,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('sends typing, receipts, presence and to-device messages to services with receive_ephemeral', async () => {
-      const user = await puppet(xmpp, 'dan');
+      const user = await registerPuppet(xmpp, 'dan');
       const roomId = await createRoom();
       await join(xmpp, user, roomId);
       const eventId = await say(roomId, 'read me');
@@ -242,7 +242,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('sends changed device lists and counts of keys to services with org.matrix.msc3202', async () => {
-      const user = await puppet(xmpp, 'eve');
+      const user = await registerPuppet(xmpp, 'eve');
       const roomId = await createRoom();
       await join(xmpp, user, roomId);
       await call('PUT', '/devices/KEYS', xmpp.token, {}, user);
@@ -269,7 +269,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('sends users who begin to share an encrypted room with a service as changed, and users who share no room with it any more as left', async () => {
-      const user = await puppet(xmpp, 'fay');
+      const user = await registerPuppet(xmpp, 'fay');
       const [bert, carl] = [await server.register('bert'), await server.register('carl')];
       const [state_key, type] = ['', 'm.room.encryption'];
       const initial_state = [{ type, state_key, content: { algorithm: 'm.megolm.v1.aes-sha2' } }];
@@ -279,48 +279,48 @@ for (const database of selectedDatabases(import.meta.url)) {
        * once.
        */
       const listsOf = async (work: () => Promise<unknown>) => {
-        const begun = xmpp.transactions.length;
+        const transactionsBefore = xmpp.transactions.length;
         await work();
         const text = `message ${++count}`;
         await say(first, text);
         await xmpp.until(() => textsOf(xmpp).includes(text));
-        const lists = xmpp.transactions.slice(begun).map(({ body }) => body.device_lists);
+        const lists = xmpp.transactions.slice(transactionsBefore).map(({ body }) => body.device_lists);
         const users = (kind: string) => [...new Set(lists.flatMap((list) => list?.[kind] ?? []))].sort();
         return [users('changed'), users('left')];
       };
-      const go = (who: TestUser, action: string, roomId: string) =>
-        call('POST', `/rooms/${roomId}/${action}`, who.token, {});
+      const setMembership = (user: TestUser, action: string, roomId: string) =>
+        call('POST', `/rooms/${roomId}/${action}`, user.token, {});
       await join(xmpp, `@xmppbot:test`, first);
       const enter = () => join(xmpp, user, second);
-      await go(bert, 'join', second);
+      await setMembership(bert, 'join', second);
       assert.deepEqual(await listsOf(enter), [[anna.userId, bert.userId], []]);
-      assert.deepEqual(await listsOf(() => go(carl, 'join', second)), [[carl.userId], []]);
-      assert.deepEqual(await listsOf(() => go(carl, 'leave', second)), [[], [carl.userId]]);
-      assert.deepEqual(await listsOf(() => go(carl, 'join', first)), [[carl.userId], []]);
-      assert.deepEqual(await listsOf(() => go(carl, 'join', second)), [[carl.userId], []]);
-      assert.deepEqual(await listsOf(() => go(carl, 'leave', second)), [[], []]);
+      assert.deepEqual(await listsOf(() => setMembership(carl, 'join', second)), [[carl.userId], []]);
+      assert.deepEqual(await listsOf(() => setMembership(carl, 'leave', second)), [[], [carl.userId]]);
+      assert.deepEqual(await listsOf(() => setMembership(carl, 'join', first)), [[carl.userId], []]);
+      assert.deepEqual(await listsOf(() => setMembership(carl, 'join', second)), [[carl.userId], []]);
+      assert.deepEqual(await listsOf(() => setMembership(carl, 'leave', second)), [[], []]);
       const leave = () => call('POST', `/rooms/${second}/leave`, xmpp.token, {}, user);
       assert.deepEqual(await listsOf(leave), [[], [bert.userId]]);
     });
 
-    it('sends services the events of rooms whose ids are in a namespace, exclusive or not, without users of theirs in the room', async () => {
-      const [named, other] = [await createRoom({ room_version: '11' }), await createRoom()];
+    it('sends services the events of rooms whose ids are in a namespace, exclusive or not, although none of their users is in the room', async () => {
+      const [watchedRoom, otherRoomId] = [await createRoom({ room_version: '11' }), await createRoom()];
       const watchers = await Promise.all(
         [true, false].map((exclusive) =>
           ApplicationService.start(exclusive ? 'owner' : 'watcher', {
-            namespaces: { users: [], aliases: [], rooms: [{ regex: `${named}$`, exclusive }] },
+            namespaces: { users: [], aliases: [], rooms: [{ regex: `${watchedRoom}$`, exclusive }] },
           }),
         ),
       );
       files.push(...watchers.map(({ file }) => file));
       try {
         // After the restart, the services also receive earlier events of the room that are not handled yet.
-        await handled();
+        await eventsHandled();
         await server.restart();
-        await say(other, 'elsewhere');
-        const user = await puppet(irc, 'guy');
-        await join(irc, user, named);
-        await say(named, 'in the room');
+        await say(otherRoomId, 'elsewhere');
+        const user = await registerPuppet(irc, 'guy');
+        await join(irc, user, watchedRoom);
+        await say(watchedRoom, 'in the room');
         for (const watcher of watchers) {
           await watcher.until(() => textsOf(watcher).length > 0);
           const seen = watcher.events.map(({ state_key, content }) => [state_key, content.body]);
@@ -347,13 +347,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       const server = await startTestServer({ database, config });
       try {
         const { token } = await server.register('anna');
-        const call = async (method: string, path: string, by: string, body: object) => {
-          const answer = await server.api(method, `/_matrix/client/v3${path}`, { token: by, body });
+        const call = async (method: string, path: string, accessToken: string, body: object) => {
+          const answer = await server.api(method, `/_matrix/client/v3${path}`, { token: accessToken, body });
           assert.equal(answer.status, 200, answer.raw);
           return answer.body;
         };
-        const made = await call('POST', '/createRoom', token, { preset: 'public_chat' });
-        const roomId = String(made['room_id']);
+        const createdRoom = await call('POST', '/createRoom', token, { preset: 'public_chat' });
+        const roomId = String(createdRoom['room_id']);
         await call('POST', `/join/${roomId}`, irc.token, {});
         const say = (text: string) =>
           call('PUT', `/rooms/${roomId}/send/m.room.message/${text}`, token, {

@@ -16,7 +16,7 @@ const client = '/_matrix/client/v3';
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`on ${database}`, () => {
     const subject = administeredServer(database);
-    const { done, fails, file, request } = subject;
+    const { succeeds, fails, file, request } = subject;
     const logins = () => join(subject.home, 'hearth', 'logins.json');
 
     describe('hearth login', () => {
@@ -76,9 +76,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('says that no admin API answers when a proxy does not forward its paths, and ends the new session', async () => {
-        const asked: string[] = [];
+        const requestedUrls: string[] = [];
         const proxy = createServer(({ url = '' }, response) => {
-          asked.push(url);
+          requestedUrls.push(url);
           response.writeHead(url.startsWith('/_synapse') ? 404 : 200);
           response.end(url.endsWith('/login') ? '{"access_token":"a","user_id":"@admin:test"}' : '{}');
         });
@@ -88,7 +88,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           const password = file('given', 'correct horse');
           const at = ['--server', `http://127.0.0.1:${port}`, '-u', 'admin', '--password-file', password];
           assert.match(await fails('login', ...at), /answered 404: no admin API answers there/);
-          assert.equal(asked.at(-1), `${client}/logout`);
+          assert.equal(requestedUrls.at(-1), `${client}/logout`);
         } finally {
           proxy.close();
         }
@@ -157,7 +157,7 @@ for (const database of selectedDatabases(import.meta.url)) {
             ],
           }),
         );
-        assert.match(await done('user', 'list', '-c', configuration), /@ann:test/);
+        assert.match(await succeeds('user', 'list', '-c', configuration), /@ann:test/);
       });
     });
   });

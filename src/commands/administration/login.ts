@@ -21,7 +21,7 @@ export async function login(flags: LoginFlags): Promise<void> {
   const stored =
     flags.tokenFile === undefined
       ? await logInWithPassword(adminApiAt(server), flags)
-      : await withToken(firstLine(readFileSync(flags.tokenFile, 'utf8')), (token) =>
+      : await loginOfToken(firstLine(readFileSync(flags.tokenFile, 'utf8')), (token) =>
           adminApiAt(server, token),
         );
   const previous = logins.get(server.address);
@@ -80,11 +80,11 @@ export async function logInWithPassword(
   }
   const token = String(answer.body['access_token']);
   const userId = String(answer.body['user_id']);
-  const own = api.withToken(token);
+  const authenticatedApi = api.withToken(token);
   try {
-    await requireAdministrator(own, userId);
+    await requireAdministrator(authenticatedApi, userId);
   } catch (error) {
-    await endSession(own).catch(() => undefined);
+    await endSession(authenticatedApi).catch(() => undefined);
     throw error;
   }
   return { userId, accessToken: token, isOwnSession: true };
@@ -92,14 +92,15 @@ export async function logInWithPassword(
 
 const endSession = (api: AdminApi) => api.ask('POST', '/_matrix/client/v3/logout', {});
 
-async function withToken(token: string, open: (token: string) => AdminApi): Promise<StoredLogin> {
-  const api = open(token);
+/** Returns the login of an existing session. @throws CommandFailure when its user is not an administrator */
+async function loginOfToken(token: string, apiWith: (token: string) => AdminApi): Promise<StoredLogin> {
+  const api = apiWith(token);
   const userId = await userOfToken(api);
   await requireAdministrator(api, userId);
   return { userId, accessToken: token };
 }
 
-/** @throws CommandFailure when the user is not an administrator, or the server does not answer that */
+/** @throws CommandFailure when the user is not an administrator, or the server does not tell whether the user is one */
 async function requireAdministrator(api: AdminApi, userId: string): Promise<void> {
   const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/admin`;
   const answer = await api.ask('GET', path);

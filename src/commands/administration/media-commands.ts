@@ -1,7 +1,7 @@
 import { systemClock } from '../../kernel/clock.ts';
 import { CommandFailure } from '../failure.ts';
 import { mediaOf, roomIdOf, userIdOf } from './identifiers.ts';
-import { column, formatBytes, outputOf, writeDone, writeList } from './output.ts';
+import { column, formatBytes, nameColumn, outputOf, writeDone, writeList } from './output.ts';
 import { pagesOf } from './pages.ts';
 import { Progress } from './progress.ts';
 import { confirm } from './questions.ts';
@@ -23,7 +23,7 @@ const mediaPath = (action: string, uri: string) => {
   return `/_synapse/admin/v1/media/${action}${encodeURIComponent(server)}/${encodeURIComponent(id)}`;
 };
 
-/** `hearth media list`: the uploads of a user, or the media to which events of a room link. */
+/** `hearth media list`: lists the uploads of a user, or the media to which events of a room link. */
 export async function listMedia(flags: MediaSelection): Promise<void> {
   requireOne(flags, []);
   const session = await openSession(flags);
@@ -46,7 +46,7 @@ export async function listMedia(flags: MediaSelection): Promise<void> {
     { title: 'Media', value: (row: Row) => `mxc://${session.serverName}/${String(row['media_id'])}` },
     { title: 'Size', value: (row: Row) => formatBytes(row['media_length']), isNumber: true },
     column('Type', 'media_type'),
-    column('Name', 'upload_name'),
+    nameColumn('Name', 'upload_name'),
     column('Created', 'created_ts'),
     column('Last access', 'last_access_ts'),
     column('Quarantined by', 'quarantined_by'),
@@ -75,7 +75,7 @@ export async function quarantineMedia(uris: readonly string[], flags: MediaSelec
   writeDone(output, `Quarantined ${files(uris.length)}.`, { quarantined: uris });
 }
 
-/** `hearth media unquarantine` */
+/** `hearth media unquarantine`: ends the quarantine of given files. */
 export async function unquarantineMedia(uris: readonly string[], flags: AdministrationFlags): Promise<void> {
   const paths = uris.map((uri) => mediaPath('unquarantine/', uri));
   const session = await openSession(flags);
@@ -144,7 +144,8 @@ async function deleteOfUser(session: Session, userId: string, flags: DeleteMedia
 }
 
 /**
- * Deletes files until none are left. @param deleteSome requests one deletion, of as many files as the server allows
+ * Deletes files until none are left.
+ * @param deleteSome requests one deletion, of as many files as the server allows
  * @param total the number of all files, if it is known
  */
 async function deleteAll(
@@ -157,9 +158,9 @@ async function deleteAll(
   try {
     for (;;) {
       const answer = await deleteSome();
-      const some = answer['deleted_media'] as unknown[];
-      if (some.length === 0) return deleted;
-      deleted.push(...some);
+      const newlyDeleted = answer['deleted_media'] as unknown[];
+      if (newlyDeleted.length === 0) return deleted;
+      deleted.push(...newlyDeleted);
       const text = total === undefined ? files(deleted.length) : `${deleted.length} of ${total} files`;
       progress.show(deleted.length, total ?? 0, `${text} deleted`);
     }
@@ -168,7 +169,7 @@ async function deleteAll(
   }
 }
 
-/** `hearth media purge-remote` */
+/** `hearth media purge-remote`: deletes the copies of remote media that were last used before a time. */
 export async function purgeRemoteMedia(
   flags: AdministrationFlags & { readonly before: string },
 ): Promise<void> {

@@ -19,6 +19,8 @@ export interface Column {
   readonly title: string;
   readonly value: (row: Row) => string;
   readonly isNumber?: boolean;
+  /** Maximum number of characters; longer values are cut. Absent: values are shown whole. */
+  readonly maxLength?: number;
 }
 
 /**
@@ -40,7 +42,7 @@ export async function writeList(
       continue;
     }
     if (rows.length === 0) continue;
-    const cells = rows.map((row) => columns.map(({ value }) => printable(value(row))));
+    const cells = rows.map((row) => columns.map((shown) => cellOf(shown, row)));
     if (widths === undefined) {
       const titles = columns.map(({ title }) => title);
       widths = titles.map((title, index) =>
@@ -72,6 +74,12 @@ export function writeDone(output: Output, text: string, response: object): void 
   output.write(output.json ? `${JSON.stringify(response)}\n` : `${printable(text)}\n`);
 }
 
+function cellOf({ value, maxLength = Number.POSITIVE_INFINITY }: Column, row: Row): string {
+  const text = printable(value(row));
+  const characters = [...text];
+  return characters.length <= maxLength ? text : `${characters.slice(0, maxLength - 1).join('')}…`;
+}
+
 function line(cells: readonly string[], widths: readonly number[], columns: readonly Column[]): string {
   const padded = cells.map((cell, index) => {
     const space = ' '.repeat(Math.max(0, widths[index]! - widthOf(cell)));
@@ -86,7 +94,7 @@ const widthOf = (text: string) => [...text].length;
 function asText(name: string, value: unknown): string {
   if (value === null || value === undefined) return '-';
   if (name.endsWith('_ts') || name === 'expiry_time') return formatTime(value);
-  if (typeof value === 'boolean') return yesNo(value);
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
@@ -110,6 +118,12 @@ export function formatBytes(value: unknown): string {
       return `${unit === 0 ? size : size.toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
   }
 }
+
+/** Returns a column that shows the beginning of a name, which its owner can make very long. */
+export const nameColumn = (title: string, name: string): Column => ({
+  ...column(title, name),
+  maxLength: 40,
+});
 
 /** Returns a column that shows one member of the rows. */
 export const column = (title: string, name: string): Column => ({

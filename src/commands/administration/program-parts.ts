@@ -50,8 +50,8 @@ function addLogins(program: Command, tools: ProgramTools): void {
     .addHelpText(
       'after',
       `
-The access token is stored in ~/.config/hearth/logins.json, which only you can read. With --token-file that token is stored:
-for servers where users log in by single sign-on or OAuth 2.0.`,
+The access token is stored in ~/.config/hearth/logins.json, which only you can read. With --token-file, the token in that file
+is stored: use it with servers where users log in by single sign-on or OAuth 2.0.`,
     )
     .action(async (flags: LoginFlags) => (await import('./login.ts')).login(flags));
   add(program, 'logout', tools)
@@ -60,11 +60,11 @@ for servers where users log in by single sign-on or OAuth 2.0.`,
 }
 
 function addUsers(program: Command, tools: ProgramTools): void {
-  const user = tools.addCommand(program, 'user').description('Manage the users of a running server.');
-  user.addHelpText('after', addressHelp);
+  const userCommand = tools.addCommand(program, 'user').description('Manage the users of a running server.');
+  userCommand.addHelpText('after', addressHelp);
   const load = () => import('./user-commands.ts');
-  const name = ['<user>', 'ann, or @ann:example.org'] as const;
-  add(user, 'list', tools)
+  const userArgument = ['<user>', 'ann, or @ann:example.org'] as const;
+  add(userCommand, 'list', tools)
     .description('List users.')
     .option('--name <text>', 'a part of the name or of the display name')
     .option('--admins', 'server administrators only')
@@ -74,95 +74,95 @@ function addUsers(program: Command, tools: ProgramTools): void {
     .option('--order-by <field>', 'name, displayname, creation_ts, last_seen_ts, …')
     .option('--reverse', 'in the opposite order')
     .action(async (flags: UserListFlags) => (await load()).listUsers(flags));
-  add(user, 'show', tools)
+  add(userCommand, 'show', tools)
     .description('Show everything that is known about a user.')
-    .argument(...name)
-    .action(async (given: string, flags: AdministrationFlags) => (await load()).showUser(given, flags));
-  add(user, 'create', tools)
+    .argument(...userArgument)
+    .action(async (name: string, flags: AdministrationFlags) => (await load()).showUser(name, flags));
+  add(userCommand, 'create', tools)
     .description('Create a user. The password is asked for, or read from a pipe.')
-    .argument(...name)
+    .argument(...userArgument)
     .option('--password-file <path>', 'a file with the password; - reads it from standard input')
     .option('--display-name <name>', 'the name that others see')
     .option('-a, --admin', 'make the user a server administrator')
-    .action(async (given: string, flags: CreateUserFlags) => (await load()).createUser(given, flags));
-  add(user, 'password', tools)
+    .action(async (name: string, flags: CreateUserFlags) => (await load()).createUser(name, flags));
+  add(userCommand, 'password', tools)
     .description('Set a new password, and end all sessions.')
-    .argument(...name)
+    .argument(...userArgument)
     .option('--password-file <path>', 'a file with the password; - reads it from standard input')
     .option('--keep-sessions', 'do not end the sessions')
-    .action(async (given: string, flags: PasswordFlags) => (await load()).setPassword(given, flags));
-  add(user, 'deactivate', tools)
-    .description('End an account. It cannot log in again, and leaves all rooms.')
-    .argument(...name)
+    .action(async (name: string, flags: PasswordFlags) => (await load()).setPassword(name, flags));
+  add(userCommand, 'deactivate', tools)
+    .description('End an account: the user cannot log in again, and leaves all rooms.')
+    .argument(...userArgument)
     .option('--erase', 'hide its messages from users who join rooms later')
     .option(...yes)
-    .action(async (given: string, flags: AdministrationFlags & { erase?: boolean }) =>
-      (await load()).deactivateUser(given, flags),
+    .action(async (name: string, flags: AdministrationFlags & { erase?: boolean }) =>
+      (await load()).deactivateUser(name, flags),
     );
   for (const [command, locked] of [
     ['lock', true],
     ['unlock', false],
   ] as const) {
-    add(user, command, tools)
+    add(userCommand, command, tools)
       .description(locked ? 'Keep a user from doing anything, until unlock.' : 'Undo lock.')
-      .argument(...name)
-      .action(async (given: string, flags: AdministrationFlags) =>
-        (await load()).setLocked(given, locked, flags),
+      .argument(...userArgument)
+      .action(async (name: string, flags: AdministrationFlags) =>
+        (await load()).setLocked(name, locked, flags),
       );
   }
   for (const [command, suspended] of [
     ['suspend', true],
     ['unsuspend', false],
   ] as const) {
-    add(user, command, tools)
+    add(userCommand, command, tools)
       .description(suspended ? 'Let a user only read and leave rooms, until unsuspend.' : 'Undo suspend.')
-      .argument(...name)
-      .action(async (given: string, flags: AdministrationFlags) =>
-        (await load()).setSuspended(given, suspended, flags),
+      .argument(...userArgument)
+      .action(async (name: string, flags: AdministrationFlags) =>
+        (await load()).setSuspended(name, suspended, flags),
       );
   }
-  add(user, 'admin', tools)
+  add(userCommand, 'admin', tools)
     .description('Make a user a server administrator.')
-    .argument(...name)
+    .argument(...userArgument)
     .option('--revoke', 'take the rights away')
-    .action(async (given: string, flags: AdministrationFlags & { revoke?: boolean }) =>
-      (await load()).setAdmin(given, flags),
+    .action(async (name: string, flags: AdministrationFlags & { revoke?: boolean }) =>
+      (await load()).setAdmin(name, flags),
     );
-  add(user, 'sessions', tools)
+  add(userCommand, 'sessions', tools)
     .description('List the sessions (devices) of a user.')
-    .argument(...name)
-    .action(async (given: string, flags: AdministrationFlags) => (await load()).listSessions(given, flags));
-  add(user, 'logout', tools)
+    .argument(...userArgument)
+    .action(async (name: string, flags: AdministrationFlags) => (await load()).listSessions(name, flags));
+  add(userCommand, 'logout', tools)
     .description('End sessions of a user: the given ones, or all.')
-    .argument(...name)
+    .argument(...userArgument)
     .argument('[session...]', 'as user sessions lists them')
-    .action(async (given: string, sessions: string[], flags: AdministrationFlags) =>
-      (await load()).logOutUser(given, sessions, flags),
+    .action(async (name: string, sessions: string[], flags: AdministrationFlags) =>
+      (await load()).logOutUser(name, sessions, flags),
     );
 }
 
 function addRooms(program: Command, tools: ProgramTools): void {
-  const room = tools.addCommand(program, 'room').description('Manage the rooms of a running server.');
-  room.addHelpText('after', addressHelp);
+  const roomCommand = tools.addCommand(program, 'room').description('Manage the rooms of a running server.');
+  roomCommand.addHelpText('after', addressHelp);
   const load = () => import('./room-commands.ts');
-  const name = ['<room>', "'!id', or '#alias' or '#alias:example.org'"] as const;
-  add(room, 'list', tools)
+  const roomArgument = ['<room>', "'!id', or '#alias' or '#alias:example.org'"] as const;
+  add(roomCommand, 'list', tools)
     .description('List rooms.')
     .option('--search <text>', 'a part of the name, or an alias or id')
     .option('--order-by <field>', 'name, canonical_alias, joined_members, state_events, …')
     .option('--reverse', 'in the opposite order')
     .action(async (flags: RoomListFlags) => (await load()).listRooms(flags));
-  add(room, 'show', tools)
+  add(roomCommand, 'show', tools)
     .description('Show the details of a room.')
-    .argument(...name)
-    .action(async (given: string, flags: AdministrationFlags) => (await load()).showRoom(given, flags));
-  add(room, 'members', tools)
+    .argument(...roomArgument)
+    .action(async (room: string, flags: AdministrationFlags) => (await load()).showRoom(room, flags));
+  add(roomCommand, 'members', tools)
     .description('List the joined members of a room.')
-    .argument(...name)
-    .action(async (given: string, flags: AdministrationFlags) => (await load()).listMembers(given, flags));
-  add(room, 'delete', tools)
+    .argument(...roomArgument)
+    .action(async (room: string, flags: AdministrationFlags) => (await load()).listMembers(room, flags));
+  add(roomCommand, 'delete', tools)
     .description('Remove all local members from a room, and delete its messages on this server.')
-    .argument(...name)
+    .argument(...roomArgument)
     .option('--block', 'keep local users from entering it again')
     .option('--no-purge', 'do not delete the messages')
     .option('--force', 'delete the messages even if members cannot be removed')
@@ -170,38 +170,38 @@ function addRooms(program: Command, tools: ProgramTools): void {
     .option('--new-room-name <name>', 'the name of the new room')
     .option('--message <text>', 'the first message in the new room')
     .option(...yes)
-    .action(async (given: string, flags: DeleteRoomFlags) => (await load()).deleteRoom(given, flags));
+    .action(async (room: string, flags: DeleteRoomFlags) => (await load()).deleteRoom(room, flags));
   for (const [command, block] of [
     ['block', true],
     ['unblock', false],
   ] as const) {
-    add(room, command, tools)
+    add(roomCommand, command, tools)
       .description(block ? 'Keep local users from entering a room, also an unknown one.' : 'Undo block.')
-      .argument(...name)
-      .action(async (given: string, flags: AdministrationFlags) =>
-        (await load()).setBlocked(given, block, flags),
+      .argument(...roomArgument)
+      .action(async (room: string, flags: AdministrationFlags) =>
+        (await load()).setBlocked(room, block, flags),
       );
   }
-  add(room, 'purge-history', tools)
+  add(roomCommand, 'purge-history', tools)
     .description('Delete old messages of a room on this server.')
-    .argument(...name)
+    .argument(...roomArgument)
     .requiredOption('--before <time>', 'a date (2026-11-23), an age (30d), or the id of an event ($…)')
     .option('--delete-local', 'messages of local users, too; other servers may not have them')
     .option(...yes)
-    .action(async (given: string, flags: PurgeHistoryFlags) => (await load()).purgeHistory(given, flags));
-  add(room, 'make-admin', tools)
+    .action(async (room: string, flags: PurgeHistoryFlags) => (await load()).purgeHistory(room, flags));
+  add(roomCommand, 'make-admin', tools)
     .description('Give a user, by default yourself, all rights in a room. A local member must have them.')
-    .argument(...name)
+    .argument(...roomArgument)
     .argument('[user]', 'ann, or @ann:example.org')
-    .action(async (given: string, user: string | undefined, flags: AdministrationFlags) =>
-      (await load()).makeRoomAdmin(given, user, flags),
+    .action(async (room: string, user: string | undefined, flags: AdministrationFlags) =>
+      (await load()).makeRoomAdmin(room, user, flags),
     );
 }
 
 function addMedia(media: Command, tools: ProgramTools): void {
   media.addHelpText('after', addressHelp);
   const load = () => import('./media-commands.ts');
-  const uris = ['media', 'addresses of files: mxc://example.org/id'] as const;
+  const mediaArgument = ['media', 'addresses of files: mxc://example.org/id'] as const;
   add(media, 'list', tools)
     .description('List what a user has uploaded, or what was sent in a room.')
     .option('--user <user>', 'ann, or @ann:example.org')
@@ -209,25 +209,25 @@ function addMedia(media: Command, tools: ProgramTools): void {
     .action(async (flags: MediaSelection) => (await load()).listMedia(flags));
   add(media, 'quarantine', tools)
     .description('Keep files from being downloaded: given ones, or all of a user or a room.')
-    .argument(`[${uris[0]}...]`, uris[1])
+    .argument(`[${mediaArgument[0]}...]`, mediaArgument[1])
     .option('--user <user>', 'everything that the user has uploaded')
     .option('--room <room>', 'everything that was sent in the room')
-    .action(async (given: string[], flags: MediaSelection) => (await load()).quarantineMedia(given, flags));
+    .action(async (uris: string[], flags: MediaSelection) => (await load()).quarantineMedia(uris, flags));
   add(media, 'unquarantine', tools)
     .description('Undo quarantine.')
-    .argument(`<${uris[0]}...>`, uris[1])
-    .action(async (given: string[], flags: AdministrationFlags) =>
-      (await load()).unquarantineMedia(given, flags),
+    .argument(`<${mediaArgument[0]}...>`, mediaArgument[1])
+    .action(async (uris: string[], flags: AdministrationFlags) =>
+      (await load()).unquarantineMedia(uris, flags),
     );
   add(media, 'delete', tools)
     .description('Delete files of this server: given ones, all of a user, or those last used before a time.')
-    .argument(`[${uris[0]}...]`, uris[1])
+    .argument(`[${mediaArgument[0]}...]`, mediaArgument[1])
     .option('--user <user>', 'everything that the user has uploaded')
     .option('--before <time>', 'files last used before a date (2026-11-23), or longer ago than an age (90d)')
     .option('--larger-than <bytes>', 'with --before: larger files only', parseBytes)
     .option('--include-profiles', 'with --before: also avatars of users and rooms')
     .option(...yes)
-    .action(async (given: string[], flags: DeleteMediaFlags) => (await load()).deleteMedia(given, flags));
+    .action(async (uris: string[], flags: DeleteMediaFlags) => (await load()).deleteMedia(uris, flags));
   add(media, 'purge-remote', tools)
     .description('Delete copies of media of other servers, which are fetched again on demand.')
     .requiredOption(
@@ -240,34 +240,34 @@ function addMedia(media: Command, tools: ProgramTools): void {
 }
 
 function addTokens(program: Command, tools: ProgramTools): void {
-  const token = tools
+  const tokenCommand = tools
     .addCommand(program, 'token')
     .description('Manage the registration tokens of a running server.');
-  token.addHelpText('after', addressHelp);
+  tokenCommand.addHelpText('after', addressHelp);
   const load = () => import('./token-commands.ts');
   const limits = (command: Command) =>
     command
       .option('--uses <number>', 'how many accounts it registers, or any')
       .option('--expires <time>', 'a date (2026-11-23), a duration from now (7d), or never');
-  add(token, 'list', tools)
+  add(tokenCommand, 'list', tools)
     .description('List tokens.')
     .option('--valid', 'those that can be used')
     .option('--invalid', 'those that are used up or have expired')
     .action(async (flags: AdministrationFlags & { valid?: boolean; invalid?: boolean }) =>
       (await load()).listTokens(flags),
     );
-  limits(add(token, 'create', tools))
+  limits(add(tokenCommand, 'create', tools))
     .description('Create a token, and print it.')
     .option('--token <text>', 'the token; random if absent')
     .action(async (flags: TokenLimits & { token?: string }) => (await load()).createToken(flags));
-  limits(add(token, 'change', tools))
+  limits(add(tokenCommand, 'change', tools))
     .description('Change the limits of a token.')
     .argument('<token>')
-    .action(async (given: string, flags: TokenLimits) => (await load()).changeToken(given, flags));
-  add(token, 'delete', tools)
+    .action(async (token: string, flags: TokenLimits) => (await load()).changeToken(token, flags));
+  add(tokenCommand, 'delete', tools)
     .description('Delete a token.')
     .argument('<token>')
-    .action(async (given: string, flags: AdministrationFlags) => (await load()).deleteToken(given, flags));
+    .action(async (token: string, flags: AdministrationFlags) => (await load()).deleteToken(token, flags));
 }
 
 function parseBytes(text: string): number {

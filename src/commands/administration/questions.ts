@@ -10,11 +10,11 @@ import { firstLine } from './server-choice.ts';
  */
 export async function confirm(action: string, { yes }: { readonly yes?: boolean }): Promise<void> {
   if (yes) return;
-  const what = printable(action);
-  if (!process.stdin.isTTY) throw new CommandFailure(`${what} Nothing was done: confirm with --yes`);
+  const description = printable(action);
+  if (!process.stdin.isTTY) throw new CommandFailure(`${description} Nothing was done: confirm with --yes`);
   const prompt = new TerminalPrompt('confirm with --yes');
   try {
-    const answer = await prompt.ask(`${what} Continue? [y/N] `);
+    const answer = await prompt.ask(`${description} Continue? [y/N] `);
     if (!/^y(es)?$/i.test(answer)) throw new CommandFailure('nothing was done');
   } finally {
     prompt.close();

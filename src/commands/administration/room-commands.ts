@@ -3,7 +3,7 @@ import { stayAlive } from '../../kernel/process/index.ts';
 import { CommandFailure } from '../failure.ts';
 import { printable } from '../printable.ts';
 import { roomIdOf, userIdOf } from './identifiers.ts';
-import { column, outputOf, writeDetails, writeDone, writeList, yesNo } from './output.ts';
+import { column, nameColumn, outputOf, writeDetails, writeDone, writeList, yesNo } from './output.ts';
 import { pagesOf } from './pages.ts';
 import { Progress } from './progress.ts';
 import { confirm } from './questions.ts';
@@ -22,13 +22,13 @@ export interface RoomListFlags extends AdministrationFlags {
   readonly reverse?: boolean;
 }
 
-/** `hearth room list` */
+/** `hearth room list`: lists the rooms that match. */
 export async function listRooms(flags: RoomListFlags): Promise<void> {
   const session = await openSession(flags);
   const query = { search_term: flags.search, order_by: flags.orderBy, dir: flags.reverse ? 'b' : undefined };
   const columns = [
     column('Room', 'room_id'),
-    column('Name', 'name'),
+    nameColumn('Name', 'name'),
     column('Alias', 'canonical_alias'),
     { ...column('Members', 'joined_members'), isNumber: true },
     { ...column('Local', 'joined_local_members'), isNumber: true },
@@ -40,7 +40,7 @@ export async function listRooms(flags: RoomListFlags): Promise<void> {
   await writeList(outputOf(flags), columns, pages, 'No room matches.');
 }
 
-/** `hearth room show` */
+/** `hearth room show`: shows the details of a room. */
 export async function showRoom(name: string, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const roomId = await roomIdOf(name, session);
@@ -49,7 +49,7 @@ export async function showRoom(name: string, flags: AdministrationFlags): Promis
   writeDetails(outputOf(flags), { ...details, blocked: block });
 }
 
-/** `hearth room members` */
+/** `hearth room members`: lists the members of a room. */
 export async function listMembers(name: string, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const { members } = await session.call('GET', `${pathOf(await roomIdOf(name, session))}/members`);
@@ -91,12 +91,16 @@ export async function deleteRoom(name: string, flags: DeleteRoomFlags): Promise<
     },
   );
   const path = `/_synapse/admin/v2/rooms/delete_status/${encodeURIComponent(String(id))}`;
-  const done = await untilDone(session, path, flags, (status, progress) => {
+  const finalStatus = await untilDone(session, path, flags, (status, progress) => {
     const removed = removedUsers(status);
     progress.show(removed, local, `deleting ${roomId}: ${removed} of ${local} members removed`);
   });
   const blocked = flags.block ? ' Local users cannot enter it again.' : '';
-  writeDone(outputOf(flags), `Deleted ${roomId}; ${removedText(removedUsers(done))}.${blocked}`, done);
+  writeDone(
+    outputOf(flags),
+    `Deleted ${roomId}; ${removedText(removedUsers(finalStatus))}.${blocked}`,
+    finalStatus,
+  );
 }
 
 function removedUsers(status: Row): number {
@@ -107,7 +111,7 @@ function removedUsers(status: Row): number {
 const removedText = (count: number) =>
   count === 1 ? '1 local member was removed' : `${count} local members were removed`;
 
-/** `hearth room block` and `hearth room unblock` */
+/** `hearth room block` and `hearth room unblock`: forbid local users to enter a room, or allow it. */
 export async function setBlocked(name: string, block: boolean, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const roomId = await roomIdOf(name, session);
@@ -140,13 +144,14 @@ export async function purgeHistory(name: string, flags: PurgeHistoryFlags): Prom
   const body = { ...upTo, delete_local_events: flags.deleteLocal === true };
   const { purge_id: id } = await session.call('POST', path, body);
   const statusPath = `/_synapse/admin/v1/purge_history_status/${encodeURIComponent(String(id))}`;
-  const done = await untilDone(session, statusPath, flags, (_status, progress) =>
-    progress.show(0, 0, `deleting the history of ${roomId} …`),
-  );
+  const done = await untilDone(session, statusPath, flags, (status, progress) => {
+    const { done: depth, total } = status['progress'] as { done: number; total: number };
+    progress.show(depth, total, `deleting the history of ${roomId}: depth ${depth} of ${total}`);
+  });
   writeDone(outputOf(flags), `Deleted the history of ${roomId} before ${flags.before}.`, done);
 }
 
-/** `hearth room make-admin` */
+/** `hearth room make-admin`: gives all rights in a room to a user, by default the caller. */
 export async function makeRoomAdmin(
   name: string,
   user: string | undefined,
@@ -162,7 +167,10 @@ export async function makeRoomAdmin(
 /** Minimum and maximum milliseconds between two requests for the status of a job. */
 const [firstWait, longestWait] = [50, 1_000];
 
-/** Waits for a job of the server. @throws CommandFailure when it fails; interrupting the command does not stop it */
+/**
+ * Waits for a job of the server.
+ * @throws CommandFailure when the job fails; interrupting the command does not stop the job
+ */
 async function untilDone(
   session: Session,
   path: string,

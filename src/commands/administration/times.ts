@@ -7,7 +7,8 @@ const dateForm = /^\d{4}-\d\d-\d\d(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d
 /**
  * Reads a time that is given as a date (`2026-11-23`, `2026-11-23T18:00`; UTC unless it names a time zone) or as a
  * duration before or after the present.
- * @returns milliseconds since the epoch @throws CommandFailure for anything else
+ * @returns milliseconds since the epoch
+ * @throws CommandFailure for anything else
  */
 export function timeIn(text: string, direction: 'past' | 'future', now: number): number {
   const duration = /[a-z]$/.test(text) ? parseDuration(text) : undefined;

@@ -10,7 +10,7 @@ type Row = Readonly<Record<string, unknown>>;
 const tokensPath = '/_synapse/admin/v1/registration_tokens';
 const pathOf = (token: string) => `${tokensPath}/${encodeURIComponent(token)}`;
 
-/** `hearth token list` */
+/** `hearth token list`: lists the registration tokens. */
 export async function listTokens(
   flags: AdministrationFlags & { readonly valid?: boolean; readonly invalid?: boolean },
 ): Promise<void> {
@@ -44,7 +44,7 @@ export async function createToken(flags: TokenLimits & { readonly token?: string
   writeDone(outputOf(flags), String(created['token']), created);
 }
 
-/** `hearth token change` */
+/** `hearth token change`: changes the limits of a token. */
 export async function changeToken(token: string, flags: TokenLimits): Promise<void> {
   const limits = limitsOf(flags);
   if (Object.keys(limits).length === 0) throw new CommandFailure('give --uses or --expires');
@@ -52,7 +52,7 @@ export async function changeToken(token: string, flags: TokenLimits): Promise<vo
   writeDetails(outputOf(flags), await session.call('PUT', pathOf(token), limits));
 }
 
-/** `hearth token delete` */
+/** `hearth token delete`: deletes a token. */
 export async function deleteToken(token: string, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const answer = await session.call('DELETE', pathOf(token));

@@ -9,11 +9,11 @@ const encode = encodeURIComponent;
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`on ${database}`, () => {
     const subject = administeredServer(database);
-    const { done, fails, file, json, request } = subject;
+    const { succeeds, fails, file, json, request } = subject;
 
     describe('hearth user', () => {
       it('lists users as a table and as JSON, with filters', async () => {
-        const table = await done('user', 'list');
+        const table = await succeeds('user', 'list');
         assert.match(
           table,
           /^User {9}Display name {2}Admin {2}State {3}Created {11}Last seen\n@admin:test {2}admin {9}yes {4}active {2}\d{4}-/,
@@ -24,7 +24,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         assert.deepEqual((await json('user', 'list', '--admins')).length, 1);
         assert.match(
-          await done(
+          await succeeds(
             'user',
             'list',
             '--name',
@@ -36,7 +36,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           ),
           /@ann:test/,
         );
-        assert.equal(await done('user', 'list', '--name', 'nothing'), 'No user matches.\n');
+        assert.equal(await succeeds('user', 'list', '--name', 'nothing'), 'No user matches.\n');
         assert.deepEqual(await json('user', 'list', '--name', 'nothing'), []);
         assert.match(await fails('user', 'list', '--order-by', 'nothing'), /answered 400/);
       });
@@ -44,21 +44,32 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('shows when a user was created', async () => {
         const [{ creation_ts: created }] = await json('user', 'list', '--name', 'ann');
         const day = new Date(created).toISOString().slice(0, 10);
-        assert.match(await done('user', 'show', 'ann'), new RegExp(`^creation_ts +${day} `, 'm'));
+        assert.match(await succeeds('user', 'show', 'ann'), new RegExp(`^creation_ts +${day} `, 'm'));
       });
 
       it('replaces control characters in names, which would control the terminal', async () => {
         const path = `${client}/profile/${encode(subject.ann.userId)}/displayname`;
         await request('PUT', path, { displayname: 'Ann\u001b]0;owned\u0007\u202e' });
-        const table = await done('user', 'list', '--name', 'ann');
+        const table = await succeeds('user', 'list', '--name', 'ann');
         assert.match(table, /Ann�]0;owned��/);
-        assert.match(await done('user', 'show', 'ann'), /displayname +Ann�]0;owned��/);
+        assert.match(await succeeds('user', 'show', 'ann'), /displayname +Ann�]0;owned��/);
+        await request('PUT', path, { displayname: 'Ann' });
+      });
+
+      it('cuts long names in tables and shows them whole in details, where properties are yes or no', async () => {
+        const path = `${client}/profile/${encode(subject.ann.userId)}/displayname`;
+        const long = 'x'.repeat(200);
+        await request('PUT', path, { displayname: long });
+        assert.match(await succeeds('user', 'list', '--name', 'ann'), /^@ann:test {2}x{39}… {2}- /m);
+        const details = await succeeds('user', 'show', 'ann');
+        assert.match(details, new RegExp(`^displayname +${long}$`, 'm'));
+        assert.match(details, /^locked +no$/m);
         await request('PUT', path, { displayname: 'Ann' });
       });
 
       it('creates users without changing existing ones, and sets passwords', async () => {
         const password = file('new', 'first password\n');
-        const created = await done(
+        const created = await succeeds(
           'user',
           'create',
           'bob',
@@ -82,7 +93,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           return (await subject.server.api('POST', `${client}/login`, { body })).status;
         };
         assert.equal(await login('first password'), 200);
-        const changed = await done(
+        const changed = await succeeds(
           'user',
           'password',
           'bob',
@@ -92,7 +103,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(changed, '@bob:test has a new password. All sessions have ended.\n');
         assert.deepEqual([await login('first password'), await login('second password')], [403, 200]);
         assert.deepEqual(await json('user', 'sessions', 'bob').then((list) => list.length), 1);
-        await done('user', 'password', 'bob', '--password-file', file('new', 'third'), '--keep-sessions');
+        await succeeds('user', 'password', 'bob', '--password-file', file('new', 'third'), '--keep-sessions');
         assert.equal((await json('user', 'sessions', 'bob')).length, 1);
         assert.match(
           await fails('user', 'password', 'nobody', '--password-file', password),
@@ -109,10 +120,10 @@ for (const database of selectedDatabases(import.meta.url)) {
           const { admin, locked, suspended } = await json('user', 'show', 'bob');
           return { admin, locked, suspended };
         };
-        await done('user', 'admin', 'bob', '--revoke');
-        await done('user', 'lock', 'bob');
+        await succeeds('user', 'admin', 'bob', '--revoke');
+        await succeeds('user', 'lock', 'bob');
         assert.equal(
-          await done('user', 'suspend', 'bob'),
+          await succeeds('user', 'suspend', 'bob'),
           '@bob:test is suspended and can only read and leave rooms.\n',
         );
         assert.deepEqual(await state(), { admin: false, locked: true, suspended: true });
@@ -120,10 +131,10 @@ for (const database of selectedDatabases(import.meta.url)) {
           (await json('user', 'list', '--locked')).map(({ name }: { name: string }) => name),
           ['@bob:test'],
         );
-        assert.match(await done('user', 'list'), /@bob:test .*locked, suspended/);
-        assert.match(await done('user', 'unlock', 'bob'), /unlocked/);
-        await done('user', 'unsuspend', 'bob');
-        assert.equal(await done('user', 'admin', 'bob'), '@bob:test is a server administrator.\n');
+        assert.match(await succeeds('user', 'list'), /@bob:test .*locked, suspended/);
+        assert.match(await succeeds('user', 'unlock', 'bob'), /unlocked/);
+        await succeeds('user', 'unsuspend', 'bob');
+        assert.equal(await succeeds('user', 'admin', 'bob'), '@bob:test is a server administrator.\n');
         assert.deepEqual(await state(), { admin: true, locked: false, suspended: false });
         assert.match(await fails('user', 'admin', 'admin', '--revoke'), /cannot remove your own/);
         assert.match(await fails('user', 'lock', 'nobody'), /User not found/);
@@ -131,12 +142,12 @@ for (const database of selectedDatabases(import.meta.url)) {
 
       it('lists the sessions of a user, and ends given ones or all', async () => {
         assert.match(
-          await done('user', 'sessions', 'ann'),
+          await succeeds('user', 'sessions', 'ann'),
           new RegExp(`^Session .*\\n${subject.ann.deviceId} `),
         );
         assert.match(await fails('user', 'logout', 'ann', 'NOTHING'), /@ann:test has no session NOTHING/);
-        assert.equal(await done('user', 'logout', 'bob'), 'Ended 1 session of @bob:test.\n');
-        assert.equal(await done('user', 'sessions', 'bob'), '@bob:test has no session.\n');
+        assert.equal(await succeeds('user', 'logout', 'bob'), 'Ended 1 session of @bob:test.\n');
+        assert.equal(await succeeds('user', 'sessions', 'bob'), '@bob:test has no session.\n');
         assert.deepEqual(await json('user', 'logout', 'bob'), { ended: [] });
       });
 
@@ -146,10 +157,10 @@ for (const database of selectedDatabases(import.meta.url)) {
           /ends the account @bob:test.* Nothing was done: confirm with --yes/,
         );
         assert.equal(
-          await done('user', 'deactivate', 'bob', '--yes', '--erase'),
+          await succeeds('user', 'deactivate', 'bob', '--yes', '--erase'),
           '@bob:test is deactivated.\n',
         );
-        assert.match(await done('user', 'list', '--deactivated'), /@bob:test .*deactivated, erased/);
+        assert.match(await succeeds('user', 'list', '--deactivated'), /@bob:test .*deactivated, erased/);
         assert.match(await fails('user', 'show', 'nobody'), /User not found/);
       });
     });

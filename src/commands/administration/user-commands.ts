@@ -1,6 +1,15 @@
 import { CommandFailure } from '../failure.ts';
 import { userIdOf } from './identifiers.ts';
-import { column, formatTime, outputOf, writeDetails, writeDone, writeList, yesNo } from './output.ts';
+import {
+  column,
+  formatTime,
+  nameColumn,
+  outputOf,
+  writeDetails,
+  writeDone,
+  writeList,
+  yesNo,
+} from './output.ts';
 import { pagesOf } from './pages.ts';
 import { confirm, newPassword } from './questions.ts';
 import type { AdministrationFlags } from './server-choice.ts';
@@ -23,7 +32,7 @@ export interface UserListFlags extends AdministrationFlags {
   readonly reverse?: boolean;
 }
 
-/** `hearth user list` */
+/** `hearth user list`: lists the users that match. */
 export async function listUsers(flags: UserListFlags): Promise<void> {
   const session = await openSession(flags);
   const query = {
@@ -38,7 +47,7 @@ export async function listUsers(flags: UserListFlags): Promise<void> {
   };
   const columns = [
     column('User', 'name'),
-    column('Display name', 'displayname'),
+    nameColumn('Display name', 'displayname'),
     { title: 'Admin', value: (row: Row) => yesNo(row['admin']) },
     { title: 'State', value: stateOf },
     { title: 'Created', value: (row: Row) => formatTime(row['creation_ts']) },
@@ -67,7 +76,7 @@ function stateOf(row: Row): string {
   return states.length > 0 ? states.join(', ') : 'active';
 }
 
-/** `hearth user show` */
+/** `hearth user show`: shows the details of a user. */
 export async function showUser(name: string, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const output = outputOf(flags);
@@ -83,7 +92,7 @@ export interface CreateUserFlags extends AdministrationFlags {
   readonly admin?: boolean;
 }
 
-/** `hearth user create` */
+/** `hearth user create`: creates a user, but changes no existing one. */
 export async function createUser(name: string, flags: CreateUserFlags): Promise<void> {
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
@@ -107,7 +116,7 @@ export interface PasswordFlags extends AdministrationFlags {
   readonly keepSessions?: boolean;
 }
 
-/** `hearth user password` */
+/** `hearth user password`: sets the password of a user. */
 export async function setPassword(name: string, flags: PasswordFlags): Promise<void> {
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
@@ -122,7 +131,7 @@ export async function setPassword(name: string, flags: PasswordFlags): Promise<v
   writeDone(outputOf(flags), `${userId} has a new password. ${sessions}`, answer);
 }
 
-/** `hearth user deactivate` */
+/** `hearth user deactivate`: deactivates an account after a confirmation. */
 export async function deactivateUser(
   name: string,
   flags: AdministrationFlags & { readonly erase?: boolean },
@@ -137,7 +146,7 @@ export async function deactivateUser(
   writeDone(outputOf(flags), `${userId} is deactivated.`, answer);
 }
 
-/** `hearth user lock` and `hearth user unlock` */
+/** `hearth user lock` and `hearth user unlock`: lock or unlock an account. */
 export async function setLocked(name: string, locked: boolean, flags: AdministrationFlags): Promise<void> {
   await change(name, flags, async (session, userId) => {
     await session.call('GET', pathOf(userId));
@@ -146,7 +155,7 @@ export async function setLocked(name: string, locked: boolean, flags: Administra
   });
 }
 
-/** `hearth user suspend` and `hearth user unsuspend` */
+/** `hearth user suspend` and `hearth user unsuspend`: suspend an account, or end its suspension. */
 export async function setSuspended(
   name: string,
   suspend: boolean,
@@ -159,7 +168,7 @@ export async function setSuspended(
   });
 }
 
-/** `hearth user admin` */
+/** `hearth user admin`: makes a user a server administrator, or revokes this. */
 export async function setAdmin(
   name: string,
   flags: AdministrationFlags & { readonly revoke?: boolean },
@@ -181,7 +190,7 @@ async function change(
   writeDone(outputOf(flags), text, answer);
 }
 
-/** `hearth user sessions` */
+/** `hearth user sessions`: lists the sessions of a user. */
 export async function listSessions(name: string, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
@@ -199,16 +208,16 @@ export async function listSessions(name: string, flags: AdministrationFlags): Pr
 /** `hearth user logout`: ends the given sessions, or all. */
 export async function logOutUser(
   name: string,
-  given: readonly string[],
+  sessionIds: readonly string[],
   flags: AdministrationFlags,
 ): Promise<void> {
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
   const { devices } = await session.call('GET', `${pathOf(userId)}/devices`);
   const known = (devices as Row[]).map((device) => String(device['device_id']));
-  const unknown = given.find((id) => !known.includes(id));
+  const unknown = sessionIds.find((id) => !known.includes(id));
   if (unknown !== undefined) throw new CommandFailure(`${userId} has no session ${unknown}`);
-  const ended = given.length > 0 ? given : known;
+  const ended = sessionIds.length > 0 ? sessionIds : known;
   await session.call('POST', `${pathOf(userId)}/delete_devices`, { devices: ended });
   const text = `Ended ${ended.length} ${ended.length === 1 ? 'session' : 'sessions'} of ${userId}.`;
   writeDone(outputOf(flags), text, { ended });

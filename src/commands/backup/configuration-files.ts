@@ -17,8 +17,8 @@ const notConfiguration = new Set(['pid_file', 'media_store_path']);
  */
 export function filesOfConfiguration(paths: readonly string[], values: HearthConfiguration): string[] {
   const { sources } = readSourceFiles(paths, new Findings());
-  const named = pathsIn(values);
-  const files = [...sources.map(({ file }) => file), ...named].flatMap(filesAt);
+  const referenced = pathsIn(values);
+  const files = [...sources.map(({ file }) => file), ...referenced].flatMap(filesAt);
   return [...new Set(files.map((file) => resolve(file)))];
 }
 

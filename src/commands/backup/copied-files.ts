@@ -60,11 +60,11 @@ export async function filesBelow(directory: string, below = ''): Promise<string[
     if (error.code === 'ENOENT') return [];
     throw error;
   });
-  const found: string[] = [];
+  const paths: string[] = [];
   for (const entry of entries) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    if (entry.isDirectory()) found.push(...(await filesBelow(directory, path)));
-    else if (entry.isFile()) found.push(path);
+    if (entry.isDirectory()) paths.push(...(await filesBelow(directory, path)));
+    else if (entry.isFile()) paths.push(path);
   }
-  return found;
+  return paths;
 }

@@ -38,31 +38,31 @@ export function backedUpDatabases({ database }: HearthConfiguration): {
 /**
  * Copies all databases below a directory, while the server may run. The database of state groups is copied
  * after the main database, so that it has every group that the main one needs.
- * @param divides whether a dump of PostgreSQL has a file for each table, so that the files of unchanged
- * tables stay equal
+ * @param hasFilePerTable whether a dump of PostgreSQL has a file for each table: the file of a table that has not changed
+ * is then the same as in the previous dump
  */
 export async function copyDatabases(
   values: HearthConfiguration,
   directory: string,
-  divides: boolean,
+  hasFilePerTable: boolean,
 ): Promise<DatabaseCopies> {
   const { main, state } = backedUpDatabases(values);
   await requireCurrent(main);
   mkdirSync(join(directory, 'database'), { recursive: true, mode: 0o700 });
-  const suffix = divides && main.kind === 'postgres' ? 'Divided' : '';
+  const suffix = hasFilePerTable && main.kind === 'postgres' ? 'Divided' : '';
   const path = backupPaths[`${main.kind}${suffix}` as 'sqlite' | 'postgres' | 'postgresDivided'];
   const file = join(directory, path);
-  const statePath = divides ? backupPaths.stateDivided : backupPaths.state;
+  const statePath = hasFilePerTable ? backupPaths.stateDivided : backupPaths.state;
   const stateFile = join(directory, statePath);
   if (main.kind === 'sqlite') await copySqlite(resolve(main.path), file);
-  else if (state?.kind !== 'postgres') await dumpPostgres(main, { file, divides });
+  else if (state?.kind !== 'postgres') await dumpPostgres(main, { file, hasFilePerTable });
   else {
     // The second snapshot follows the first one at once: groups that the first one needs are not cleaned up in between.
     const environment = { log: silentLogger };
-    await withSnapshot(main, environment, (ofMain) =>
-      withSnapshot(state, environment, async (ofState) => {
-        await dumpPostgres(main, { file, divides, snapshot: ofMain });
-        await dumpPostgres(state, { file: stateFile, divides, snapshot: ofState });
+    await withSnapshot(main, environment, (mainSnapshot) =>
+      withSnapshot(state, environment, async (stateSnapshot) => {
+        await dumpPostgres(main, { file, hasFilePerTable, snapshot: mainSnapshot });
+        await dumpPostgres(state, { file: stateFile, hasFilePerTable, snapshot: stateSnapshot });
       }),
     );
   }

@@ -10,7 +10,10 @@ export interface LastBackup {
   readonly target: string;
 }
 
-/** The file is beside the media, where every server can write, whatever its database is. */
+/**
+ * Returns the path of the file with the last backup. It is beside the media, where every server can write, whatever its
+ * database is.
+ */
 export const lastBackupFile = ({ media }: HearthConfiguration) =>
   join(media.media_store_path, 'last-backup.json');
 

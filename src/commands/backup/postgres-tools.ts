@@ -11,7 +11,7 @@ type PostgresOptions = Extract<DatabaseOptions, { kind: 'postgres' }>;
 export interface Dump {
   readonly file: string;
   /** Whether the archive is a directory with an uncompressed file for each table. */
-  readonly divides: boolean;
+  readonly hasFilePerTable: boolean;
   /** Id of an exported snapshot; by default `pg_dump` takes one. */
   readonly snapshot?: string;
 }
@@ -19,16 +19,16 @@ export interface Dump {
 /** Writes an archive of the database that `pg_restore` reads; the database may be in use. */
 export async function dumpPostgres(
   options: PostgresOptions,
-  { file, divides, snapshot }: Dump,
+  { file, hasFilePerTable, snapshot }: Dump,
 ): Promise<void> {
-  const format = divides ? ['--format=directory', '--compress=0'] : ['--format=custom'];
+  const format = hasFilePerTable ? ['--format=directory', '--compress=0'] : ['--format=custom'];
   const at = snapshot === undefined ? [] : [`--snapshot=${snapshot}`];
   await run('pg_dump', [...format, ...at, '--no-owner', '--no-privileges', `--file=${file}`], options);
 }
 
 /**
- * Restores an archive into a database that has at most the table of its own mark, which stays as it is. When it fails, the
- * database is unchanged.
+ * Restores an archive into a database that is empty except for the table `database_moves`, which stays as it is. When it
+ * fails, the database is unchanged.
  */
 export async function restorePostgres(options: PostgresOptions, file: string): Promise<void> {
   const database = options.database ?? options.user ?? 'hearth';
@@ -80,7 +80,10 @@ async function run(
   return text;
 }
 
-/** libpq's names of the settings (its manual, "Environment Variables"), which other users of the machine cannot see. */
+/**
+ * Returns the settings as environment variables of libpq (its manual, "Environment Variables"): other users of the machine
+ * can see the arguments of a process, and not its environment.
+ */
 function environmentOf({
   host,
   port,

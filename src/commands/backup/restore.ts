@@ -44,15 +44,15 @@ export async function restore(source: string | undefined, options: RestoreOption
   await checkFiles(directory, manifest.files);
   const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
   const replaced = new ReplacedFiles(options.overwrite ?? false, suffix);
-  const given = [...(options.config ?? []), ...(options.configPath ?? [])];
-  if (given.length === 0) await restoreConfiguration(directory, manifest, replaced);
-  const values = readValues(given.length === 0 ? manifest.configuration : given);
+  const configurationPaths = [...(options.config ?? []), ...(options.configPath ?? [])];
+  if (configurationPaths.length === 0) await restoreConfiguration(directory, manifest, replaced);
+  const values = readValues(configurationPaths.length === 0 ? manifest.configuration : configurationPaths);
   if (values.server.server_name !== manifest.serverName) {
     throw new CommandFailure(
       `the backup is of ${manifest.serverName}, and the configuration names ${values.server.server_name}`,
     );
   }
-  if (given.length > 0) await restoreSigningKey(directory, manifest, values);
+  if (configurationPaths.length > 0) await restoreSigningKey(directory, manifest, values);
   await restoreDatabase(directory, manifest, values, replaced);
   await restoreMedia(directory, manifest, resolve(values.media.media_store_path));
   process.stdout.write(
@@ -164,16 +164,18 @@ async function restoreDatabase(
   const { state } = backedUpDatabases(values);
   if ((state === undefined) !== (database.statePath === undefined))
     throw new CommandFailure(
-      `the backup has ${database.statePath === undefined ? 'one database' : 'two databases'}, and the configuration has not`,
+      database.statePath === undefined
+        ? 'the backup has one database, and the configuration names two'
+        : 'the backup has two databases, and the configuration names one',
     );
   if (options.kind === 'postgres') {
-    const ofState =
+    const stateArchives =
       state?.kind === 'postgres'
         ? [{ options: state, file: join(directory, database.statePath ?? ''), finish: finishRestoreOfState }]
         : [];
     const moveId = `${manifest.serverName} ${manifest.createdTs}`;
     await restoreArchives(
-      [...ofState, { options, file: source, finish: prepare }],
+      [...stateArchives, { options, file: source, finish: prepare }],
       { moveId, other: directory },
       systemClock.now(),
     );
@@ -206,7 +208,7 @@ async function replaceSqlite(source: string, path: string, replaced: ReplacedFil
   for (const ending of endings) rmSync(unfinished + ending, { force: true });
 }
 
-/** @param state the database of state groups; absent when the other one has them */
+/** Prepares restored databases for a server. @param state has the state groups; absent when the main database has them */
 async function finish(options: DatabaseOptions, state?: DatabaseOptions): Promise<void> {
   if (state) await change(state, finishRestoreOfState);
   await change(options, prepare);
@@ -223,7 +225,7 @@ async function change(options: DatabaseOptions, run: (database: Database) => Pro
   }
 }
 
-/** Adds the media that are missing. Files have random names, so that equal names mean equal files. */
+/** Adds the media that are missing. Files have random names, so equal names mean equal files. */
 async function restoreMedia(
   directory: string,
   { files }: BackupManifest,

@@ -4,35 +4,35 @@ import type { ConfigFlags } from '../configuration-files.ts';
 import { configuredDatabases, openStores } from './configured-database.ts';
 
 export interface CheckFlags extends ConfigFlags {
-  /** Removes problems where that loses nothing; the server must be stopped. */
+  /** Repairs the problems that can be repaired without a loss of data; the server must be stopped. */
   readonly mend?: boolean;
   readonly json?: boolean;
 }
 
-/** `hearth database check`: reports inconsistencies of the database. The exit code is 1 when any of them stays. */
+/** `hearth database check`: reports inconsistencies of the database. The exit code is 1 unless all are repaired. */
 export async function checkConfiguredDatabase(flags: CheckFlags): Promise<void> {
   const options = configuredDatabases(flags);
   const mends = flags.mend ?? false;
   const stores = await openStores(options, mends);
   try {
     const results = await checkDatabase(stores, databaseChecks(options.main.kind), mends);
-    const found = results.filter(({ outcome }) => outcome !== 'none');
+    const problems = results.filter(({ outcome }) => outcome !== 'none');
     process.stdout.write(
-      flags.json ? `${JSON.stringify({ checks: results })}\n` : report(results.length, found),
+      flags.json ? `${JSON.stringify({ checks: results })}\n` : report(results.length, problems),
     );
-    if (found.some(({ outcome }) => outcome !== 'mended')) process.exitCode = 1;
+    if (problems.some(({ outcome }) => outcome !== 'mended')) process.exitCode = 1;
   } finally {
     await stores.close();
   }
 }
 
-function report(checks: number, found: readonly CheckResult[]): string {
-  if (found.length === 0) return `${checks} checks, nothing found.\n`;
-  const lines = found.map(({ problem, count, examples, outcome }) => {
+function report(checks: number, problems: readonly CheckResult[]): string {
+  if (problems.length === 0) return `${checks} checks, nothing found.\n`;
+  const lines = problems.map(({ problem, count, examples, outcome }) => {
     const more = count > examples.length ? ', …' : '';
     return `${labels[outcome]} ${count} ${problem}\n  ${examples.join(', ')}${more}\n`;
   });
-  return `${lines.join('')}${checks} checks, ${found.length} with findings.\n`;
+  return `${lines.join('')}${checks} checks, ${problems.length} with findings.\n`;
 }
 
 const labels: Readonly<Record<CheckResult['outcome'], string>> = {

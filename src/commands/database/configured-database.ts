@@ -57,15 +57,15 @@ export async function openStores(
     for (const database of opened) await database.close();
   };
   try {
-    const ofMain = await open(main);
-    opened.push(ofMain);
-    const ofState = state ? await open(state) : undefined;
-    if (ofState) opened.push(ofState);
+    const mainDatabase = await open(main);
+    opened.push(mainDatabase);
+    const stateDatabase = state ? await open(state) : undefined;
+    if (stateDatabase) opened.push(stateDatabase);
     await requireMatchingStores(
-      { kind: main.kind, database: ofMain },
-      state && ofState && { kind: state.kind, database: ofState },
+      { kind: main.kind, database: mainDatabase },
+      state && stateDatabase && { kind: state.kind, database: stateDatabase },
     );
-    return { main: ofMain, state: ofState ?? ofMain, close };
+    return { main: mainDatabase, state: stateDatabase ?? mainDatabase, close };
   } catch (error) {
     await close();
     throw error;

@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { ProgressLine } from './progress.ts';
 
 describe('ProgressLine', () => {
-  const shown = (isTTY: boolean) => {
+  const progressLine = (isTTY: boolean) => {
     const clock = manualClock();
     const written: string[] = [];
     const line = new ProgressLine(clock, { isTTY, write: (text) => written.push(text) });
@@ -12,7 +12,7 @@ describe('ProgressLine', () => {
   };
 
   it('writes the percentage, the table and an estimate of the remaining time every 30 seconds where the output is no terminal', () => {
-    const { clock, written, line } = shown(false);
+    const { clock, written, line } = progressLine(false);
     line.show('events', 0, 1_000);
     clock.advance(20_000);
     line.show('events', 200, 1_000);
@@ -26,7 +26,7 @@ describe('ProgressLine', () => {
   });
 
   it('redraws one line on a terminal, and removes it at the end', () => {
-    const { clock, written, line } = shown(true);
+    const { clock, written, line } = progressLine(true);
     line.show('events', 0, 1_000);
     clock.advance(1_000);
     line.show('events', 100, 1_000);

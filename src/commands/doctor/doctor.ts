@@ -20,11 +20,11 @@ export interface DoctorFlags extends ConfigFlags {
 
 /** Inputs of the checks from outside the program; tests replace them. */
 export type ExternalInputs = Pick<Examination, 'clock' | 'randomness' | 'resolver' | 'machine'> & {
-  /** PEM certificates of trusted authorities; absent: those of the machine. */
+  /** PEM certificates of trusted authorities. When absent, the trusted authorities of the machine are used. */
   readonly authorities?: readonly string[];
 };
 
-const realOutside: ExternalInputs = {
+const systemInputs: ExternalInputs = {
   clock: systemClock,
   randomness: systemRandomness,
   resolver: systemResolver,
@@ -38,7 +38,7 @@ const realOutside: ExternalInputs = {
 export async function doctor(flags: DoctorFlags): Promise<void> {
   const paths = configPaths(flags);
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
-  const sections = await diagnose(paths, flags, realOutside);
+  const sections = await diagnose(paths, flags, systemInputs);
   const isColoured = process.stdout.isTTY === true && !process.env['NO_COLOR'];
   process.stdout.write(flags.json ? jsonReport(sections) : textReport(sections, isColoured));
   const { errors, warnings } = countsOf(sections);
@@ -56,6 +56,7 @@ export async function diagnose(
   if (loaded.errors.length > 0) return [configuration];
   const caches = new CacheRegistry(outside.clock, loaded.values.caches);
   const tls = new TlsSettings({ verify: true, ...(authorities && { authorities }) });
+  // The checks send requests to servers that the configuration names: all addresses are allowed, private ones included.
   const config = { ...loaded.values.outbound, ip_range_blacklist: [] };
   const http = new OutboundHttp({ config, clock: outside.clock, caches, resolver: outside.resolver, tls });
   try {

@@ -164,9 +164,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           /is for other\.example, and not for matrix\.example\.org.* Behind a reverse proxy/,
           /certbot certonly -d matrix\.example\.org/,
         );
-        const ofServerName = authority.issue('example.org');
+        const serverNameCertificate = authority.issue('example.org');
         assertFound(
-          await findings(withTls(ofServerName.cert, ofServerName.key)),
+          await findings(withTls(serverNameCertificate.cert, serverNameCertificate.key)),
           'certificate',
           'ok',
           /cert\.pem/,
@@ -270,8 +270,8 @@ for (const database of selectedDatabases(import.meta.url)) {
           /1024/,
           /LimitNOFILE/,
         );
-        const asked = { options: { soft_file_limit: 2_048 }, machine: { maxOpenFiles: () => 1_024 } };
-        assertFound(await findings(asked), 'open-files', 'error', /soft_file_limit is 2048/, /LimitNOFILE/);
+        const inputs = { options: { soft_file_limit: 2_048 }, machine: { maxOpenFiles: () => 1_024 } };
+        assertFound(await findings(inputs), 'open-files', 'error', /soft_file_limit is 2048/, /LimitNOFILE/);
       });
 
       it('reports a directory in which this user may not write', async () => {
@@ -285,7 +285,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('reports an old backup and a missing mark, and finds backups of hearth backup', async () => {
+      it('reports an old backup and a missing file of --backup-mark, and finds backups of hearth backup', async () => {
         const weekAgo = new Date(Date.now() - 8 * day);
         utimesSync(mark(), weekAgo, weekAgo);
         assertFound(await findings(), 'backup-old', 'warning', /8 days old/, /hearth backup/);

@@ -4,13 +4,16 @@ import { totalmem } from 'node:os';
 
 /** The resources of this machine that the checks read. */
 export interface Machine {
-  /** Bytes and the share of free inodes of the file system that a path is on. @throws Error when there is no such path */
+  /**
+   * Returns bytes and the share of free inodes of the file system that a path is on.
+   * @throws Error when there is no such path
+   */
   space(
     path: string,
   ): Promise<{ readonly free: number; readonly total: number; readonly freeInodes: number }>;
-  /** Bytes of memory that this process may use. */
+  /** Returns the bytes of memory that this process may use. */
   memory(): number;
-  /** Maximum number of open files, of this process or of the one with an id; `undefined` when it is not known. */
+  /** Returns the maximum number of open files of the process `pid`, by default of this process; `undefined` when it is not known. */
   maxOpenFiles(pid?: number): number | undefined;
 }
 

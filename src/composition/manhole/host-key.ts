@@ -4,7 +4,7 @@ import ssh2 from 'ssh2';
 import type { HearthConfiguration } from '../../configuration.ts';
 import { StartFailure } from '../../kernel/start-failure.ts';
 
-/** The host key of a console for which none is configured. It is publicly known, so it protects nothing. */
+/** The host key of the debugging console when none is configured. It is publicly known, so it protects nothing. */
 const builtInKey = `-----BEGIN OPENSSH PRIVATE KEY-----
 b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz
 c2gtZWQyNTUxOQAAACDxTeTeCjvyzMvgBQTRhnUxxv2uGRiSwRZ8CAUnxMwFKAAA

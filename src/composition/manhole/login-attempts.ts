@@ -18,7 +18,9 @@ export interface LoginAttemptsDeps {
   readonly log: Logger;
 }
 
-/** Checks logins to the debugging console. After too many wrong ones, an address must wait before any other. */
+/**
+ * Checks logins to the debugging console. After too many wrong logins, an address must wait before it can try again.
+ */
 export class LoginAttempts {
   readonly #deps: LoginAttemptsDeps;
   readonly #failures: RateLimiter;

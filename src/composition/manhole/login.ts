@@ -8,7 +8,7 @@ export interface ManholeLogin {
   readonly password: string;
 }
 
-/** Returns the login of the configuration; the publicly known one where it has none. */
+/** Returns the configured user name and password; each has a built-in, publicly known default. */
 export function loginOf({ process: { manhole_settings: settings } }: HearthConfiguration): ManholeLogin {
   return {
     username: settings.username ?? builtInLogin.username,

@@ -42,9 +42,9 @@ describe('openManhole', () => {
     const socket = connect(Number(port), host);
     const replies = [...answers];
     let text = '';
-    // The server takes clients that send nothing for some time for telnet clients.
-    const passing = setInterval(() => clock.advance(100), 10);
-    socket.once('data', () => clearInterval(passing)).once('close', () => clearInterval(passing));
+    // The server treats a client that sends nothing for 300 ms as a telnet client.
+    const timeSkipping = setInterval(() => clock.advance(100), 10);
+    socket.once('data', () => clearInterval(timeSkipping)).once('close', () => clearInterval(timeSkipping));
     for await (const chunk of socket) {
       text += String(chunk);
       if (/: $|> $/.test(text) && replies.length > 0) socket.write(`${replies.shift()}\n`);
@@ -198,7 +198,7 @@ describe('openManhole', () => {
     assert.match((await sshClient(port)).text, /43/);
   });
 
-  it('warns of the publicly known password and host key, with an error where other machines can connect', async () => {
+  it('logs the publicly known password and host key as a warning, or as an error if other machines can connect', async () => {
     const lines: { level: string; msg: string }[] = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
     const log = createLogger({ level: 'info', destination });

@@ -38,8 +38,9 @@ export interface Manhole {
 
 /**
  * Opens the debugging consoles of the configuration: a JavaScript prompt for SSH and telnet clients, on the port of
- * `manhole` at the loopback address and on every listener of the type `manhole`. Telnet is not encrypted, so it is served
- * to clients on this machine only. `undefined` when there are none.
+ * `manhole` at the loopback address and on every listener of the type `manhole`. Telnet is not encrypted, so it is
+ * served to clients on this machine only.
+ * @returns `undefined` when the configuration has no debugging console
  * @throws StartFailure when a host key cannot be used
  */
 export async function openManhole(deps: ManholeDeps): Promise<Manhole | undefined> {

@@ -1,13 +1,13 @@
 import { invalidParam } from '../../protocol/index.ts';
 
-/** A position in the public room list: next to one of its rooms. */
+/** A position in the public room list: after a room, or before it for the direction `backward`. */
 export interface ListPlace {
   readonly direction: 'forward' | 'backward';
   readonly joinedMembers: number;
   readonly roomId: string;
 }
 
-/** Encodes a position as token for clients. */
+/** Encodes a position as a token for clients. */
 export function encodePlace({ direction, joinedMembers, roomId }: ListPlace): string {
   return Buffer.from(`${direction === 'forward' ? 'f' : 'b'}${joinedMembers} ${roomId}`).toString(
     'base64url',

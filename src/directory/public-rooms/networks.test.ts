@@ -22,10 +22,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         serverName: 'test',
       });
       await stats.start();
-      const asked: [string, ListRequest][] = [];
+      const remoteRequests: [string, ListRequest][] = [];
       const remote = {
         list: async (server: string, request: ListRequest) => {
-          asked.push([server, request]);
+          remoteRequests.push([server, request]);
           return { chunk: [] };
         },
       };
@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         fixture,
         stats,
         lists,
-        asked,
+        remoteRequests: remoteRequests,
         make,
         names,
         publication: new Publication(engine, rooms.published),
@@ -79,10 +79,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requests the list of a remote server', async () => {
-      const { stats, lists, asked } = await opened();
+      const { stats, lists, remoteRequests } = await opened();
       const request = { limit: 5, filter: { generic_search_term: 'tea' } };
       assert.deepEqual(await lists.list('far.example', request), { chunk: [] });
-      assert.deepEqual(asked, [['far.example', request]]);
+      assert.deepEqual(remoteRequests, [['far.example', request]]);
       await stats.stop();
     });
 

@@ -145,29 +145,30 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('lists only rooms of the requested room types, and none for an empty list of types', async () => {
-      const ofTypes = (...types: (string | null)[]) => lists.names(bob, { filter: { room_types: types } });
-      assert.deepEqual(await ofTypes('m.space'), ['Space']);
-      assert.deepEqual((await ofTypes(null)).length, 3);
-      assert.deepEqual((await ofTypes(null, 'm.space')).length, 4);
-      assert.deepEqual(await ofTypes(), []);
+      const namesOfTypes = (...types: (string | null)[]) =>
+        lists.names(bob, { filter: { room_types: types } });
+      assert.deepEqual(await namesOfTypes('m.space'), ['Space']);
+      assert.deepEqual((await namesOfTypes(null)).length, 3);
+      assert.deepEqual((await namesOfTypes(null, 'm.space')).length, 4);
+      assert.deepEqual(await namesOfTypes(), []);
     });
 
     it('paginates the list forwards and backwards', async () => {
       const page = async (since?: unknown) =>
         (await lists.search(bob, { limit: 1, ...(since === undefined ? undefined : { since }) })).body;
-      const seen: Record<string, unknown>[] = [await page()];
-      while (seen.at(-1)?.['next_batch'] !== undefined) seen.push(await page(seen.at(-1)?.['next_batch']));
+      const pages: Record<string, unknown>[] = [await page()];
+      while (pages.at(-1)?.['next_batch'] !== undefined) pages.push(await page(pages.at(-1)?.['next_batch']));
       const ids = (body: Record<string, unknown> | undefined) =>
         ((body?.['chunk'] ?? []) as Listed[]).map(({ room_id }) => room_id);
-      assert.equal(seen.length, 4);
-      assert.equal(new Set(seen.flatMap(ids)).size, 4);
-      assert.equal(seen[0]?.['prev_batch'], undefined);
-      let back = await page(seen[3]?.['prev_batch']);
-      assert.deepEqual(ids(back), ids(seen[2]));
+      assert.equal(pages.length, 4);
+      assert.equal(new Set(pages.flatMap(ids)).size, 4);
+      assert.equal(pages[0]?.['prev_batch'], undefined);
+      let back = await page(pages[3]?.['prev_batch']);
+      assert.deepEqual(ids(back), ids(pages[2]));
       assert.ok(back['next_batch']);
       back = await page(back['prev_batch']);
       back = await page(back['prev_batch']);
-      assert.deepEqual(ids(back), ids(seen[0]));
+      assert.deepEqual(ids(back), ids(pages[0]));
       assert.equal(back['prev_batch'], undefined);
     });
 

@@ -54,7 +54,7 @@ export class PublicRooms {
 
   /**
    * Returns a page of the list of this server or of a remote one.
-   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a server that cannot be asked
+   * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for a remote server when `remote` is absent
    */
   async list(serverName: string | undefined, request: ListRequest): Promise<JsonObject> {
     if (serverName !== undefined && serverName !== this.#deps.serverName) {
@@ -67,7 +67,8 @@ export class PublicRooms {
   }
 
   /**
-   * Returns a page of this server's list. @param federatableOnly for remote servers: only rooms that federate
+   * Returns a page of this server's list.
+   * @param federatableOnly for remote servers: only rooms that federate
    */
   async listOwn(request: ListRequest, federatableOnly = false): Promise<JsonObject> {
     const limit = limitOf(request);

@@ -1,4 +1,4 @@
-import type { Requester } from '../../kernel/http/index.ts';
+import { type Requester, useAdministratorRight } from '../../kernel/http/index.ts';
 import { forbidden, notFound, PowerLevels } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { PublishedRooms } from '../../rooms/index.ts';
@@ -27,8 +27,10 @@ export class Publication {
    */
   async set(requester: Requester, roomId: string, publish: boolean): Promise<void> {
     const head = await this.#head(roomId);
-    if (!requester.isAdmin && !(await this.#mayName(head, requester.userId))) {
-      throw forbidden('You do not have permission to change the visibility of this room');
+    if (!(await this.#mayName(head, requester.userId))) {
+      if (!requester.isAdmin)
+        throw forbidden('You do not have permission to change the visibility of this room');
+      useAdministratorRight();
     }
     if (publish && !(await this.#published.mayPublish(requester.userId, roomId))) {
       throw forbidden(

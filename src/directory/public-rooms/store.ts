@@ -12,7 +12,10 @@ export interface ListFilter {
   readonly searchTerm: string | undefined;
   /** `null` stands for rooms without a type. */
   readonly roomTypes: readonly (string | null)[] | undefined;
-  /** The list of an application service's network; empty: the server's own; absent: all. */
+  /**
+   * Selects the list of an application service's network by its id; empty: the list of the server itself; absent: all
+   * lists.
+   */
   readonly network: string | undefined;
   /** Only rooms that federate. */
   readonly federatableOnly: boolean;
@@ -63,7 +66,7 @@ export async function countList(
 }
 
 /**
- * Selects the published rooms that match the filter. Excludes rooms without members, and those that users without an
+ * Selects the published rooms that match the filter. Excludes rooms without members, and rooms that users without an
  * invite can neither join, knock on nor read.
  */
 function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilter): Query<O> {
@@ -76,10 +79,10 @@ function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilte
     );
   if (federatableOnly) result = result.where('federatable', '=', 1);
   if (roomTypes) {
-    const named = roomTypes.filter((type) => type !== null);
+    const types = roomTypes.filter((type) => type !== null);
     result = result.where(({ eb, or }) =>
       or([
-        ...(named.length > 0 ? [eb('room_type', 'in', named)] : []),
+        ...(types.length > 0 ? [eb('room_type', 'in', types)] : []),
         ...(roomTypes.includes(null) ? [eb('room_type', 'is', null)] : []),
       ]),
     );

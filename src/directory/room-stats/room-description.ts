@@ -48,8 +48,8 @@ export async function describeRoom(engine: RoomReader, head: RoomHead): Promise<
   return describe(head, state);
 }
 
-/** Describes a room with its details. Reads all members, so that it is for followers and not for requests. */
-export async function detailRoom(
+/** Describes a room with its details. Reads all members, so it must be called by followers of streams only, and not for requests. */
+export async function describeRoomInDetail(
   engine: RoomReader,
   head: RoomHead,
   serverName: string,

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           .insertInto('rooms')
           .values({
             ...{ room_nid: roomNid, room_id: `!room${roomNid}`, version: '11', extremities: '[]' },
-            ...{ state_group: null, created_ts: 1, partial_state: null, loose_ends: null },
+            ...{ state_group: null, created_ts: 1, partial_state: null, former_extremities: null },
           })
           .execute();
       for (const [userId, roomNid, membership] of members)
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await rowsOf(database), ['two.test !room']);
   });
 
-  it('serverChanges compares only the servers whose members have changed, where they are given', async () => {
+  it('serverChanges compares only the servers whose members have changed, when the caller names these', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     const members = new Map([['@a:one.test', 'join'] as const, ['@b:two.test', 'join'] as const]);
     const head = { roomId: '!room', members } as unknown as RoomHead;

@@ -7,7 +7,10 @@ import type { DirectoryTables } from '../tables.ts';
 /** Number of rows that one statement reads, inserts or deletes. */
 const rowsAtOnce = 500;
 
-/** The servers that joined a room, and those without joined users, since their rows were written. */
+/**
+ * How the rows of a room's servers must change: servers with joined users that have no row, and servers with a row but
+ * no joined users.
+ */
 export interface ServerChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -66,7 +69,10 @@ export async function writeServerChanges(
 
 type Tables = DirectoryTables & RoomTables;
 
-/** Adds the servers with joined users in each room, applied after the migrations of rooms, whose members it reads. */
+/**
+ * Adds the servers with joined users in each room. Must be applied after the migrations of rooms, because it reads
+ * their members.
+ */
 export const roomServersMigration: Migration = {
   name: 'directory/0004-room-servers',
   async up({ db, clustered }) {

@@ -7,9 +7,10 @@ import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader, StateChange } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
-import { detailRoom, isDescriptive, type RoomDetails } from './room-description.ts';
+import { changedListedRooms, listedRoom, writeListedRooms } from './listed-rooms.ts';
+import { describeRoomInDetail, isDescriptive } from './room-description.ts';
 import { type ServerChanges, serverChanges, writeServerChanges } from './room-servers.ts';
-import { deleteRoomStats, writeRoomStats } from './store.ts';
+import { deleteRoomStats, type RoomRow, roomStatsRow, writeRoomStats } from './store.ts';
 
 export interface RoomStatsDeps {
   readonly engine: RoomReader;
@@ -26,8 +27,15 @@ const roomsPerTransaction = 50;
 /** Maximum number of servers of one room whose changed members are collected; above it, all servers are compared. */
 const maxChangedServers = 100;
 
-/** The servers whose members in a room have changed; `all` when any may have. */
-type ChangedServers = Set<string> | 'all';
+/** What has changed in a room since its rows were written. */
+interface RoomChange {
+  /** The servers whose members have changed; `all` when members of any server may have changed. */
+  readonly servers: ReadonlySet<string> | 'all';
+  /** Whether other state than members may have changed. */
+  readonly isDescribedAnew: boolean;
+}
+
+const anyChange: RoomChange = { servers: 'all', isDescribedAnew: true };
 
 /**
  * Updates one row per room, so that room lists need not read the state of each. Changes during a write are
@@ -44,15 +52,15 @@ export class RoomStats {
   readonly #redacted: RedactedState;
   /** Writes the rows of one batch of rooms at a time; all tasks have one key. */
   readonly #writing = new KeyedMutex();
-  /** The changed servers of rooms whose rows are not written again yet, by room id. */
-  #changed = new Map<string, ChangedServers>();
+  /** The changes of rooms whose rows are not written again yet, by room id. */
+  #changed = new Map<string, RoomChange>();
 
   constructor(deps: RoomStatsDeps) {
     this.#deps = deps;
     this.#notedFrom = deps.streams.current;
     this.#redacted = new RedactedState(deps.engine);
     deps.engine.stream.subscribe(({ roomId, stateChanges }) => {
-      if (stateChanges.some(({ type }) => isDescriptive(type))) this.#add(roomId, serversOf(stateChanges));
+      if (stateChanges.some(({ type }) => isDescriptive(type))) this.#add(roomId, changeOf(stateChanges));
     });
     this.#follower = new Follower(deps, {
       name: 'directory/room-stats',
@@ -81,61 +89,77 @@ export class RoomStats {
       if (after < this.#notedFrom) {
         const { events } = this.#deps.engine;
         for (const roomId of await events.roomsChangedBetween(after, this.#notedFrom))
-          changed.set(roomId, 'all');
+          changed.set(roomId, anyChange);
       }
       for (const { event } of await this.#redacted.take()) {
-        if (isDescriptive(event.type)) changed.set(event.roomId, 'all');
+        if (isDescriptive(event.type)) changed.set(event.roomId, anyChange);
       }
       const rooms = [...changed];
       for (let start = 0; start < rooms.length; start += roomsPerTransaction) {
         await this.#write(new Map(rooms.slice(start, start + roomsPerTransaction)));
       }
     } catch (error) {
-      for (const [roomId, servers] of changed) this.#add(roomId, servers);
+      for (const [roomId, change] of changed) this.#add(roomId, change);
       throw error;
     }
   }
 
-  /** Writes the rows of rooms again, and deletes those of rooms that this server does not know. */
+  /** Writes the rows of rooms again, and deletes the rows of rooms that this server does not know. */
   rewrite(roomIds: readonly string[]): Promise<void> {
-    return this.#write(new Map(roomIds.map((roomId) => [roomId, 'all'])));
+    return this.#write(new Map(roomIds.map((roomId) => [roomId, anyChange])));
   }
 
-  #add(roomId: string, servers: ChangedServers): void {
-    const before = this.#changed.get(roomId) ?? new Set();
-    const all = servers === 'all' || before === 'all' ? 'all' : before.union(servers);
-    this.#changed.set(roomId, all === 'all' || all.size > maxChangedServers ? 'all' : all);
+  #add(roomId: string, change: RoomChange): void {
+    const before = this.#changed.get(roomId);
+    this.#changed.set(roomId, before ? combined(before, change) : change);
   }
 
   /**
    * Writes the rows of rooms, one call at a time, so that no write stores older details than the one before.
    */
-  #write(rooms: ReadonlyMap<string, ChangedServers>): Promise<void> {
+  #write(rooms: ReadonlyMap<string, RoomChange>): Promise<void> {
     return this.#writing.run('', () => this.#writeRows(rooms));
   }
 
-  async #writeRows(rooms: ReadonlyMap<string, ChangedServers>): Promise<void> {
+  async #writeRows(rooms: ReadonlyMap<string, RoomChange>): Promise<void> {
     const { engine, database, serverName } = this.#deps;
-    const found = new Map<string, (ServerChanges & { readonly details: RoomDetails }) | undefined>();
-    for (const [roomId, changed] of rooms) {
+    const newRows = new Map<string, (ServerChanges & { readonly row: RoomRow }) | undefined>();
+    const described: RoomRow[] = [];
+    for (const [roomId, { servers: changed, isDescribedAnew }] of rooms) {
       const head = await engine.heads.get(roomId);
-      const details = head && (await detailRoom(engine, head, serverName));
+      const row = head && roomStatsRow(await describeRoomInDetail(engine, head, serverName));
       const servers = head && (await serverChanges(database, head, changed === 'all' ? undefined : changed));
-      found.set(roomId, details && servers && { details, ...servers });
+      newRows.set(roomId, row && servers && { row, ...servers });
+      if (row && isDescribedAnew) described.push(row);
     }
+    const listed = await changedListedRooms(database, described.map(listedRoom));
     await database.transaction<DirectoryTables, void>(async (writer) => {
-      for (const [roomId, room] of found) {
+      for (const [roomId, room] of newRows) {
         if (room) {
-          await writeRoomStats(writer, room.details);
+          await writeRoomStats(writer, room.row);
           await writeServerChanges(writer, roomId, room);
         } else await deleteRoomStats(writer, roomId);
       }
+      await writeListedRooms(writer, listed);
     });
   }
 }
 
-/** Returns the servers whose members change. */
-function serversOf(changes: readonly StateChange[]): Set<string> {
+function changeOf(changes: readonly StateChange[]): RoomChange {
   const members = changes.filter(({ type }) => type === 'm.room.member');
-  return new Set(members.map(({ stateKey }) => serverOfUser(stateKey)));
+  return {
+    servers: boundedServers(new Set(members.map(({ stateKey }) => serverOfUser(stateKey)))),
+    isDescribedAnew: changes.some(({ type }) => type !== 'm.room.member' && isDescriptive(type)),
+  };
 }
+
+function combined(before: RoomChange, change: RoomChange): RoomChange {
+  const isAll = before.servers === 'all' || change.servers === 'all';
+  return {
+    servers: isAll ? 'all' : boundedServers(before.servers.union(change.servers)),
+    isDescribedAnew: before.isDescribedAnew || change.isDescribedAnew,
+  };
+}
+
+const boundedServers = (servers: ReadonlySet<string>): RoomChange['servers'] =>
+  servers.size > maxChangedServers ? 'all' : servers;

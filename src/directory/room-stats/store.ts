@@ -5,8 +5,12 @@ import type { RoomDetails } from './room-description.ts';
 /** Maximum number of characters of a room's name, alias and topic together that searches cover. */
 const maxSearched = 2_000;
 
-export async function writeRoomStats(writer: Writer<DirectoryTables>, room: RoomDetails): Promise<void> {
-  const { room_nid, ...row } = toRow(room);
+export type RoomRow = DirectoryTables['room_stats'];
+
+export async function writeRoomStats(
+  writer: Writer<DirectoryTables>,
+  { room_nid, ...row }: RoomRow,
+): Promise<void> {
   await writer
     .insertInto('room_stats')
     .values({ room_nid, ...row })
@@ -15,11 +19,12 @@ export async function writeRoomStats(writer: Writer<DirectoryTables>, room: Room
 }
 
 export async function deleteRoomStats(writer: Writer<DirectoryTables>, roomId: string): Promise<void> {
-  for (const table of ['room_stats', 'room_servers'] as const)
+  for (const table of ['room_stats', 'listed_rooms', 'room_servers'] as const)
     await writer.deleteFrom(table).where('room_id', '=', roomId).execute();
 }
 
-function toRow(room: RoomDetails): DirectoryTables['room_stats'] {
+/** Returns the row of a room. */
+export function roomStatsRow(room: RoomDetails): RoomRow {
   const searched = [room.name, room.canonicalAlias, room.topic].filter((text) => text !== undefined);
   return {
     room_nid: room.roomNid,

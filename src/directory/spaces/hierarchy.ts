@@ -79,9 +79,9 @@ export class SpaceHierarchy {
   }
 
   /**
-   * Returns a room and its children for a remote server, without those that its users may not see.
+   * Returns a room and those of its children that users of a remote server may see.
    * Source: server-server API, `GET /hierarchy/{roomId}`.
-   * @throws MatrixError M_NOT_FOUND when they may not see the room itself
+   * @throws MatrixError M_NOT_FOUND when these users may not see the room itself
    */
   async forServer(serverName: string, roomId: string, suggestedOnly: boolean): Promise<JsonObject> {
     const root = await this.#local(roomId);
@@ -116,7 +116,7 @@ export class SpaceHierarchy {
     const remote = page.seesAllRooms ? undefined : new RemoteWalk(this.#remote, suggestedOnly, page);
     /** Depths at which rooms were visited: a shorter path may lead further. */
     const depths = new Map<string, number>();
-    const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
+    const stack: QueuedRoom[] = [{ roomId: rootId, depth: 0, via: [] }];
     let visited = 0;
     for (let next = stack.pop(); next && visited < maxVisited; next = stack.pop()) {
       const { roomId, depth } = next;
@@ -134,10 +134,10 @@ export class SpaceHierarchy {
     }
   }
 
-  /** @param remote absent: all local rooms are visible, and only they are known */
+  /** @param remote absent: all local rooms are visible, and remote rooms are left out */
   async #room(
     userId: string,
-    { roomId, via }: Place,
+    { roomId, via }: QueuedRoom,
     suggestedOnly: boolean,
     remote: RemoteWalk | undefined,
   ): Promise<TreeRoom | undefined> {
@@ -176,7 +176,7 @@ interface LocalRoom {
 }
 
 /** A room that is still to be visited. */
-interface Place {
+interface QueuedRoom {
   readonly roomId: string;
   readonly depth: number;
   readonly via: readonly string[];

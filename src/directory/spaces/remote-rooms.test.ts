@@ -55,11 +55,11 @@ const farSpace = (allowed: string): JsonObject => ({
 async function opened(open: OpenDatabase) {
   const fixture = await RoomsUnderTest.open(open);
   const answers = new Map<string, JsonObject>();
-  const asked: string[] = [];
+  const remoteRequests: string[] = [];
   const remote = new RemoteRooms(
     {
       hierarchy: async (roomId, via) => {
-        asked.push(`${roomId} at ${via.join()}`);
+        remoteRequests.push(`${roomId} at ${via.join()}`);
         return answers.get(roomId);
       },
     },
@@ -87,13 +87,13 @@ async function opened(open: OpenDatabase) {
       { via: far },
     );
   const summaries = new RoomSummaries(parts);
-  return { fixture, answers, asked, hierarchy, names, make, contain, summaries };
+  return { fixture, answers, remoteRequests, hierarchy, names, make, contain, summaries };
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('remote rooms in spaces', () => {
     it('includes remote rooms in a space hierarchy if the remote server and their join rules allow it', async () => {
-      const { answers, asked, names, make, contain } = await opened(open);
+      const { answers, remoteRequests, names, make, contain } = await opened(open);
       const root = await make('m.space');
       const club = await make(undefined);
       await contain(root, '!space:far.example');
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await names(bob, root), ['m.space', 'Far', 'Open']);
       assert.deepEqual(await names(alice, root), ['m.space', 'Far', 'Open', '!club:far.example']);
       assert.deepEqual(
-        asked,
+        remoteRequests,
         Array(2).fill('!space:far.example at far.example'),
         'one request for each user',
       );
@@ -110,7 +110,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requests remote rooms again for each hierarchy and summary, but not for the next pages of a user', async () => {
-      const { fixture, answers, asked, names, make, contain, hierarchy, summaries } = await opened(open);
+      const { fixture, answers, remoteRequests, names, make, contain, hierarchy, summaries } =
+        await opened(open);
       const root = await make('m.space');
       await contain(root, '!space:far.example');
       answers.set('!space:far.example', farSpace('!none:test'));
@@ -124,9 +125,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { next } = await page(bob);
       answers.clear();
       assert.deepEqual((await page(bob, next)).ids, ['!open:far.example']);
-      assert.equal(asked.length, 1);
+      assert.equal(remoteRequests.length, 1);
       assert.deepEqual((await page(alice, next)).ids, []);
-      assert.equal(asked.length, 2);
+      assert.equal(remoteRequests.length, 2);
       fixture.clock.advance(60_001);
       assert.deepEqual((await page(bob, next)).ids, []);
       answers.set('!space:far.example', farSpace('!none:test'));
@@ -160,7 +161,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requests remote rooms a bounded number of times, also for cyclic spaces', async () => {
-      const { answers, asked, names, make, contain } = await opened(open);
+      const { answers, remoteRequests, names, make, contain } = await opened(open);
       const root = await make('m.space');
       await contain(root, '!0:far.example');
       for (let index = 0; index < 40; index++) {
@@ -172,7 +173,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         answers.set(`!${index}:far.example`, { room, children: [], inaccessible_children: [] });
       }
       assert.equal((await names(bob, root)).length, 21);
-      assert.equal(asked.length, 20);
+      assert.equal(remoteRequests.length, 20);
     });
 
     it('returns summaries of remote rooms, and M_NOT_FOUND for unknown ones', async () => {

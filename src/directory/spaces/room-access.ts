@@ -48,7 +48,7 @@ export async function serverMaySee(
   room: RoomDescription,
   serverName: string,
 ): Promise<boolean> {
-  if (!(await admits(engine, head, serverName))) return false;
+  if (!(await mayFederateWith(engine, head, serverName))) return false;
   if (await maySeeSummary(engine, head, room, undefined)) return true;
   if (head.servers.has(serverName) || isInvited(head, serverName)) return true;
   if (room.joinRule !== 'restricted' || !head.version.restricted) return false;
@@ -59,8 +59,8 @@ export async function serverMaySee(
   return false;
 }
 
-/** Source: client-server API, `m.room.create`, "m.federate". */
-async function admits(engine: RoomReader, head: RoomHead, serverName: string): Promise<boolean> {
+/** Whether users of a server may be in a room. Source: client-server API, `m.room.create`, "m.federate". */
+async function mayFederateWith(engine: RoomReader, head: RoomHead, serverName: string): Promise<boolean> {
   const entry = head.entry('m.room.create', '');
   const create = entry && (await engine.events.get(entry.nid))?.event;
   return create?.content['m.federate'] !== false || serverOfUser(create.sender) === serverName;

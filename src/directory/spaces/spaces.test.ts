@@ -115,24 +115,25 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.join(carol, club);
       for (const [name, request] of cases) {
         const roomId = await make(name, request);
-        const of = async (userId: string | undefined) => (await summary(userId, roomId)).status === 200;
+        const isVisibleTo = async (userId: string | undefined) =>
+          (await summary(userId, roomId)).status === 200;
         visible.push({
           [name]: true,
-          alice: await of(alice),
-          bob: await of(bob),
-          carol: await of(carol),
-          nobody: await of(undefined),
+          alice: await isVisibleTo(alice),
+          bob: await isVisibleTo(bob),
+          carol: await isVisibleTo(carol),
+          unauthenticated: await isVisibleTo(undefined),
         });
       }
-      const everybody = { alice: true, bob: true, carol: true, nobody: true };
-      const none = { alice: true, bob: false, carol: false, nobody: false };
+      const allUsers = { alice: true, bob: true, carol: true, unauthenticated: true };
+      const aliceOnly = { alice: true, bob: false, carol: false, unauthenticated: false };
       assert.deepEqual(visible, [
-        { private: true, ...none },
-        { invited: true, ...none, bob: true },
-        { public: true, ...everybody },
-        { knock: true, ...everybody },
-        { world: true, ...everybody },
-        { club: true, ...none, carol: true },
+        { private: true, ...aliceOnly },
+        { invited: true, ...aliceOnly, bob: true },
+        { public: true, ...allUsers },
+        { knock: true, ...allUsers },
+        { world: true, ...allUsers },
+        { club: true, ...aliceOnly, carol: true },
       ]);
     });
 

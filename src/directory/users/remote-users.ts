@@ -22,7 +22,7 @@ export interface RemoteUsersDeps {
 /** Maximum number of users that one transaction writes. */
 const usersPerTransaction = 100;
 
-/** Updates the entries of remote users, from their membership events. */
+/** Updates the entries of remote users in the user directory, from their membership events. */
 export class RemoteUsers {
   readonly #deps: RemoteUsersDeps;
   readonly #texts: FullText;
@@ -113,7 +113,7 @@ export class RemoteUsers {
     }
   }
 
-  /** Collects the members of rooms that changed while this was stopped. */
+  /** Collects the members of rooms that changed while the follower was stopped. */
   async #lookUp(after: number): Promise<void> {
     const { engine } = this.#deps;
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#notedFrom)) {
@@ -134,13 +134,13 @@ export class RemoteUsers {
     const reader = database.reader<DirectoryTables>();
     const ids = users.map(({ userId }) => userId);
     const known = new Map((await readUsersById(reader, ids)).map((entry) => [entry.userId, entry]));
-    const newUsers = users.filter((user) => {
+    const changedUsers = users.filter((user) => {
       const entry = known.get(user.userId);
       return entry?.displayName !== user.displayName || entry?.avatarUrl !== user.avatarUrl || !entry;
     });
-    if (newUsers.length === 0) return;
+    if (changedUsers.length === 0) return;
     await database.transaction<DirectoryTables, void>(async (writer) => {
-      for (const user of newUsers) await writeUser(writer, this.#texts, user);
+      for (const user of changedUsers) await writeUser(writer, this.#texts, user);
     });
   }
 }

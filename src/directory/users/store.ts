@@ -74,7 +74,7 @@ export async function readUsersById(
   return rows.map(toEntry);
 }
 
-/** Returns which of the given rooms all users may join or read, and this server is in. */
+/** Returns which of the given rooms have local members and can be joined or read by all users. */
 export function readPublicRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],
@@ -89,8 +89,8 @@ export function readPublicRooms(
 }
 
 /**
- * Returns which of the given rooms this server is in; all of them while no room has a description
- * (`stats.enabled`).
+ * Returns which of the given rooms this server is in. Without rows in `room_stats` (`stats.enabled` is off), returns
+ * all of them.
  */
 export async function readEnteredRooms(
   reader: Reader<DirectoryTables>,

@@ -247,13 +247,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
       const remote = await startIndex(fixture);
       const roomId = await fixture.room(alice);
-      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
+      await fixture.rooms.memberships.join(dora, roomId, { extraContent: { displayname: 'Dora' } });
       await remote.caughtUp();
       assert.deepEqual(await indexed(fixture, 'dor'), [[dora, 'Dora']]);
       assert.deepEqual(await indexed(fixture, 'alice'), []);
       await fixture.leave(dora, roomId);
       await fixture.rooms.memberships.join(dora, roomId, {
-        given: { displayname: 'Explorer', avatar_url: 5 },
+        extraContent: { displayname: 'Explorer', avatar_url: 5 },
       });
       await remote.caughtUp();
       assert.deepEqual(await indexed(fixture, 'explo'), [[dora, 'Explorer']]);
@@ -264,7 +264,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
       const remote = await startIndex(fixture);
       const roomId = await fixture.room(alice);
-      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Rude' } });
+      await fixture.rooms.memberships.join(dora, roomId, { extraContent: { displayname: 'Rude' } });
       await remote.caughtUp();
       const head = await fixture.rooms.engine.heads.get(roomId);
       const member = await fixture.rooms.engine.events.get(head!.entry('m.room.member', dora)!.nid);
@@ -280,7 +280,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const first = await startIndex(fixture);
       await first.stop();
       const roomId = await fixture.room(alice);
-      await fixture.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
+      await fixture.rooms.memberships.join(dora, roomId, { extraContent: { displayname: 'Dora' } });
       const again = await fixture.restart(open);
       const remote = await startIndex(again);
       await remote.caughtUp();

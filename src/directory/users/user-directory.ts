@@ -17,13 +17,13 @@ export interface UserDirectoryDeps {
   readonly engine: RoomReader;
   readonly database: Database;
   /**
-   * Indexes that are searched; searches wait for each, since users search for accounts and names that are
-   * new.
+   * Writers of the entries that are searched. A search waits until each has caught up, since users search for new
+   * accounts and names.
    */
   readonly indexes: readonly { caughtUp(): Promise<void> }[];
   readonly localUsers: DirectoryUsers;
   readonly serverName: string;
-  /** Whether a search may show a user; supplied by modules. Absent: it may show all. */
+  /** Whether a search may show a user; supplied by modules. Absent: a search may show all users. */
   readonly mayShow?: MayShowUser | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface UserSearch {
 
 export interface UserSearchResult {
   readonly results: readonly DirectoryEntry[];
-  /** Whether there are more. */
+  /** Whether more users match. */
   readonly limited: boolean;
 }
 
@@ -85,9 +85,9 @@ export class UserDirectory {
 
   async #visible(searcher: string, query: TextQuery): Promise<DirectoryEntry[]> {
     const reader = this.#deps.database.reader<DirectoryTables>();
-    const found: DirectoryEntry[] = [];
+    const visibleUsers: DirectoryEntry[] = [];
     let before = Number.MAX_SAFE_INTEGER;
-    for (let round = 0; round < maxRounds && found.length < maxVisible; round++) {
+    for (let round = 0; round < maxRounds && visibleUsers.length < maxVisible; round++) {
       const nids = await this.#texts.candidates({ query, before, limit: candidatesPerBatch });
       const users = await readUsersByNid(reader, nids);
       const matching = users.filter(
@@ -95,11 +95,11 @@ export class UserDirectory {
           query.matches(searchedText(user)) &&
           (!this.#options.exclude_remote_users || this.#isLocal(user.userId)),
       );
-      found.push(...(await this.#visibleTo(searcher, matching)));
+      visibleUsers.push(...(await this.#visibleTo(searcher, matching)));
       if (nids.length < candidatesPerBatch) break;
       before = nids.at(-1) ?? 0;
     }
-    return found;
+    return visibleUsers;
   }
 
   /**
@@ -110,18 +110,20 @@ export class UserDirectory {
     if (users.length === 0) return users;
     const { engine, database } = this.#deps;
     const { search_all_users: findsAll } = this.#options;
-    const wanted = users.filter(({ userId }) => userId !== searcher && !(findsAll && this.#isLocal(userId)));
-    const rooms = await engine.userRooms.joinedNids(wanted.map(({ userId }) => userId));
-    const own = new Set<number>();
+    const usersToCheck = users.filter(
+      ({ userId }) => userId !== searcher && !(findsAll && this.#isLocal(userId)),
+    );
+    const rooms = await engine.userRooms.joinedNids(usersToCheck.map(({ userId }) => userId));
+    const ownRoomNids = new Set<number>();
     for (const room of (await engine.userRooms.of(searcher)).values()) {
-      if (room.membership === 'join') own.add(room.roomNid);
+      if (room.membership === 'join') ownRoomNids.add(room.roomNid);
     }
-    const others = [...new Set([...rooms.values()].flat().filter((nid) => !own.has(nid)))];
+    const others = [...new Set([...rooms.values()].flat().filter((nid) => !ownRoomNids.has(nid)))];
     const reader = database.reader<DirectoryTables>();
     const open = findsAll ? await readEnteredRooms(reader, others) : await readPublicRooms(reader, others);
     const isHidden = ({ userId }: DirectoryEntry) =>
-      !rooms.get(userId)?.some((nid) => own.has(nid) || open.has(nid));
-    const hidden = new Set(wanted.filter(isHidden));
+      !rooms.get(userId)?.some((nid) => ownRoomNids.has(nid) || open.has(nid));
+    const hidden = new Set(usersToCheck.filter(isHidden));
     return users.filter((user) => !hidden.has(user));
   }
 

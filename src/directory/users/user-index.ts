@@ -33,7 +33,7 @@ export class UserIndex {
   readonly #deps: UserIndexDeps;
   readonly #texts: FullText;
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job. Must be called before jobs are started. */
   constructor(deps: UserIndexDeps) {
     this.#deps = deps;
     this.#texts = deps.database.fullText(userTexts);

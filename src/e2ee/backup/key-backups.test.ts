@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await call('POST', '/version', large)), [413, 'M_TOO_LARGE']);
     });
 
-    it('gives backups that are created in parallel different versions, and allows at most 100 backups', async () => {
+    it('gives different versions to backups that are created in parallel, and allows at most 100 backups', async () => {
       await start(0);
       const create = () => call('POST', '/version', { algorithm, auth_data });
       const created = await Promise.all(Array.from({ length: 10 }, create));
@@ -102,10 +102,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await session('/!a:test/s%2F2%2B%22'), key(2));
       assert.deepEqual(await session('/!c:test'), { sessions: {} });
       assert.deepEqual(codeOf(await call('GET', '/keys/!a:test/s3?version=1')), [404, 'M_NOT_FOUND']);
-      const one = await call('PUT', '/keys/!c:test/s1?version=1', key());
-      assert.deepEqual(one.body, { etag: '2', count: 4 });
-      const room = await call('PUT', '/keys/!c:test?version=1', { sessions: { s2: key() } });
-      assert.deepEqual(room.body, { etag: '3', count: 5 });
+      const sessionAnswer = await call('PUT', '/keys/!c:test/s1?version=1', key());
+      assert.deepEqual(sessionAnswer.body, { etag: '2', count: 4 });
+      const roomAnswer = await call('PUT', '/keys/!c:test?version=1', { sessions: { s2: key() } });
+      assert.deepEqual(roomAnswer.body, { etag: '3', count: 5 });
       assert.equal((await call('GET', '/version/1')).body['count'], 5);
     });
 
@@ -123,9 +123,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(empty.body, { rooms: {} });
     });
 
-    it('replaces a stored key only by a better one', async () => {
+    it('replaces a stored key only by a better key', async () => {
       await start();
-      const steps: [ReturnType<typeof key>, boolean][] = [
+      const steps: [next: ReturnType<typeof key>, isReplaced: boolean][] = [
         [key(5, 5, false), true],
         [key(5, 5, false, 'same'), false],
         [key(5, 6, false), false],
@@ -190,7 +190,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects malformed keys with 400, and large keys with 413', async () => {
       await start();
-      const cases: [unknown, number][] = [
+      const cases: [rooms: unknown, status: number][] = [
         [undefined, 400],
         [[], 400],
         [{ a: { sessions: {} } }, 200],
@@ -232,11 +232,17 @@ describe('parseRooms and parseSession', () => {
     const index = fc.nat(Number.MAX_SAFE_INTEGER);
     const data = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
-      fc.property(index, index, fc.boolean(), data, (one, other, verified, session_data) => {
-        const sent = { ...key(one, other, verified), session_data };
-        const read = parseSession('!a:test', 's', sent);
-        assert.equal(keyText(read), JSON.stringify(sent));
-      }),
+      fc.property(
+        index,
+        index,
+        fc.boolean(),
+        data,
+        (firstIndex, forwardedCount, isVerified, session_data) => {
+          const sent = { ...key(firstIndex, forwardedCount, isVerified), session_data };
+          const read = parseSession('!a:test', 's', sent);
+          assert.equal(keyText(read), JSON.stringify(sent));
+        },
+      ),
     );
   });
 });

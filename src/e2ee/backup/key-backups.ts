@@ -51,7 +51,7 @@ export class KeyBackups {
 
   /**
    * Creates a backup.
-   * @returns its version
+   * @returns the version of the backup
    * @throws MatrixError M_TOO_LARGE, M_INVALID_PARAM
    */
   create(userId: string, { algorithm, authData }: BackupDescription): Promise<string> {
@@ -68,7 +68,7 @@ export class KeyBackups {
 
   /**
    * Returns a backup.
-   * @param version the current one when absent
+   * @param version absent: the current version
    * @throws MatrixError M_NOT_FOUND
    */
   async get(userId: string, version?: string): Promise<Backup> {
@@ -85,8 +85,9 @@ export class KeyBackups {
   async update(userId: string, version: string, { algorithm, authData }: BackupDescription): Promise<void> {
     checkSize({ algorithm, authData });
     await this.#write(async (writer) => {
-      const backup = await find(writer, userId, version);
-      if (backup.algorithm !== algorithm) throw invalidParam('The algorithm differs from that of the backup');
+      const backup = await findBackup(writer, userId, version);
+      if (backup.algorithm !== algorithm)
+        throw invalidParam('The algorithm differs from the algorithm of the backup');
       await updateAuthData(writer, userId, backup.version, authData);
     });
   }
@@ -104,7 +105,7 @@ export class KeyBackups {
   }
 
   /**
-   * Stores the keys that are better than the stored ones of the same session.
+   * Stores the keys that are better than the stored keys of the same session.
    * @throws MatrixError M_WRONG_ROOM_KEYS_VERSION with the current version, M_NOT_FOUND without a backup,
    * M_TOO_LARGE
    */
@@ -113,21 +114,22 @@ export class KeyBackups {
       const backup = await readBackup(writer, userId);
       if (!backup) throw noBackup();
       if (String(backup.version) !== version) throw wrongVersion(backup);
-      const name = { userId, version: backup.version };
+      const backupId = { userId, version: backup.version };
       const storedKeys = new Map<string, SessionKey>();
-      for (const [roomId, ofRoom] of Map.groupBy(keys, ({ roomId }) => roomId)) {
-        const ids = ofRoom.map(({ sessionId }) => sessionId);
-        for (const key of await findKeys(writer, name, roomId, ids)) storedKeys.set(sessionNameOf(key), key);
+      for (const [roomId, roomKeys] of Map.groupBy(keys, ({ roomId }) => roomId)) {
+        const ids = roomKeys.map(({ sessionId }) => sessionId);
+        for (const key of await findKeys(writer, backupId, roomId, ids))
+          storedKeys.set(sessionNameOf(key), key);
       }
-      const better = keys.filter((key) => {
+      const betterKeys = keys.filter((key) => {
         const storedKey = storedKeys.get(sessionNameOf(key));
         return storedKey === undefined || isBetter(key, storedKey);
       });
-      if (better.length === 0) return stateOf(backup);
-      const count = backup.count + better.filter((key) => !storedKeys.has(sessionNameOf(key))).length;
+      if (betterKeys.length === 0) return stateOf(backup);
+      const count = backup.count + betterKeys.filter((key) => !storedKeys.has(sessionNameOf(key))).length;
       if (count > maxKeys) throw tooLarge(`A backup has at most ${maxKeys} keys`);
-      await writeKeys(writer, name, better);
-      return changed(writer, userId, backup, count);
+      await writeKeys(writer, backupId, betterKeys);
+      return recordKeyChange(writer, userId, backup, count);
     });
   }
 
@@ -136,9 +138,9 @@ export class KeyBackups {
    * @throws MatrixError M_NOT_FOUND
    */
   async key(userId: string, version: string, roomId: string, sessionId: string): Promise<SessionKey> {
-    const backup = await find(this.#reader, userId, version);
-    const name = { userId, version: backup.version };
-    const [key] = await findKeys(this.#reader, name, roomId, [sessionId]);
+    const backup = await findBackup(this.#reader, userId, version);
+    const backupId = { userId, version: backup.version };
+    const [key] = await findKeys(this.#reader, backupId, roomId, [sessionId]);
     if (!key) throw notFound('The backup has no key of this session');
     return key;
   }
@@ -148,7 +150,7 @@ export class KeyBackups {
    * @throws MatrixError M_NOT_FOUND
    */
   async room(userId: string, version: string, roomId: string): Promise<Readable> {
-    const backup = await find(this.#reader, userId, version);
+    const backup = await findBackup(this.#reader, userId, version);
     return Readable.from(this.#sessionsText({ userId, version: backup.version }, { roomId }));
   }
 
@@ -158,7 +160,7 @@ export class KeyBackups {
    * @throws MatrixError M_NOT_FOUND
    */
   async rooms(userId: string, version: string): Promise<Readable> {
-    const backup = await find(this.#reader, userId, version);
+    const backup = await findBackup(this.#reader, userId, version);
     return Readable.from(this.#roomsText({ userId, version: backup.version }));
   }
 
@@ -168,9 +170,11 @@ export class KeyBackups {
    */
   deleteKeys(userId: string, version: string, range: KeyRange): Promise<BackupState> {
     return this.#write(async (writer) => {
-      const backup = await find(writer, userId, version);
+      const backup = await findBackup(writer, userId, version);
       const deleted = await deleteKeys(writer, { userId, version: backup.version }, range);
-      return deleted === 0 ? stateOf(backup) : changed(writer, userId, backup, backup.count - deleted);
+      return deleted === 0
+        ? stateOf(backup)
+        : recordKeyChange(writer, userId, backup, backup.count - deleted);
     });
   }
 
@@ -220,13 +224,13 @@ export class KeyBackups {
   }
 }
 
-async function find(reader: Reader<E2eeTables>, userId: string, version: string): Promise<Backup> {
+async function findBackup(reader: Reader<E2eeTables>, userId: string, version: string): Promise<Backup> {
   const backup = await readBackup(reader, userId, parseVersion(version));
   if (!backup) throw noBackup();
   return backup;
 }
 
-async function changed(
+async function recordKeyChange(
   writer: Writer<E2eeTables>,
   userId: string,
   backup: Backup,

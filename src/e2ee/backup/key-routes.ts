@@ -25,9 +25,9 @@ const paths = {
   ],
 } as const;
 
-const inBackup = { auth: 'user', query: Type.Object({ version: Type.String() }) } as const;
+const backupRequest = { auth: 'user', query: Type.Object({ version: Type.String() }) } as const;
 
-const state = Type.Object({ etag: Type.String(), count: Type.Integer() });
+const backupState = Type.Object({ etag: Type.String(), count: Type.Integer() });
 
 /** UTF-8 bytes of a request body. Clients upload some hundred keys at a time. */
 const bodyLimit = 16 * 1024 * 1024;
@@ -38,7 +38,7 @@ export function backupKeyRoutes(backups: KeyBackups): Route[] {
 }
 
 function putRoutes(backups: KeyBackups): Route[] {
-  const put = { method: 'PUT', ...inBackup, bodyLimit, response: state } as const;
+  const put = { method: 'PUT', ...backupRequest, bodyLimit, response: backupState } as const;
   return [
     route(
       { operationId: 'putRoomKeys', path: paths.all, ...put, body: Type.Object({ rooms: anyObject }) },
@@ -64,7 +64,7 @@ function putRoutes(backups: KeyBackups): Route[] {
 }
 
 function getRoutes(backups: KeyBackups): Route[] {
-  const get = { method: 'GET', ...inBackup } as const;
+  const get = { method: 'GET', ...backupRequest } as const;
   const json = { 'content-type': 'application/json' };
   return [
     route({ operationId: 'getRoomKeys', path: paths.all, ...get }, async ({ requester, query }) => {
@@ -89,7 +89,7 @@ function getRoutes(backups: KeyBackups): Route[] {
 }
 
 function deleteRoutes(backups: KeyBackups): Route[] {
-  const remove = { method: 'DELETE', ...inBackup, response: state } as const;
+  const remove = { method: 'DELETE', ...backupRequest, response: backupState } as const;
   return [
     route({ operationId: 'deleteRoomKeys', path: paths.all, ...remove }, ({ requester, query }) =>
       backups.deleteKeys(requester.userId, query.version, {}),

@@ -3,12 +3,12 @@ import type { E2eeTables } from '../tables.ts';
 import type { SessionKey } from './room-keys.ts';
 
 /** Identifies a backup. */
-export interface BackupName {
+export interface BackupId {
   readonly userId: string;
   readonly version: number;
 }
 
-/** Identifies keys of a backup: all of them, those of one room, or that of one session. */
+/** Selects keys of a backup: all keys, the keys of one room, or the key of one session. */
 export interface KeyRange {
   readonly roomId?: string;
   readonly sessionId?: string;
@@ -20,19 +20,19 @@ const chunkSize = 500;
 /** Returns the keys of the given sessions that are in the backup. */
 export async function findKeys(
   reader: Reader<E2eeTables>,
-  backup: BackupName,
+  backup: BackupId,
   roomId: string,
   sessionIds: readonly string[],
 ): Promise<SessionKey[]> {
-  const found: SessionKey[] = [];
+  const keys: SessionKey[] = [];
   for (let start = 0; start < sessionIds.length; start += chunkSize) {
-    const rows = await inBackup(reader, backup)
+    const rows = await selectBackupKeys(reader, backup)
       .where('room_id', '=', roomId)
       .where('session_id', 'in', sessionIds.slice(start, start + chunkSize))
       .execute();
-    found.push(...rows.map(toKey));
+    keys.push(...rows.map(toKey));
   }
-  return found;
+  return keys;
 }
 
 /**
@@ -41,11 +41,11 @@ export async function findKeys(
  */
 export async function readKeys(
   reader: Reader<E2eeTables>,
-  backup: BackupName,
+  backup: BackupId,
   { roomId, sessionId }: KeyRange,
   { after, limit }: { after: SessionKey | undefined; limit: number },
 ): Promise<SessionKey[]> {
-  let query = inBackup(reader, backup).orderBy('room_id').orderBy('session_id').limit(limit);
+  let query = selectBackupKeys(reader, backup).orderBy('room_id').orderBy('session_id').limit(limit);
   if (roomId !== undefined) query = query.where('room_id', '=', roomId);
   if (sessionId !== undefined) query = query.where('session_id', '=', sessionId);
   if (after) {
@@ -59,7 +59,7 @@ export async function readKeys(
 /** Inserts or replaces keys of a backup. */
 export async function writeKeys(
   writer: Writer<E2eeTables>,
-  { userId, version }: BackupName,
+  { userId, version }: BackupId,
   keys: readonly SessionKey[],
 ): Promise<void> {
   for (let start = 0; start < keys.length; start += chunkSize) {
@@ -91,7 +91,7 @@ export async function writeKeys(
 /** @returns the number of deleted keys */
 export async function deleteKeys(
   writer: Writer<E2eeTables>,
-  { userId, version }: BackupName,
+  { userId, version }: BackupId,
   { roomId, sessionId }: KeyRange,
 ): Promise<number> {
   let query = writer.deleteFrom('room_keys').where('user_id', '=', userId).where('version', '=', version);
@@ -100,7 +100,7 @@ export async function deleteKeys(
   return Number((await query.executeTakeFirst()).numDeletedRows);
 }
 
-const inBackup = (reader: Reader<E2eeTables>, { userId, version }: BackupName) =>
+const selectBackupKeys = (reader: Reader<E2eeTables>, { userId, version }: BackupId) =>
   reader.selectFrom('room_keys').selectAll().where('user_id', '=', userId).where('version', '=', version);
 
 const toKey = (row: E2eeTables['room_keys']): SessionKey => ({

@@ -5,7 +5,7 @@ export interface BackedUpKey {
   readonly firstMessageIndex: number;
   readonly forwardedCount: number;
   readonly isVerified: boolean;
-  /** As JSON. */
+  /** `session_data` as JSON. */
   readonly sessionData: string;
 }
 
@@ -78,7 +78,7 @@ export function keyText({ firstMessageIndex, forwardedCount, isVerified, session
 }
 
 /**
- * Reports whether a key is to replace the stored one.
+ * Reports whether a key is to replace the stored key.
  * Source: client-server API, "Server-side key backups".
  */
 export function isBetter(key: BackedUpKey, stored: BackedUpKey): boolean {

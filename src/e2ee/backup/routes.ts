@@ -3,7 +3,7 @@ import type { KeyBackups } from './key-backups.ts';
 import { backupKeyRoutes } from './key-routes.ts';
 import { backupVersionRoutes } from './version-routes.ts';
 
-/** Source: client-server API, "Server-side key backups". */
+/** Returns the routes of key backups. Source: client-server API, "Server-side key backups". */
 export function backupRoutes(backups: KeyBackups): Route[] {
   return [...backupVersionRoutes(backups), ...backupKeyRoutes(backups)];
 }

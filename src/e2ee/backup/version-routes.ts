@@ -71,7 +71,8 @@ function writeRoutes(backups: KeyBackups): Route[] {
         response: Type.Object({}),
       },
       async ({ requester, params, body: { algorithm, auth_data, version = params.version } }) => {
-        if (version !== params.version) throw invalidParam('The version differs from that in the path');
+        if (version !== params.version)
+          throw invalidParam('The version in the body differs from the version in the path');
         await backups.update(requester.userId, version, { algorithm, authData: auth_data as JsonObject });
         return {};
       },

@@ -13,7 +13,7 @@ export interface Backup {
   readonly count: number;
 }
 
-/** @param version the newest one when absent */
+/** Returns a backup. @param version absent: the newest backup of the user */
 export async function readBackup(
   reader: Reader<E2eeTables>,
   userId: string,

@@ -12,8 +12,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   let identity: ClientIdentity;
   afterEach(() => server.stop());
 
-  async function start(more: Parameters<typeof E2eeServer.start>[1] = {}): Promise<void> {
-    server = await E2eeServer.start(open, more);
+  async function start(options: Parameters<typeof E2eeServer.start>[1] = {}): Promise<void> {
+    server = await E2eeServer.start(open, options);
     alice = await server.user('alice');
     identity = new ClientIdentity(alice.userId);
   }
@@ -41,24 +41,26 @@ forSelectedDatabases(import.meta.url, (open) => {
       auth: { type: 'm.login.password', identifier, password: 'password', session },
     });
   };
-  const device = () => ({ [alice.deviceId]: identity.signAs(identity.selfSigning, alice.deviceKeys) });
+  const signedDevice = () => ({ [alice.deviceId]: identity.signAs(identity.selfSigning, alice.deviceKeys) });
   const failuresOf = async (body: JsonObject, as?: UserWithKeys) => {
     const answer = await sign(body, as);
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     const failures = answer.body['failures'] as Record<string, Record<string, JsonObject>>;
-    return Object.values(failures).flatMap((ofUser) => Object.values(ofUser).map(({ errcode }) => errcode));
+    return Object.values(failures).flatMap((failuresOfUser) =>
+      Object.values(failuresOfUser).map(({ errcode }) => errcode),
+    );
   };
 
-  describe('cross-signing keys', () => {
+  describe('POST /keys/device_signing/upload', () => {
     it('accepts the first keys, and repeated identical keys, without a password', async () => {
       await setUp();
-      const facts: string[] = [];
-      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
+      const publishedUserIds: string[] = [];
+      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => publishedUserIds.push(userId));
       assert.deepEqual((await upload(identity.keys())).body, {});
       assert.deepEqual((await upload({ master_key: identity.masterKey() })).body, {});
       assert.deepEqual((await upload({ self_signing_key: identity.selfSigningKey() })).body, {});
       assert.deepEqual((await upload({})).body, {});
-      assert.deepEqual(facts, []);
+      assert.deepEqual(publishedUserIds, []);
     });
 
     it('returns master and self-signing keys to every user, and the user-signing key only to its owner', async () => {
@@ -74,18 +76,23 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('replaces keys only after authentication with the password', async () => {
       await setUp();
-      const other = new ClientIdentity(alice.userId);
+      const otherIdentity = new ClientIdentity(alice.userId);
       for (const body of [
-        other.keys(),
-        { master_key: other.masterKey() },
-        { self_signing_key: identity.signAs(identity.master, withoutSignatures(other.selfSigningKey())) },
+        otherIdentity.keys(),
+        { master_key: otherIdentity.masterKey() },
+        {
+          self_signing_key: identity.signAs(
+            identity.master,
+            withoutSignatures(otherIdentity.selfSigningKey()),
+          ),
+        },
       ]) {
         assert.equal((await upload(body)).status, 401);
       }
       const since = server.position;
-      assert.equal((await uploadWithPassword(other.keys())).status, 200);
+      assert.equal((await uploadWithPassword(otherIdentity.keys())).status, 200);
       const keys = await query(alice);
-      assert.deepEqual(keys['self_signing_keys'], { [alice.userId]: other.selfSigningKey() });
+      assert.deepEqual(keys['self_signing_keys'], { [alice.userId]: otherIdentity.selfSigningKey() });
       const { changed } = await server.e2ee.deviceLists.changes(alice.userId, since, server.position);
       assert.deepEqual(changed, [alice.userId]);
     });
@@ -94,11 +101,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       await setUp();
       const bob = await server.user('bob');
       await server.room(alice, bob);
-      const facts: string[] = [];
-      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
+      const publishedUserIds: string[] = [];
+      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => publishedUserIds.push(userId));
       const since = server.position;
-      const other = new ClientIdentity(alice.userId);
-      const { user_signing_key } = other.keys();
+      const otherIdentity = new ClientIdentity(alice.userId);
+      const { user_signing_key } = otherIdentity.keys();
       const signed = identity.signAs(identity.master, withoutSignatures(user_signing_key));
       assert.equal((await uploadWithPassword({ user_signing_key: signed })).status, 200);
       assert.deepEqual((await query(alice))['user_signing_keys'], { [alice.userId]: signed });
@@ -116,13 +123,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(await changesOf(alice.userId), { changed: [alice.userId], left: [] });
         assert.deepEqual(await changesOf(bob.userId), { changed: [], left: [] });
       }
-      assert.deepEqual(facts, []);
+      assert.deepEqual(publishedUserIds, []);
     });
 
-    it('stores one of several first key sets that are uploaded in parallel, and asks the others for the password', async () => {
+    it('stores one of several first key sets that are uploaded in parallel, and asks for the password in the other requests', async () => {
       await start();
-      const others = [identity, new ClientIdentity(alice.userId), new ClientIdentity(alice.userId)];
-      const statuses = await Promise.all(others.map(async (one) => (await upload(one.keys())).status));
+      const identities = [identity, new ClientIdentity(alice.userId), new ClientIdentity(alice.userId)];
+      const statuses = await Promise.all(
+        identities.map(async (candidate) => (await upload(candidate.keys())).status),
+      );
       assert.deepEqual(statuses.sort(), [200, 401, 401]);
     });
 
@@ -133,7 +142,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await upload(bobIdentity.keys(), bob);
       const signedBob = identity.signAs(identity.userSigning, bobIdentity.masterKey());
       const signedAlice = bobIdentity.signAs(bobIdentity.userSigning, identity.masterKey());
-      await sign({ [alice.userId]: device(), [bob.userId]: { [bobIdentity.master.name]: signedBob } });
+      await sign({ [alice.userId]: signedDevice(), [bob.userId]: { [bobIdentity.master.name]: signedBob } });
       await sign({ [alice.userId]: { [identity.master.name]: signedAlice } }, bob);
       assert.equal(await server.rows('user_signatures'), 2);
       await uploadWithPassword({ master_key: new ClientIdentity(alice.userId).masterKey() });
@@ -146,25 +155,28 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects keys of other users, malformed keys and keys that the master key has not signed', async () => {
       await start();
       const bobIdentity = new ClientIdentity('@bob:test');
-      const other = new ClientIdentity(alice.userId);
+      const otherIdentity = new ClientIdentity(alice.userId);
       const { master_key, self_signing_key, user_signing_key } = identity.keys();
-      const two = { [identity.master.keyId]: identity.master.name, [other.master.keyId]: other.master.name };
-      const again = { ...withoutSignatures(identity.masterKey()), usage: ['self_signing'] };
-      const cases: [JsonObject, string][] = [
+      const twoKeys = {
+        [identity.master.keyId]: identity.master.name,
+        [otherIdentity.master.keyId]: otherIdentity.master.name,
+      };
+      const wrongUsage = { ...withoutSignatures(identity.masterKey()), usage: ['self_signing'] };
+      const cases: [body: JsonObject, errcode: string][] = [
         [{ self_signing_key }, 'M_MISSING_PARAM'],
         [{ user_signing_key }, 'M_MISSING_PARAM'],
         [{ master_key: bobIdentity.masterKey() }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, usage: ['self_signing'] } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, usage: 'master' } }, 'M_INVALID_PARAM'],
-        [{ master_key: { ...master_key, keys: two } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, keys: twoKeys } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, keys: {} } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, keys: { 'ed25519:x': identity.master.name } } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, keys: { 'ed25519:AAAA': 'AAAA' } } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, more: 'x'.repeat(20_000) } }, 'M_TOO_LARGE'],
-        [{ master_key, self_signing_key: other.selfSigningKey() }, 'M_INVALID_SIGNATURE'],
+        [{ master_key, self_signing_key: otherIdentity.selfSigningKey() }, 'M_INVALID_SIGNATURE'],
         [{ master_key, self_signing_key: withoutSignatures(self_signing_key) }, 'M_INVALID_SIGNATURE'],
         [{ master_key, user_signing_key: { ...user_signing_key, more: 1 } }, 'M_INVALID_SIGNATURE'],
-        [{ master_key, self_signing_key: identity.signAs(identity.master, again) }, 'M_INVALID_PARAM'],
+        [{ master_key, self_signing_key: identity.signAs(identity.master, wrongUsage) }, 'M_INVALID_PARAM'],
         [
           {
             master_key: {
@@ -188,7 +200,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(
         server.server
           .login('alice', { device_id: identity.master.name })
-          .then((p) => server.uploadDeviceKeys(p)),
+          .then((newLogin) => server.uploadDeviceKeys(newLogin)),
         /M_FORBIDDEN/,
       );
     });
@@ -205,7 +217,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('deletes cross-signing keys and signatures of them with the account', async () => {
+    it('deletes the cross-signing keys of a deactivated account, and the signatures of these keys', async () => {
       await setUp();
       const bob = await server.user('bob');
       const bobIdentity = new ClientIdentity(bob.userId);
@@ -220,25 +232,25 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('POST /keys/signatures/upload', () => {
-    it('shows the signature of a device by its self-signing key to other users, and keeps it when the same device keys are uploaded again', async () => {
+    it('shows other users the signature of a device by the self-signing key of its user, and keeps the signature when the same device keys are uploaded again', async () => {
       await setUp();
       const bob = await server.user('bob');
       await server.room(alice, bob);
       const since = server.position;
-      assert.deepEqual(await failuresOf({ [alice.userId]: device() }), []);
+      assert.deepEqual(await failuresOf({ [alice.userId]: signedDevice() }), []);
       const { changed } = await server.e2ee.deviceLists.changes(bob.userId, since, server.position);
       assert.deepEqual(changed, [alice.userId]);
       const after = server.position;
-      assert.deepEqual(await failuresOf({ [alice.userId]: device() }), []);
+      assert.deepEqual(await failuresOf({ [alice.userId]: signedDevice() }), []);
       await server.call(alice, 'POST', '/keys/upload', { device_keys: alice.deviceKeys });
       assert.deepEqual(await server.e2ee.deviceLists.changes(bob.userId, after, server.position), {
         changed: [],
         left: [],
       });
-      assert.deepEqual((await query(bob))['device_keys'], { [alice.userId]: device() });
+      assert.deepEqual((await query(bob))['device_keys'], { [alice.userId]: signedDevice() });
     });
 
-    it('shows the signature of a master key by a device of its user to other users', async () => {
+    it('shows other users the signature of a master key by a device of its user', async () => {
       await setUp();
       const signed = alice.client.sign(identity.masterKey());
       assert.deepEqual(await failuresOf({ [alice.userId]: { [identity.master.name]: signed } }), []);
@@ -251,60 +263,60 @@ forSelectedDatabases(import.meta.url, (open) => {
       const bob = await server.user('bob');
       const bobIdentity = new ClientIdentity(bob.userId);
       await upload(bobIdentity.keys(), bob);
-      const [atAlice, atBob] = [server.position, server.position];
+      const since = server.position;
       const signed = identity.signAs(identity.userSigning, bobIdentity.masterKey());
       assert.deepEqual(await failuresOf({ [bob.userId]: { [bobIdentity.master.name]: signed } }), []);
       const keys = (await query(alice, bob.userId))['master_keys']![bob.userId]!.signatures;
       const expected = (signed.signatures as JsonObject)[alice.userId];
       assert.deepEqual(keys, { [alice.userId]: expected });
-      const others = (await query(bob, bob.userId))['master_keys']![bob.userId]!.signatures;
-      assert.equal(others, undefined);
+      const signaturesForBob = (await query(bob, bob.userId))['master_keys']![bob.userId]!.signatures;
+      assert.equal(signaturesForBob, undefined);
       const { deviceLists } = server.e2ee;
       const now = server.position;
-      assert.deepEqual((await deviceLists.changes(alice.userId, atAlice, now)).changed, [bob.userId]);
-      assert.deepEqual((await deviceLists.changes(bob.userId, atBob, now)).changed, []);
+      assert.deepEqual((await deviceLists.changes(alice.userId, since, now)).changed, [bob.userId]);
+      assert.deepEqual((await deviceLists.changes(bob.userId, since, now)).changed, []);
       assert.deepEqual((await deviceLists.changes(alice.userId, 0, now)).changed.sort(), [
         alice.userId,
         bob.userId,
       ]);
     });
 
-    it('reports each signature by a wrong key, of wrong content or for a wrong user as a failure, and stores the others', async () => {
+    it('reports as a failure each signature by a wrong key, of wrong content or for a wrong user, and stores the valid signatures', async () => {
       await setUp();
       const second = await server.device('alice');
       const bob = await server.user('bob');
       const bobIdentity = new ClientIdentity(bob.userId);
       await upload(bobIdentity.keys(), bob);
-      const other = new ClientIdentity(alice.userId);
-      const ofAlice = (object: JsonObject, id = alice.deviceId) => ({ [alice.userId]: { [id]: object } });
-      const master = (object: JsonObject) => ofAlice(object, identity.master.name);
-      const ofBob = (object: JsonObject, id = bobIdentity.master.name) => ({
+      const otherIdentity = new ClientIdentity(alice.userId);
+      const underAlice = (object: JsonObject, id = alice.deviceId) => ({ [alice.userId]: { [id]: object } });
+      const aliceMaster = (object: JsonObject) => underAlice(object, identity.master.name);
+      const underBob = (object: JsonObject, id = bobIdentity.master.name) => ({
         [bob.userId]: { [id]: object },
       });
       const forged = { ...alice.deviceKeys, algorithms: [] };
       const invalid = ['M_INVALID_SIGNATURE'];
       const unknown = ['M_NOT_FOUND'];
-      const cases: [JsonObject, string[]][] = [
-        [ofAlice(alice.deviceKeys), invalid],
-        [ofAlice(other.signAs(other.selfSigning, alice.deviceKeys)), invalid],
-        [ofAlice(identity.signAs(identity.master, alice.deviceKeys)), invalid],
-        [ofAlice(identity.signAs(identity.selfSigning, forged)), invalid],
-        [ofAlice(identity.signAs(identity.selfSigning, second.deviceKeys)), invalid],
-        [ofAlice(identity.signAs(identity.selfSigning, alice.deviceKeys), 'NOWHERE'), unknown],
-        [ofAlice({}), invalid],
-        [master(identity.signAs(identity.selfSigning, identity.masterKey())), invalid],
-        [master({ ...identity.masterKey(), signatures: signatureOf('AAAA') }), invalid],
-        [master(alice.client.sign(other.masterKey())), invalid],
-        [ofAlice(alice.client.sign(other.masterKey()), other.master.name), unknown],
-        [ofAlice(alice.client.sign(identity.selfSigningKey()), identity.selfSigning.name), unknown],
-        [ofBob(identity.signAs(identity.selfSigning, bobIdentity.masterKey())), invalid],
-        [ofBob(bobIdentity.signAs(bobIdentity.userSigning, bobIdentity.masterKey())), invalid],
-        [ofBob(identity.signAs(identity.userSigning, bob.deviceKeys), bob.deviceId), unknown],
-        [ofBob(identity.signAs(identity.userSigning, identity.masterKey())), invalid],
-        [{ '@nobody:test': { x: identity.signAs(identity.userSigning, bobIdentity.masterKey()) } }, unknown],
+      const cases: [body: JsonObject, errcodes: string[]][] = [
+        [underAlice(alice.deviceKeys), invalid],
+        [underAlice(otherIdentity.signAs(otherIdentity.selfSigning, alice.deviceKeys)), invalid],
+        [underAlice(identity.signAs(identity.master, alice.deviceKeys)), invalid],
+        [underAlice(identity.signAs(identity.selfSigning, forged)), invalid],
+        [underAlice(identity.signAs(identity.selfSigning, second.deviceKeys)), invalid],
+        [underAlice(identity.signAs(identity.selfSigning, alice.deviceKeys), 'NOWHERE'), unknown],
+        [underAlice({}), invalid],
+        [aliceMaster(identity.signAs(identity.selfSigning, identity.masterKey())), invalid],
+        [aliceMaster({ ...identity.masterKey(), signatures: signatureOf('AAAA') }), invalid],
+        [aliceMaster(alice.client.sign(otherIdentity.masterKey())), invalid],
+        [underAlice(alice.client.sign(otherIdentity.masterKey()), otherIdentity.master.name), unknown],
+        [underAlice(alice.client.sign(identity.selfSigningKey()), identity.selfSigning.name), unknown],
+        [underBob(identity.signAs(identity.selfSigning, bobIdentity.masterKey())), invalid],
+        [underBob(bobIdentity.signAs(bobIdentity.userSigning, bobIdentity.masterKey())), invalid],
+        [underBob(identity.signAs(identity.userSigning, bob.deviceKeys), bob.deviceId), unknown],
+        [underBob(identity.signAs(identity.userSigning, identity.masterKey())), invalid],
+        [{ '@unknown:test': { x: identity.signAs(identity.userSigning, bobIdentity.masterKey()) } }, unknown],
       ];
       for (const [body, codes] of cases) assert.deepEqual(await failuresOf(body), codes);
-      const mixed = await sign({ ...ofAlice(alice.deviceKeys), ...ofBob(signedBy(bobIdentity)) });
+      const mixed = await sign({ ...underAlice(alice.deviceKeys), ...underBob(signedBy(bobIdentity)) });
       assert.deepEqual(Object.keys(mixed.body['failures'] as object), [alice.userId]);
       assert.equal(await server.rows('user_signatures'), 1);
       assert.deepEqual((await query(alice))['device_keys']![alice.userId], {
@@ -350,7 +362,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(failures, ['M_UNKNOWN']);
     });
 
-    const signedBy = (other: ClientIdentity) => identity.signAs(identity.userSigning, other.masterKey());
+    const signedBy = (otherIdentity: ClientIdentity) =>
+      identity.signAs(identity.userSigning, otherIdentity.masterKey());
     const signatureOf = (text: string) => ({ [alice.userId]: { [`ed25519:${alice.deviceId}`]: text } });
   });
 });

@@ -61,30 +61,30 @@ export class CrossSigning {
   }
 
   /**
-   * Stores the cross-signing keys of a request. Keys that replace stored ones need authentication.
+   * Stores the cross-signing keys of a request. Keys that replace stored keys need authentication.
    * @throws Challenge when the user has to authenticate again; MatrixError M_INVALID_PARAM,
    * M_INVALID_SIGNATURE, M_MISSING_PARAM without a master key, M_FORBIDDEN when a key has the id of a device
    */
   async upload(requester: Requester, body: CrossSigningBody, ip: string): Promise<void> {
     const { database, reauthenticator, streams } = this.#deps;
     const { userId } = requester;
-    const sent = parseKeys(body, userId);
-    const put = (isAuthenticated: boolean) =>
+    const uploadedKeys = parseKeys(body, userId);
+    const store = (isAuthenticated: boolean) =>
       streams.write<E2eeTables, boolean>((writer, publish) =>
-        this.#put(writer, publish, { userId, sent, isAuthenticated }),
+        this.#store(writer, publish, { userId, uploadedKeys: uploadedKeys, isAuthenticated }),
       );
     const isTrusted = requester.appservice !== undefined;
     for (;;) {
       const stored = await readCrossSigningKeys(database.reader<E2eeTables>(), userId);
-      checkChain(sent, stored, userId);
-      if (newKeys(sent, stored).length === 0) return;
-      if (!isTrusted && needsReauthentication(sent, stored)) {
+      checkChain(uploadedKeys, stored, userId);
+      if (newKeys(uploadedKeys, stored).length === 0) return;
+      if (!isTrusted && needsReauthentication(uploadedKeys, stored)) {
         const operation = 'POST /keys/device_signing/upload';
         const request = { requester, operation, body, ip, always: true };
-        await reauthenticator.confirm(request, () => put(true));
+        await reauthenticator.confirm(request, () => store(true));
         return;
       }
-      if (await put(isTrusted)) return;
+      if (await store(isTrusted)) return;
     }
   }
 
@@ -92,19 +92,19 @@ export class CrossSigning {
    * @returns false when another request has stored keys in the meantime, so that replacing them needs
    * authentication
    */
-  async #put(
+  async #store(
     writer: Writer<E2eeTables>,
     publish: Publish,
     {
       userId,
-      sent,
+      uploadedKeys,
       isAuthenticated,
-    }: { userId: string; sent: readonly CrossSigningKey[]; isAuthenticated: boolean },
+    }: { userId: string; uploadedKeys: readonly CrossSigningKey[]; isAuthenticated: boolean },
   ): Promise<boolean> {
     const stored = await readCrossSigningKeys(writer, userId);
-    if (!isAuthenticated && needsReauthentication(sent, stored)) return false;
-    checkChain(sent, stored, userId);
-    const added = newKeys(sent, stored);
+    if (!isAuthenticated && needsReauthentication(uploadedKeys, stored)) return false;
+    checkChain(uploadedKeys, stored, userId);
+    const added = newKeys(uploadedKeys, stored);
     const usages = new Set(added.map(({ usage }) => usage));
     const names = await this.#deps.devices.names([userId], writer);
     for (const { publicKey } of added) {
@@ -112,8 +112,8 @@ export class CrossSigning {
         throw forbidden('A cross-signing key has the id of one of your devices');
     }
     if (usages.has('master')) {
-      // A new master key invalidates the keys that the old one signed, unless the same request replaces them,
-      // and the signatures of other users.
+      // A new master key invalidates the keys that the old master key signed, unless the same request replaces
+      // these keys, and the signatures of other users.
       for (const usage of ['self_signing', 'user_signing'] as const) {
         if (!usages.has(usage)) await deleteCrossSigningKey(writer, userId, usage);
       }
@@ -123,7 +123,7 @@ export class CrossSigning {
     const changesDeviceSignatures = usages.has('master') || usages.has('self_signing');
     const deviceIds = changesDeviceSignatures ? await removeSelfSigningSignatures(writer, userId) : [];
     for (const key of added) {
-      const object = await this.#withTrustedSignatures(writer, userId, key, sent, stored);
+      const object = await this.#withTrustedSignatures(writer, userId, key, uploadedKeys, stored);
       await writeCrossSigningKey(writer, userId, key.usage, { publicKey: key.publicKey, object });
     }
     if (!changesDeviceSignatures) await this.#recordUserSigningKey(writer, publish, userId, added[0]);
@@ -150,19 +150,20 @@ export class CrossSigning {
     writer: Writer<E2eeTables>,
     userId: string,
     key: CrossSigningKey,
-    sent: readonly CrossSigningKey[],
+    uploadedKeys: readonly CrossSigningKey[],
     stored: StoredKeys,
   ): Promise<JsonObject> {
     const signatures =
       key.usage === 'master'
         ? deviceSignatures(key.object, userId, await readSigningKeys(writer, userId))
-        : masterSignature(key, userId, masterKeyOf(sent, stored));
+        : masterSignature(key, userId, masterKeyOf(uploadedKeys, stored));
     return withSignatures(key.object, userId, signatures);
   }
 }
 
 /**
- * Removes all signatures but a device's own from the device keys, as the self-signing key was replaced.
+ * Removes from device keys all signatures except the signature of the device itself, because the self-signing key was
+ * replaced.
  * @returns the ids of the changed devices
  */
 async function removeSelfSigningSignatures(writer: Writer<E2eeTables>, userId: string): Promise<string[]> {
@@ -170,10 +171,15 @@ async function removeSelfSigningSignatures(writer: Writer<E2eeTables>, userId: s
   for (const { deviceId, keys } of await readDeviceKeysOf(writer, [userId])) {
     const object = JSON.parse(keys) as JsonObject;
     const all = Object.entries(signaturesBy(object, userId));
-    const own = all.filter(([id]) => id === `ed25519:${deviceId}`);
-    if (own.length === all.length) continue;
+    const ownSignatures = all.filter(([id]) => id === `ed25519:${deviceId}`);
+    if (ownSignatures.length === all.length) continue;
     changed.push(deviceId);
-    await writeDeviceKeys(writer, userId, deviceId, withSignatures(object, userId, Object.fromEntries(own)));
+    await writeDeviceKeys(
+      writer,
+      userId,
+      deviceId,
+      withSignatures(object, userId, Object.fromEntries(ownSignatures)),
+    );
   }
   return changed;
 }
@@ -201,21 +207,22 @@ function parseKeys(body: CrossSigningBody, userId: string): CrossSigningKey[] {
 }
 
 /** @throws MatrixError unless all keys differ, there is a master key, and it has signed the other keys */
-function checkChain(sent: readonly CrossSigningKey[], stored: StoredKeys, userId: string): void {
-  if (sent.length === 0) return;
-  const master = masterKeyOf(sent, stored);
-  const sentUsages = new Set(sent.map(({ usage }) => usage));
+function checkChain(uploadedKeys: readonly CrossSigningKey[], stored: StoredKeys, userId: string): void {
+  if (uploadedKeys.length === 0) return;
+  const master = masterKeyOf(uploadedKeys, stored);
+  const sentUsages = new Set(uploadedKeys.map(({ usage }) => usage));
   const unchanged = [...stored].filter(([usage]) => !sentUsages.has(usage)).map(([, key]) => key);
-  const all = [...sent, ...unchanged].map(({ publicKey }) => publicKey);
+  const all = [...uploadedKeys, ...unchanged].map(({ publicKey }) => publicKey);
   if (new Set(all).size < all.length)
     throw invalidParam('The cross-signing keys must differ from each other');
-  for (const key of sent) {
+  for (const key of uploadedKeys) {
     if (key.usage !== 'master') masterSignature(key, userId, master);
   }
 }
 
-function masterKeyOf(sent: readonly CrossSigningKey[], stored: StoredKeys): string {
-  const master = sent.find(({ usage }) => usage === 'master') ?? stored.get('master');
-  if (!master) throw missingParam('A master key is needed: none was uploaded before or is in the request');
+function masterKeyOf(uploadedKeys: readonly CrossSigningKey[], stored: StoredKeys): string {
+  const master = uploadedKeys.find(({ usage }) => usage === 'master') ?? stored.get('master');
+  if (!master)
+    throw missingParam('A master key is required: neither this request nor an earlier one has uploaded it');
   return master.publicKey;
 }

@@ -14,19 +14,19 @@ import type { KeyUsage, StoredCrossSigningKey } from './store.ts';
 export type StoredKeys = ReadonlyMap<KeyUsage, StoredCrossSigningKey>;
 
 /** Returns the uploaded keys that are not stored yet. */
-export function newKeys(sent: readonly CrossSigningKey[], stored: StoredKeys): CrossSigningKey[] {
-  return sent.filter(({ usage, covered }) => {
+export function newKeys(uploadedKeys: readonly CrossSigningKey[], stored: StoredKeys): CrossSigningKey[] {
+  return uploadedKeys.filter(({ usage, covered }) => {
     const storedKey = stored.get(usage);
     return storedKey === undefined || coveredText(storedKey.object) !== covered;
   });
 }
 
 /**
- * Reports whether the upload needs authentication. The first keys and repeated identical ones do not.
+ * Whether the upload needs authentication. The first keys of a user and repeated identical keys need none.
  * Source: client-server API, `POST /keys/device_signing/upload`.
  */
-export function needsReauthentication(sent: readonly CrossSigningKey[], stored: StoredKeys): boolean {
-  return stored.has('master') && newKeys(sent, stored).length > 0;
+export function needsReauthentication(uploadedKeys: readonly CrossSigningKey[], stored: StoredKeys): boolean {
+  return stored.has('master') && newKeys(uploadedKeys, stored).length > 0;
 }
 
 /**
@@ -47,7 +47,7 @@ export function masterSignature(
 }
 
 /**
- * Returns the signatures by the user's own devices; others are left out.
+ * Returns the signatures by the user's own devices; signatures by other keys are left out.
  * @param signingKeys by device id
  * @throws MatrixError M_INVALID_SIGNATURE when a device signature is invalid
  */

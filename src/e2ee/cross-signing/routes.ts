@@ -13,7 +13,7 @@ const paths = (path: string) =>
 /** UTF-8 bytes of a request body. */
 const bodyLimit = 1024 * 1024;
 
-/** Source: client-server API, "Cross-signing". */
+/** Returns the routes that upload cross-signing keys and signatures. Source: client-server API, "Cross-signing". */
 export function crossSigningRoutes(crossSigning: CrossSigning, signatures: SignatureUpload): Route[] {
   return [
     route(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { parseCrossSigningKey } from './cross-signing-key.ts';
@@ -58,7 +59,7 @@ describe('checkOwnSignatures and checkOtherUserSignature', () => {
         const checked = attempt(() => check[kind](object));
         if (checked) assert.deepEqual(checked, check[kind](signed[kind]));
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 
@@ -81,7 +82,7 @@ describe('parseCrossSigningKey', () => {
         const key = attempt(() => parseCrossSigningKey(object, alice.userId, 'master'));
         if (key) assert.equal(key.publicKey, identity.master.name);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

@@ -14,6 +14,7 @@ export interface Signer {
 
 /** Valid signatures, and the object that they sign. */
 export interface CheckedSignatures {
+  /** What is signed: a device of the signer, the signer's master key, or the master key of another user. */
   readonly kind: 'device' | 'master' | 'user';
   readonly targetUserId: string;
   /** A device id or a master key. */

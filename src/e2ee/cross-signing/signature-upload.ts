@@ -47,7 +47,7 @@ interface SignedObject {
 /** Milliseconds to wait for the answer of another server. */
 const remoteTimeout = 10_000;
 
-/** Signatures that are checked before the event loop gets control again. */
+/** Number of signatures that are checked before the event loop gets control again. */
 const checksPerTurn = 50;
 
 /** Stores signatures of devices and users. Source: client-server API, `POST /keys/signatures/upload`. */
@@ -60,8 +60,8 @@ export class SignatureUpload {
 
   /**
    * Stores the valid signatures.
-   * @param body user id to device id or public key to signed object
-   * @returns the errors of the invalid ones
+   * @param body signed objects by user id, and by device id or public key
+   * @returns the errors of the invalid signatures
    * @throws MatrixError M_INVALID_PARAM
    */
   async upload(userId: string, body: JsonObject): Promise<SignatureFailures> {
@@ -69,8 +69,8 @@ export class SignatureUpload {
     const failures = new Map<string, Map<string, JsonObject>>();
     const checked: CheckedSignatures[] = [];
     const signer = await this.#signer(userId);
-    const others = objects.map(({ targetUserId }) => targetUserId).filter((id) => id !== userId);
-    const masters = await this.#masterKeys(new Set(others));
+    const otherUserIds = objects.map(({ targetUserId }) => targetUserId).filter((id) => id !== userId);
+    const masters = await this.#masterKeys(new Set(otherUserIds));
     for (const [index, signed] of objects.entries()) {
       if (index % checksPerTurn === checksPerTurn - 1) await new Promise(setImmediate);
       const { targetUserId, targetKey, object } = signed;
@@ -85,12 +85,14 @@ export class SignatureUpload {
         );
       } catch (error) {
         if (!(error instanceof MatrixError)) throw error;
-        const ofUser = failures.get(targetUserId) ?? new Map<string, JsonObject>();
-        failures.set(targetUserId, ofUser.set(targetKey, failureOf(error)));
+        const userFailures = failures.get(targetUserId) ?? new Map<string, JsonObject>();
+        failures.set(targetUserId, userFailures.set(targetKey, failureOf(error)));
       }
     }
     if (checked.length > 0) await this.#store(userId, checked);
-    return Object.fromEntries([...failures].map(([id, ofUser]) => [id, Object.fromEntries(ofUser)]));
+    return Object.fromEntries(
+      [...failures].map(([id, userFailures]) => [id, Object.fromEntries(userFailures)]),
+    );
   }
 
   async #signer(userId: string): Promise<Signer> {
@@ -111,11 +113,11 @@ export class SignatureUpload {
   async #masterKeys(userIds: ReadonlySet<string>): Promise<Map<string, JsonObject | MatrixError>> {
     const { database, query, serverName } = this.#deps;
     const servers = Map.groupBy(userIds, (userId): string => serverOfUser(userId));
-    const found = new Map<string, JsonObject | MatrixError>();
+    const masterKeys = new Map<string, JsonObject | MatrixError>();
     const local = await readCrossSigningKeysOf(database.reader<E2eeTables>(), servers.get(serverName) ?? []);
     for (const [userId, keys] of local) {
       const master = keys.get('master');
-      if (master) found.set(userId, master.object);
+      if (master) masterKeys.set(userId, master.object);
     }
     servers.delete(serverName);
     const remote = [...servers.values()].flat();
@@ -123,11 +125,11 @@ export class SignatureUpload {
     for (const [server, { keys, failure }] of answers) {
       if (failure) {
         const error = new MatrixError(502, 'M_UNKNOWN', `No answer from ${server}`);
-        for (const userId of servers.get(server) ?? []) found.set(userId, error);
+        for (const userId of servers.get(server) ?? []) masterKeys.set(userId, error);
       }
-      for (const [userId, master] of Object.entries(keys.master_keys)) found.set(userId, master);
+      for (const [userId, master] of Object.entries(keys.master_keys)) masterKeys.set(userId, master);
     }
-    return found;
+    return masterKeys;
   }
 
   async #store(userId: string, checked: readonly CheckedSignatures[]): Promise<void> {
@@ -135,8 +137,8 @@ export class SignatureUpload {
     await streams.write<E2eeTables, void>(async (writer, publish) => {
       const changed: CheckedSignatures[] = [];
       for (const signed of checked) {
-        if (signed.kind === 'user') await this.#storeOther(writer, publish, userId, signed);
-        else if (await storeOwn(writer, userId, signed)) changed.push(signed);
+        if (signed.kind === 'user') await this.#storeUserSignature(writer, publish, userId, signed);
+        else if (await storeOwnSignatures(writer, userId, signed)) changed.push(signed);
       }
       if (changed.length === 0) return;
       const signedDevices = changed.filter(({ kind }) => kind === 'device');
@@ -147,7 +149,7 @@ export class SignatureUpload {
     });
   }
 
-  async #storeOther(
+  async #storeUserSignature(
     writer: Writer<E2eeTables>,
     publish: Publish,
     userId: string,
@@ -169,7 +171,7 @@ export class SignatureUpload {
  * Adds signatures to a user's own device or master key.
  * @returns whether some of them are new
  */
-async function storeOwn(
+async function storeOwnSignatures(
   writer: Writer<E2eeTables>,
   userId: string,
   { kind, targetKey, covered, signatures }: CheckedSignatures,

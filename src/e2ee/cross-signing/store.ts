@@ -25,7 +25,7 @@ export async function readCrossSigningKeysOf(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlyMap<KeyUsage, StoredCrossSigningKey>>> {
-  const found = new Map<string, Map<KeyUsage, StoredCrossSigningKey>>();
+  const keysByUser = new Map<string, Map<KeyUsage, StoredCrossSigningKey>>();
   for (let start = 0; start < userIds.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('cross_signing_keys')
@@ -33,15 +33,15 @@ export async function readCrossSigningKeysOf(
       .where('user_id', 'in', userIds.slice(start, start + chunkSize))
       .execute();
     for (const row of rows) {
-      const ofUser = found.get(row.user_id) ?? new Map<KeyUsage, StoredCrossSigningKey>();
-      found.set(row.user_id, ofUser);
-      ofUser.set(row.usage as KeyUsage, {
+      const userKeys = keysByUser.get(row.user_id) ?? new Map<KeyUsage, StoredCrossSigningKey>();
+      keysByUser.set(row.user_id, userKeys);
+      userKeys.set(row.usage as KeyUsage, {
         publicKey: row.public_key,
         object: JSON.parse(row.keys) as JsonObject,
       });
     }
   }
-  return found;
+  return keysByUser;
 }
 
 export async function writeCrossSigningKey(

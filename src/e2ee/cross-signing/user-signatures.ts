@@ -2,8 +2,8 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
 /**
- * A user's signature of another user's master key. Where the target is the user, the row only records that the
- * user-signing key has changed.
+ * A user's signature of another user's master key. A row whose target is the same user
+ * records only that the user-signing key has changed.
  */
 export interface UserSignature {
   readonly targetUserId: string;
@@ -23,7 +23,7 @@ export async function readUserSignatures(
   userId: string,
   targets: readonly string[],
 ): Promise<UserSignature[]> {
-  const found: UserSignature[] = [];
+  const signatures: UserSignature[] = [];
   for (let start = 0; start < targets.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('user_signatures')
@@ -33,10 +33,10 @@ export async function readUserSignatures(
       .execute();
     for (const row of rows) {
       const { target_user_id: targetUserId, target_key: targetKey, key_id: keyId, signature } = row;
-      found.push({ targetUserId, targetKey, keyId, signature });
+      signatures.push({ targetUserId, targetKey, keyId, signature });
     }
   }
-  return found;
+  return signatures;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 
 const prefix = '/_matrix/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
 const device_data = { algorithm: 'org.matrix.msc3814.v2', device_pickle: 'abc', nonce: 'def' };
-const curve = 'signed_curve25519';
+const oneTimeKeyAlgorithm = 'signed_curve25519';
 const day = 24 * 3_600_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -23,14 +23,14 @@ forSelectedDatabases(import.meta.url, (open) => {
   }
   const call = (method: string, path = '', body?: unknown, as = alice) =>
     server.call(as, method, prefix + path, body);
-  const bodyOf = (device: ClientDevice, more: JsonObject = {}) => ({
+  const bodyOf = (device: ClientDevice, changes: JsonObject = {}) => ({
     device_id: device.deviceId,
     device_data,
     initial_device_display_name: 'Dehydrated',
     device_keys: device.deviceKeys(),
     one_time_keys: device.oneTimeKeys(2),
     fallback_keys: device.oneTimeKeys(1, 9),
-    ...more,
+    ...changes,
   });
   const deviceIds = async () => {
     const { body } = await server.call(alice, 'GET', '/devices');
@@ -54,13 +54,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const unsigned = { device_display_name: 'Dehydrated' };
       assert.deepEqual(query.body['device_keys'], { [alice.userId]: { DRY: { ...device_keys, unsigned } } });
-      const one_time_keys = { [alice.userId]: { DRY: curve } };
+      const one_time_keys = { [alice.userId]: { DRY: oneTimeKeyAlgorithm } };
       const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
       assert.ok('DRY' in (claimed.body['one_time_keys'] as Record<string, object>)[alice.userId]!);
       assert.deepEqual(await deviceIds(), [alice.deviceId, 'DRY'].sort());
     });
 
-    it('replaces the dehydrated device of a user, also by one with the same id', async () => {
+    it('replaces the dehydrated device of a user, also by a device with the same id', async () => {
       await start();
       await call('PUT', '', bodyOf(dehydrated));
       await send({ '*': {} }, 'a');
@@ -70,6 +70,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(await deviceIds(), [alice.deviceId, 'NEXT'].sort());
         assert.equal(await server.rows('one_time_keys'), 2);
         assert.equal(await server.rows('dehydrated_devices'), 1);
+        const { body } = await server.call(alice, 'POST', '/keys/query', {
+          device_keys: { [alice.userId]: ['NEXT'] },
+        });
+        const found = body['device_keys'] as Record<string, Record<string, { keys: JsonObject }>>;
+        assert.equal(found[alice.userId]?.['NEXT']?.keys['ed25519:NEXT'], device.key.publicKey.base64);
       }
       assert.equal(await server.rows('to_device_messages'), 1);
     });
@@ -131,7 +136,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), [alice.deviceId]);
     });
 
-    it('does not delete a dehydrated device as stale', async () => {
+    it('keeps a dehydrated device when stale devices are deleted', async () => {
       await start();
       await call('PUT', '', bodyOf(dehydrated));
       const { clock, slice } = server.server;
@@ -141,9 +146,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([...names.get(alice.userId)!.keys()], ['DRY']);
     });
 
-    it('rejects an incomplete or malformed dehydrated device', async () => {
+    it('rejects a dehydrated device that is incomplete, malformed or too large, or has the id of another device', async () => {
       await start();
-      const cases: [JsonObject, number, string][] = [
+      const cases: [body: JsonObject, status: number, errcode: string][] = [
         [bodyOf(alice.client), 403, 'M_FORBIDDEN'],
         [bodyOf(dehydrated, { device_id: 'OTHER' }), 400, 'M_BAD_JSON'],
         [bodyOf(dehydrated, { device_id: '' }), 400, 'M_INVALID_PARAM'],

@@ -32,7 +32,7 @@ export interface DehydratedDevicesDeps {
 /** Maximum number of UTF-16 units of the encrypted device, which has about 10,000 with 50 one-time keys. */
 const maxDataLength = 262_144;
 
-/** Messages in one response. */
+/** Maximum number of messages in one response. */
 const maxMessages = 100;
 
 /**
@@ -48,25 +48,25 @@ export class DehydratedDevices {
   }
 
   /**
-   * Creates the dehydrated device of a user and deletes the previous one.
+   * Creates the dehydrated device of a user and deletes the user's previous dehydrated device.
    * @throws MatrixError M_FORBIDDEN when the user has another device with that id; and the errors of
    * `KeyUpload`
    */
   async put(userId: string, upload: DehydratedUpload): Promise<void> {
-    const { devices, streams, upload: keys } = this.#deps;
+    const { devices, streams, upload: keyUpload } = this.#deps;
     const { deviceId, displayName, data } = upload;
     devices.check({ deviceId, displayName });
     if (typeof data['algorithm'] !== 'string') throw invalidParam('device_data: algorithm is missing');
     if (JSON.stringify(data).length > maxDataLength)
       throw tooLarge('device_data: the encrypted device is too large');
-    const checked = await keys.check({ userId, deviceId }, upload);
+    const checked = await keyUpload.check({ userId, deviceId }, upload);
     await streams.write<E2eeTables, void>(async (writer, publish) => {
       const previous = await readDehydrated(writer, userId);
       if (previous) await devices.removeIn(writer, publish, userId, [previous.deviceId]);
       const device = { userId, deviceId, displayName, dehydrated: true };
       const { created } = await devices.ensure(writer, publish, device);
       if (!created) throw forbidden('You have another device with this id');
-      await keys.uploadIn(writer, publish, { userId, deviceId }, checked);
+      await keyUpload.uploadIn(writer, publish, { userId, deviceId }, checked);
       await insertDehydrated(writer, userId, { deviceId, data });
     });
   }
@@ -92,7 +92,7 @@ export class DehydratedDevices {
    * Returns the messages for the dehydrated device after a position. They stay in the queue, so that another
    * client can read them again from the start.
    * @param limit at most 100, which is also the default
-   * @throws MatrixError M_FORBIDDEN when the device id is not that of the user's dehydrated device
+   * @throws MatrixError M_FORBIDDEN when the device is not the user's dehydrated device
    */
   async messages(
     userId: string,
@@ -106,8 +106,9 @@ export class DehydratedDevices {
     const upTo = streams.current;
     const page = { after, upTo, limit: Math.min(limit, maxMessages) };
     const { messages, position } = await queues.pending(userId, deviceId, page);
-    const next = { after: position, upTo, limit: 1 };
-    const isLast = position >= upTo || (await queues.pending(userId, deviceId, next)).messages.length === 0;
+    const nextPage = { after: position, upTo, limit: 1 };
+    const isLast =
+      position >= upTo || (await queues.pending(userId, deviceId, nextPage)).messages.length === 0;
     return { messages, position, isLast };
   }
 }

@@ -12,7 +12,7 @@ const anyObject = Type.Object({}, { additionalProperties: true });
 /** UTF-8 bytes of a request body. */
 const bodyLimit = 1024 * 1024;
 
-/** Source: MSC3814. */
+/** Returns the routes of dehydrated devices. Source: MSC3814. */
 export function dehydratedDeviceRoutes(dehydrated: DehydratedDevices): Route[] {
   return [putRoute(dehydrated), ...readRoutes(dehydrated), deleteRoute(dehydrated)];
 }
@@ -64,9 +64,9 @@ function readRoutes(dehydrated: DehydratedDevices): Route[] {
       },
       async ({ requester, params: { deviceId }, query: { from, limit } }) => {
         const after = from === undefined ? 0 : decodePosition(from);
-        const found = await dehydrated.messages(requester.userId, deviceId, after, limit);
-        const next = found.isLast ? '' : `,"next_batch":"${encodePosition(found.position)}"`;
-        return new Reply(200, `{"events":[${found.messages.join()}]${next}}`);
+        const page = await dehydrated.messages(requester.userId, deviceId, after, limit);
+        const next = page.isLast ? '' : `,"next_batch":"${encodePosition(page.position)}"`;
+        return new Reply(200, `{"events":[${page.messages.join()}]${next}}`);
       },
     ),
     // The earlier form of the endpoint: its clients repeat the request until the response has no messages.

@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(sorted(fromDatabase), sorted(fromMemory));
     return fromMemory;
   }
-  const nothing = { changed: [], left: [] };
+  const noChanges = { changed: [], left: [] };
   const leave = ({ userId }: UserWithKeys, roomId: string) => server.rooms.memberships.leave(userId, roomId);
   const join = ({ userId }: UserWithKeys, roomId: string) => server.rooms.memberships.join(userId, roomId);
   const uploadKeys = (user: UserWithKeys) =>
@@ -51,13 +51,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       await server.room(alice, bob);
       since = server.position;
-      assert.deepEqual(await changes(alice), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
       await uploadKeys(bob);
       await uploadKeys(carol);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
       assert.deepEqual(await changes(carol), { changed: [carol.userId], left: [] });
       since = server.position;
-      assert.deepEqual(await changes(alice), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
       await server.server.login('alice');
       assert.deepEqual(await changes(alice), { changed: [alice.userId], left: [] });
       assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
@@ -78,36 +78,36 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('reports two users as changed to each other when they begin to share a room', async () => {
       await start();
       const room = await server.room(alice);
-      assert.deepEqual(await changes(alice), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      // A user who joins a room also gets the own user id.
+      // A user who joins a room also gets their own user id in `changed`.
       assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
       await uploadKeys(bob);
       await uploadKeys(alice);
       assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
       since = server.position;
       await server.room(alice, bob);
-      assert.deepEqual(await changes(alice), nothing);
-      assert.deepEqual(await changes(bob), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
+      assert.deepEqual(await changes(bob), noChanges);
     });
 
     it('reports two users as left to each other when they leave their last shared room', async () => {
       await start();
-      const [ofThree, ofTwo] = [await server.room(alice, bob, carol), await server.room(alice, bob)];
+      const [roomOfThree, roomOfTwo] = [await server.room(alice, bob, carol), await server.room(alice, bob)];
       since = server.position;
-      await leave(bob, ofThree);
-      assert.deepEqual(await changes(alice), nothing);
+      await leave(bob, roomOfThree);
+      assert.deepEqual(await changes(alice), noChanges);
       assert.deepEqual(await changes(carol), { changed: [], left: [bob.userId] });
-      await leave(alice, ofTwo);
+      await leave(alice, roomOfTwo);
       assert.deepEqual(await changes(alice), { changed: [], left: [bob.userId] });
       assert.deepEqual((await changes(bob)).left.sort(), [alice.userId, carol.userId]);
       since = server.position;
       await uploadKeys(bob);
-      assert.deepEqual(await changes(alice), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
     });
 
-    it('returns users who left all shared rooms and joined again as changed, and no users who only joined and left', async () => {
+    it('returns as changed the users who left all shared rooms and joined again, and no users who only joined and left', async () => {
       await start();
       const room = await server.room(alice, bob);
       since = server.position;
@@ -117,7 +117,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
       assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
-      assert.deepEqual(await changes(carol), nothing);
+      assert.deepEqual(await changes(carol), noChanges);
       since = server.position;
       const secondRoom = await server.room(alice, bob);
       await leave(bob, secondRoom);
@@ -139,40 +139,40 @@ forSelectedDatabases(import.meta.url, (open) => {
       await join(bob, room);
       await leave(alice, room);
       await join(alice, room);
-      assert.deepEqual(await changes(alice), nothing);
-      assert.deepEqual(await changes(bob), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
+      assert.deepEqual(await changes(bob), noChanges);
     });
 
-    it('ignores invitations', async () => {
+    it('does not report a user who is only invited to a shared room', async () => {
       await start();
       const room = await server.room(alice);
       await server.rooms.memberships.invite(alice.userId, room, bob.userId);
       await uploadKeys(bob);
-      assert.deepEqual(await changes(alice), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
       await leave(bob, room);
-      assert.deepEqual(await changes(alice), nothing);
+      assert.deepEqual(await changes(alice), noChanges);
     });
 
     it('returns the changes of any range of positions', async () => {
       await start();
       const room = await server.room(alice);
-      const marks = [server.position];
+      const positions = [server.position];
       for (const step of [join, leave, join, leave]) {
         await step(bob, room);
-        marks.push(server.position);
+        positions.push(server.position);
       }
       const [joined, left] = [
         { changed: [bob.userId], left: [] },
         { changed: [], left: [bob.userId] },
       ];
-      for (const [from, fromMark] of marks.entries()) {
-        for (const [to, toMark] of marks.entries()) {
+      for (const [from, fromPosition] of positions.entries()) {
+        for (const [to, toPosition] of positions.entries()) {
           if (to < from) continue;
           // A user who is joined at both ends of the range, but not all the time, counts as joined.
           const hasRejoined = to > from && to % 2 === 1 && from % 2 === 1;
           const expected =
-            to % 2 === from % 2 ? (hasRejoined ? joined : nothing) : to % 2 === 1 ? joined : left;
-          assert.deepEqual(await changes(alice, fromMark, toMark), expected, `from ${from} to ${to}`);
+            to % 2 === from % 2 ? (hasRejoined ? joined : noChanges) : to % 2 === 1 ? joined : left;
+          assert.deepEqual(await changes(alice, fromPosition, toPosition), expected, `from ${from} to ${to}`);
         }
       }
     });
@@ -186,20 +186,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       const smallMemory = new DeviceLists({ ...deps, capacity: 2 });
       const users = [alice, bob, carol];
       const rooms = [await server.room(alice), await server.room(bob)];
-      const marks = [server.position];
+      const positions = [server.position];
       for (let step = 0; step < 30; step++) {
         const user = users[step % 3]!;
         const room = rooms[(step >> 1) % 2]!;
         const isJoined = (await engine.heads.get(room))?.membership(user.userId) === 'join';
         if (step % 5 === 4) await uploadKeys(user);
         else await (isJoined ? leave(user, room) : join(user, room));
-        marks.push(server.position);
+        positions.push(server.position);
       }
       const sorted = ({ changed, left }: Awaited<ReturnType<typeof smallMemory.changes>>) => ({
         changed: changed.sort(),
         left: left.sort(),
       });
-      for (const after of marks) {
+      for (const after of positions) {
         for (const { userId } of users) {
           const fromMemory = await server.e2ee.deviceLists.changes(userId, after, server.position);
           const fromDatabase = await smallMemory.changes(userId, after, server.position);
@@ -240,7 +240,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         changed: [carol.userId],
         left: [],
       });
-      assert.deepEqual(await get(to, from), nothing);
+      assert.deepEqual(await get(to, from), noChanges);
       for (const query of ['', '?from=x&to=y', `?from=${from}`]) {
         assert.equal(codeOf(await server.call(alice, 'GET', `/keys/changes${query}`))[0], 400);
       }

@@ -19,7 +19,8 @@ export interface DeviceListChanges {
 
 /**
  * A user has signed another user's master key, or has a new user-signing key. Only the user's own devices get the target
- * user as a device list change. The target of a new user-signing key is the user, because only its owner may see it.
+ * user as a device list change. For a new user-signing key, which only its owner may see, the target is the
+ * user who owns it.
  */
 export interface SignatureChange {
   readonly userId: string;
@@ -36,15 +37,15 @@ export interface DeviceListsDeps {
   readonly capacity?: number;
 }
 
-/** Users whose rooms are loaded before the event loop gets control again. */
+/** Number of users whose rooms are loaded before the event loop gets control again. */
 const usersPerTurn = 100;
 
 /**
  * Finds the users whose devices have changed among the users who share a room with a user, and the users who
  * begin or stop sharing rooms.
  * Source: client-server API, "Tracking the device list for a user" and the extensions to `/sync` of
- * "End-to-End Encryption". The specification leaves a choice: here all rooms count, not only the encrypted
- * ones, and joining a further shared room makes no user `changed`.
+ * "End-to-End Encryption". Where the specification leaves a choice, all rooms count, not only encrypted rooms, and a
+ * join of a further shared room makes no user `changed`.
  */
 export class DeviceLists {
   readonly #deps: DeviceListsDeps;
@@ -64,7 +65,7 @@ export class DeviceLists {
   }
 
   /**
-   * Whether every user's changes after a position are certainly empty; needs no query. False means unknown.
+   * Returns true when it is known without a query that no user has changes after a position, else false.
    */
   isQuiet(after: number): boolean {
     const recent = [this.#membershipHistory, this.#changes, this.#signatures];
@@ -77,17 +78,20 @@ export class DeviceLists {
   }
 
   /**
-   * Returns the changes for a user in `(after, upTo]`. Users who changed again after `upTo` may be included
-   * too early, as only the last change of a user is stored; a repeated `changed` is harmless. Needs no query
-   * without recent changes.
+   * Returns the changes for a user in `(after, upTo]`. Users who changed only after `upTo` may be included as well,
+   * because only the last change of a user is stored; a repeated `changed` is harmless. Needs no query without recent
+   * changes.
    * @param upTo at most the current position
    */
   async changes(userId: string, after: number, upTo: number): Promise<DeviceListChanges> {
     const { engine, streams } = this.#deps;
     const end = Math.min(upTo, streams.current);
-    const [updated, signed] = await Promise.all([this.#updated(after), this.#signed(userId, after)]);
+    const [updated, signed] = await Promise.all([
+      this.#changedUsers(after),
+      this.#usersSignedBy(userId, after),
+    ]);
     const ownRooms = await engine.userRooms.of(userId);
-    // Transitions up to here may be read from the database; later ones are always in memory.
+    // Transitions up to here may be read from the database; later transitions are always in memory.
     const boundary = streams.current;
     const past = this.#membershipHistory.recent(after)
       ? []
@@ -110,12 +114,12 @@ export class DeviceLists {
       const sharedBefore = affected.has(other)
         ? usersSharingRooms.shareRoomAt(other, rooms.get(other)!, after)
         : shareNow;
-      // While no room was shared, the other server sent no device list updates to this one.
+      // While no room was shared, the server of the other user sent no device list updates to this server.
       const stoppedSharing = () =>
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
       const startedSharing = shareNow && (!sharedBefore || stoppedSharing());
       if (startedSharing || (shareNow && updated.has(other))) changed.add(other);
-      // As in the reference server, a user who has joined a room also gets the own user id.
+      // Users who have joined a shared room also get their own user id, as other homeservers return it.
       if (startedSharing && usersSharingRooms.joinedRoomOf(other, rooms.get(other)!, after, end))
         changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);
@@ -124,19 +128,22 @@ export class DeviceLists {
   }
 
   /** Users whose devices or cross-signing keys have changed. */
-  async #updated(after: number): Promise<ReadonlySet<string>> {
+  async #changedUsers(after: number): Promise<ReadonlySet<string>> {
     const recent = this.#changes.between(after);
     if (recent) return new Set(recent);
     return new Set(await this.#deps.devices.changedSince(after, Number.MAX_SAFE_INTEGER));
   }
 
-  async #signed(userId: string, after: number): Promise<string[]> {
+  async #usersSignedBy(userId: string, after: number): Promise<string[]> {
     const recent = this.#signatures.between(after);
     if (!recent) return usersSignedSince(this.#deps.database.reader<E2eeTables>(), userId, after);
     return recent.filter((change) => change.userId === userId).map(({ targetUserId }) => targetUserId);
   }
 
-  /** The transitions after a position: those from the database, which reach up to the boundary, and those in memory. */
+  /**
+   * Returns the transitions after a position: `past`, which were read from the database up to the boundary, and newer
+   * transitions from memory.
+   */
   #transitions(
     past: readonly MembershipTransition[],
     after: number,
@@ -146,7 +153,7 @@ export class DeviceLists {
     return [...past, ...(recent ?? this.#membershipHistory.recent(boundary) ?? [])];
   }
 
-  /** Users who may have begun or stopped to share rooms with this one. */
+  /** Users who may have begun or stopped sharing rooms with the user. */
   async #usersWithSharingChange(
     userId: string,
     transitions: readonly MembershipTransition[],

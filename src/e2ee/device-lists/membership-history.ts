@@ -13,13 +13,13 @@ export interface MembershipTransition {
 }
 
 /**
- * Number of transitions in memory by default: those of minutes on a large server, of weeks on a small one.
+ * Number of transitions in memory by default. They cover minutes on a large server, and weeks on a small one.
  */
 export const recentCapacity = 20_000;
 
 /**
- * Provides the joins and leaves of users, recent ones from memory and older ones from the state history of
- * rooms.
+ * Provides the joins and leaves of users: recent transitions from memory, and older transitions from the state history
+ * of rooms.
  */
 export class MembershipHistory {
   readonly #engine: RoomReader;
@@ -54,23 +54,27 @@ export class MembershipHistory {
     );
     const transitions: MembershipTransition[] = [];
     for (const room of rooms) {
-      if (changedRooms.has(room.roomNid)) transitions.push(...(await this.#ofRoom(room, after, upTo)));
+      if (changedRooms.has(room.roomNid)) transitions.push(...(await this.#readRoom(room, after, upTo)));
     }
     return transitions.sort((a, b) => a.position - b.position);
   }
 
-  async #ofRoom({ roomId, roomNid }: UserRoom, after: number, upTo: number): Promise<MembershipTransition[]> {
+  async #readRoom(
+    { roomId, roomNid }: UserRoom,
+    after: number,
+    upTo: number,
+  ): Promise<MembershipTransition[]> {
     const deltas = await this.#engine.stateDeltas(roomNid, after, upTo);
     const keys = await this.#engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
     const transitions: MembershipTransition[] = [];
     for (const [type, userId] of keys.map(splitStateMapKey)) {
       if (type !== 'm.room.member') continue;
-      transitions.push(...(await this.#ofMember(roomNid, roomId, userId, after, upTo)));
+      transitions.push(...(await this.#readMember(roomNid, roomId, userId, after, upTo)));
     }
     return transitions;
   }
 
-  async #ofMember(
+  async #readMember(
     roomNid: number,
     roomId: string,
     userId: string,

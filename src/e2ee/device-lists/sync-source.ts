@@ -32,7 +32,7 @@ export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
       isQuiet: (position) => deviceLists.isQuiet(position),
       constant: () => '',
       async fields({ userId }, { after, upTo }) {
-        // An initial sync needs no list, as the client queries all keys anyway.
+        // An initial sync needs no list, because the client queries all keys anyway.
         const isQuiet = after === undefined || deviceLists.isQuiet(after);
         const lists = isQuiet ? undefined : await deviceLists.changes(userId, after, upTo);
         const hasNewData = lists !== undefined && lists.changed.length + lists.left.length > 0;
@@ -44,8 +44,8 @@ export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
 
 /** The joined rooms of a user, without a promise when they are in memory. */
 function joinedRooms({ engine, log }: DeviceListSyncDeps, userId: string): string[] | Promise<string[]> {
-  const known = engine.userRooms.peek(userId);
-  if (known) return joinedRoomIds(known.values());
+  const cachedRooms = engine.userRooms.peek(userId);
+  if (cachedRooms) return joinedRoomIds(cachedRooms.values());
   return engine.userRooms.of(userId).then(
     (rooms) => joinedRoomIds(rooms.values()),
     (error: unknown) => {

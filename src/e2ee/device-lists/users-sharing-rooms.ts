@@ -5,7 +5,7 @@ import type { MembershipTransition } from './membership-history.ts';
 type Rooms = ReadonlyMap<string, UserRoom>;
 
 /**
- * Computes whether a user shared a room with another one at an earlier position, from the current rooms of
+ * Computes whether a user shared a room with another user at an earlier position, from the current rooms of
  * both and the transitions since then.
  */
 export class UsersSharingRooms {
@@ -19,40 +19,44 @@ export class UsersSharingRooms {
     this.#ownRooms = ownRooms;
     this.#userId = userId;
     for (const transition of transitions) {
-      const ofUser = this.#transitions.get(transition.userId) ?? new Map<string, MembershipTransition[]>();
-      this.#transitions.set(transition.userId, ofUser);
-      const inRoom = ofUser.get(transition.roomId);
+      const userTransitions =
+        this.#transitions.get(transition.userId) ?? new Map<string, MembershipTransition[]>();
+      this.#transitions.set(transition.userId, userTransitions);
+      const inRoom = userTransitions.get(transition.roomId);
       if (inRoom) inRoom.push(transition);
-      else ofUser.set(transition.roomId, [transition]);
+      else userTransitions.set(transition.roomId, [transition]);
     }
   }
 
   /** Reports whether both users were joined to the same room at a position. */
-  shareRoomAt(other: string, rooms: Rooms, position: number): boolean {
-    const candidates = [...rooms.keys(), ...(this.#transitions.get(other)?.keys() ?? [])];
+  shareRoomAt(otherUserId: string, rooms: Rooms, position: number): boolean {
+    const candidates = [...rooms.keys(), ...(this.#transitions.get(otherUserId)?.keys() ?? [])];
     return candidates.some(
       (roomId) =>
-        this.#wasJoined(other, rooms, roomId, position) &&
+        this.#wasJoined(otherUserId, rooms, roomId, position) &&
         this.#wasJoined(this.#userId, this.#ownRooms, roomId, position),
     );
   }
 
   /** Reports whether the user has joined a room, in `(after, upTo]`, that the other user was in then. */
-  joinedRoomOf(other: string, rooms: Rooms, after: number, upTo: number): boolean {
+  joinedRoomOf(otherUserId: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [...(this.#transitions.get(this.#userId)?.entries() ?? [])].some(([roomId, transitions]) =>
       transitions.some(
         ({ joined, position }) =>
-          joined && position > after && position <= upTo && this.#wasJoined(other, rooms, roomId, position),
+          joined &&
+          position > after &&
+          position <= upTo &&
+          this.#wasJoined(otherUserId, rooms, roomId, position),
       ),
     );
   }
 
   /** Reports whether there was a position in `(after, upTo]` at which the two users shared no room. */
-  stoppedSharing(other: string, rooms: Rooms, after: number, upTo: number): boolean {
-    return [other, this.#userId]
+  stoppedSharing(otherUserId: string, rooms: Rooms, after: number, upTo: number): boolean {
+    return [otherUserId, this.#userId]
       .flatMap((userId) => [...(this.#transitions.get(userId)?.values() ?? [])].flat())
       .filter(({ joined, position }) => !joined && position > after && position <= upTo)
-      .some(({ position }) => !this.shareRoomAt(other, rooms, position));
+      .some(({ position }) => !this.shareRoomAt(otherUserId, rooms, position));
   }
 
   #wasJoined(userId: string, rooms: Rooms, roomId: string, position: number): boolean {

@@ -24,16 +24,16 @@ export async function readDeviceKeysOf(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<{ userId: string; deviceId: string; keys: string }[]> {
-  const found: { userId: string; deviceId: string; keys: string }[] = [];
+  const deviceKeys: { userId: string; deviceId: string; keys: string }[] = [];
   for (let start = 0; start < userIds.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('device_keys')
       .selectAll()
       .where('user_id', 'in', userIds.slice(start, start + chunkSize))
       .execute();
-    for (const row of rows) found.push({ userId: row.user_id, deviceId: row.device_id, keys: row.keys });
+    for (const row of rows) deviceKeys.push({ userId: row.user_id, deviceId: row.device_id, keys: row.keys });
   }
-  return found;
+  return deviceKeys;
 }
 
 export async function writeDeviceKeys(

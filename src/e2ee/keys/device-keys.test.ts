@@ -23,30 +23,30 @@ forSelectedDatabases(import.meta.url, (open) => {
       const found = body['device_keys'] as Record<string, Record<string, JsonObject>>;
       assert.deepEqual(found, { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
       await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
-      const named = (await query(bob, { [alice.userId]: [alice.deviceId] })).body['device_keys'];
-      assert.deepEqual(named, {
+      const withName = (await query(bob, { [alice.userId]: [alice.deviceId] })).body['device_keys'];
+      assert.deepEqual(withName, {
         [alice.userId]: {
           [alice.deviceId]: { ...alice.deviceKeys, unsigned: { device_display_name: 'Phone' } },
         },
       });
-      const others = (await query(bob, { [alice.userId]: ['OTHER'], '@nobody:test': [] })).body[
+      const missingKeys = (await query(bob, { [alice.userId]: ['OTHER'], '@unknown:test': [] })).body[
         'device_keys'
       ];
-      assert.deepEqual(others, { [alice.userId]: {}, '@nobody:test': {} });
+      assert.deepEqual(missingKeys, { [alice.userId]: {}, '@unknown:test': {} });
     });
 
     it('does not return stored keys of a device that does not exist', async () => {
       await start();
       const alice = await server.user('alice');
-      const deletedDevice = new ClientDevice(alice.userId, 'GHOST');
+      const deletedDevice = new ClientDevice(alice.userId, 'DELETED');
       await server.server.database.transaction((writer) =>
-        writeDeviceKeys(writer, alice.userId, 'GHOST', deletedDevice.deviceKeys()),
+        writeDeviceKeys(writer, alice.userId, 'DELETED', deletedDevice.deviceKeys()),
       );
       const { body } = await query(alice, { [alice.userId]: [] });
       assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
     });
 
-    it('returns device keys to other servers with display names only if configured', async () => {
+    it('returns display names with the device keys for other servers only if this is configured', async () => {
       await start();
       const alice = await server.user('alice');
       await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
@@ -58,15 +58,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await unsignedOf(true), { device_display_name: 'Phone' });
     });
 
-    it('publishes a device list change once for repeated identical uploads', async () => {
+    it('publishes a device list change for other device keys, and none for a repeated identical upload', async () => {
       await start();
       const alice = await server.user('alice');
-      const facts: string[] = [];
-      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
+      const publishedUserIds: string[] = [];
+      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => publishedUserIds.push(userId));
       await upload(alice, { device_keys: alice.deviceKeys });
-      assert.deepEqual(facts, []);
+      assert.deepEqual(publishedUserIds, []);
       await upload(alice, { device_keys: alice.client.deviceKeys() });
-      assert.deepEqual(facts, [alice.userId]);
+      assert.deepEqual(publishedUserIds, [alice.userId]);
     });
 
     it('deletes the one-time and fallback keys of a device that uploads other identity keys', async () => {
@@ -79,17 +79,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await claim(alice, alice), undefined);
     });
 
-    it('rejects device keys that belong to another device or are malformed with M_BAD_JSON', async () => {
+    it('answers 400 M_BAD_JSON to device keys that belong to another device or are malformed, and 413 M_TOO_LARGE to large device keys', async () => {
       await start();
       const alice = await server.user('alice');
       const { client } = alice;
-      const foreign = new ClientDevice(alice.userId, 'OTHER');
+      const otherDevice = new ClientDevice(alice.userId, 'OTHER');
       const valid = client.deviceKeys();
       const keys = valid['keys'] as Record<string, string>;
-      const cases: [JsonObject, string][] = [
+      const cases: [device_keys: JsonObject, errcode: string][] = [
         [client.deviceKeys({ user_id: '@bob:test' }), 'M_BAD_JSON'],
         [client.deviceKeys({ device_id: 'OTHER' }), 'M_BAD_JSON'],
-        [foreign.deviceKeys(), 'M_BAD_JSON'],
+        [otherDevice.deviceKeys(), 'M_BAD_JSON'],
         [client.deviceKeys({ keys: 'none' }), 'M_BAD_JSON'],
         [client.deviceKeys({ keys: { ...keys, 'ed25519:OTHER': publicKey() } }), 'M_BAD_JSON'],
         [client.deviceKeys({ keys: { ...keys, [`ed25519:${alice.deviceId}`]: 'AAAA' } }), 'M_BAD_JSON'],
@@ -116,13 +116,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const client = new ClientDevice(login.userId, 'DEVICE');
       const user = { ...login, deviceId: 'DEVICE', client, deviceKeys: client.deviceKeys() };
       const { signatures, ...unsignedKeys } = client.deviceKeys();
-      const other = new ClientDevice(login.userId, 'DEVICE').deviceKeys().signatures!;
+      const otherSignatures = new ClientDevice(login.userId, 'DEVICE').deviceKeys().signatures!;
       const curveOnly = { keys: { 'curve25519:DEVICE': publicKey() } };
       for (const [sent, returned] of [
         [unsignedKeys, {}],
         [{ ...unsignedKeys, signatures: {}, algorithms: [] }, {}],
         [{ ...unsignedKeys, signatures: { [login.userId]: {} }, algorithms: ['a'] }, {}],
-        [{ ...unsignedKeys, signatures: other, algorithms: ['b'] }, other],
+        [{ ...unsignedKeys, signatures: otherSignatures, algorithms: ['b'] }, otherSignatures],
         [{ ...unsignedKeys, ...curveOnly }, {}],
         [{ ...unsignedKeys, signatures }, signatures],
       ] as [JsonObject, JsonObject][]) {

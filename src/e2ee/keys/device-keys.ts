@@ -49,15 +49,16 @@ function checkKeys(keys: unknown, deviceId: string): void {
 
 function checkSignatures(signatures: unknown): void {
   if (signatures === undefined) return;
-  const areTexts = (ofUser: unknown) =>
-    isJsonObject(ofUser) && Object.values(ofUser).every((signature) => typeof signature === 'string');
+  const areTexts = (signaturesOfUser: unknown) =>
+    isJsonObject(signaturesOfUser) &&
+    Object.values(signaturesOfUser).every((signature) => typeof signature === 'string');
   if (!isJsonObject(signatures) || !Object.values(signatures).every(areTexts)) {
     throw badJson('device_keys: signatures must be strings by user and key');
   }
 }
 
 /** Reports whether two device keys have the same identity keys, whatever their other fields are. */
-export function haveSameIdentity(one: JsonObject, other: JsonObject): boolean {
+export function haveSameIdentity(first: JsonObject, second: JsonObject): boolean {
   const identity = ({ keys }: JsonObject) => coveredText(isJsonObject(keys) ? keys : {});
-  return identity(one) === identity(other);
+  return identity(first) === identity(second);
 }

@@ -20,7 +20,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await keyCounts(alice)).unused, [oneTimeKeyAlgorithm]);
     });
 
-    it('keeps a claimed fallback key marked as used until another one replaces it', async () => {
+    it('keeps a claimed fallback key marked as used until another fallback key replaces it', async () => {
       await start();
       const alice = await server.user('alice');
       const fallback_keys = alice.client.oneTimeKeys(1);

@@ -24,7 +24,7 @@ export interface KeyClaimingDeps {
   readonly remote: RemoteKeys | undefined;
 }
 
-/** Claims that are made before the event loop gets control again. */
+/** Number of claims that are made before the event loop gets control again. */
 const claimsPerTurn = 500;
 
 /** Claims one-time keys of local and remote devices. Source: client-server API, `POST /keys/claim`. */
@@ -44,7 +44,7 @@ export class KeyClaiming {
     const serverRequests = new ServerRequests(this.#deps, timeout);
     const [local, answers] = await Promise.all([
       this.claimLocal(localRequests),
-      serverRequests.each([...servers], async ([server, users]) => {
+      serverRequests.forServers([...servers], async ([server, users]) => {
         try {
           serverRequests.countServer();
           return await this.#claimRemote(serverRequests, server, new Map(users));
@@ -62,7 +62,7 @@ export class KeyClaiming {
     const flatRequests = [...requests].flatMap(([userId, devices]) =>
       [...devices].map(([deviceId, algorithm]) => ({ userId, deviceId, algorithm })),
     );
-    const keys = new Map<string, [string, Record<string, JsonObject>][]>();
+    const keys = new Map<string, [deviceId: string, keyByName: Record<string, JsonObject>][]>();
     for (let start = 0; start < flatRequests.length; start += claimsPerTurn) {
       if (start > 0) await new Promise(setImmediate);
       const claimed = await Promise.all(
@@ -73,12 +73,14 @@ export class KeyClaiming {
       for (const { userId, deviceId, key } of claimed) {
         if (!key) continue;
         const keyByName = { [`${key.algorithm}:${key.keyId}`]: JSON.parse(key.key) as JsonObject };
-        const ofUser = keys.get(userId);
-        if (ofUser) ofUser.push([deviceId, keyByName]);
+        const keysOfUser = keys.get(userId);
+        if (keysOfUser) keysOfUser.push([deviceId, keyByName]);
         else keys.set(userId, [[deviceId, keyByName]]);
       }
     }
-    return Object.fromEntries([...keys].map(([userId, ofUser]) => [userId, Object.fromEntries(ofUser)]));
+    return Object.fromEntries(
+      [...keys].map(([userId, keysOfUser]) => [userId, Object.fromEntries(keysOfUser)]),
+    );
   }
 
   async #claimRemote(

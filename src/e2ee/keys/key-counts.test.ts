@@ -32,7 +32,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
     });
 
-    it('deletes one-time and fallback keys with the device', async () => {
+    it('deletes one-time and fallback keys together with their device', async () => {
       await start();
       const [alice, second] = [await server.user('alice'), await server.device('alice')];
       const fallback_keys = second.client.oneTimeKeys(1, 5);

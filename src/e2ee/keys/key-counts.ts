@@ -12,7 +12,7 @@ export interface DeviceKeyCounts {
   readonly unusedFallbackKeyTypes: readonly string[];
 }
 
-/** Devices whose counts are cached. */
+/** Maximum number of devices whose counts are cached. */
 const cachedDevices = 50_000;
 
 /**

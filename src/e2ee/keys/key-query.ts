@@ -49,11 +49,12 @@ export interface RemoteKeysResult {
 }
 
 /**
- * Local users that are looked up before the event loop gets control again, and remote users in one request.
+ * Maximum number of local users that are looked up before the event loop gets control again, and of remote users in
+ * one request.
  */
 const usersPerBatch = 500;
 
-/** Requests to one server at the same time. */
+/** Maximum number of requests to one server at the same time. */
 const maxConcurrentBatches = 2;
 
 /** Returns the keys of devices and users. Source: client-server API, `POST /keys/query`. */
@@ -74,13 +75,13 @@ export class KeyQuery {
     const { local = [], remote = [] } = Object.groupBy(requested, (entry) =>
       isLocal(entry) ? 'local' : 'remote',
     );
-    const [answers, ofLocal] = await Promise.all([
+    const [answers, localKeys] = await Promise.all([
       this.queryServers(new Map(remote), timeout),
       this.queryLocal(new Map(local)),
     ]);
     const failures: Record<string, JsonObject> = {};
     for (const [server, { failure }] of answers) if (failure) failures[server] = failure;
-    const response = merge([ofLocal, ...[...answers.values()].map(({ keys }) => keys)]);
+    const response = merge([localKeys, ...[...answers.values()].map(({ keys }) => keys)]);
     await this.#addOwnSignatures(viewer, response.master_keys);
     return { ...response, user_signing_keys: await this.#userSigningKey(viewer, requested), failures };
   }
@@ -108,25 +109,28 @@ export class KeyQuery {
    */
   async queryServers(requested: RequestedDevices, timeout: number): Promise<Map<string, RemoteKeysResult>> {
     const { lists } = this.#deps;
-    const known = (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
+    const storedLists =
+      (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
     const serverRequests = new ServerRequests(this.#deps, timeout);
     const servers = [...Map.groupBy(requested, ([userId]): string => serverOfUser(userId))];
-    const results = await serverRequests.each(servers, async ([server, users]) => {
-      const current = users.flatMap(([userId]) => known.get(userId) ?? []).filter(({ stale }) => !stale);
-      const keys = keysOf(current, requested);
-      const others = users.filter(([userId]) => known.get(userId)?.stale !== false);
-      if (others.length === 0) return [server, { keys, failure: undefined }] as const;
-      return [server, await this.#queryRemote(serverRequests, server, others, keys)] as const;
+    const results = await serverRequests.forServers(servers, async ([server, users]) => {
+      const currentLists = users
+        .flatMap(([userId]) => storedLists.get(userId) ?? [])
+        .filter(({ stale }) => !stale);
+      const keys = keysOf(currentLists, requested);
+      const usersToQuery = users.filter(([userId]) => storedLists.get(userId)?.stale !== false);
+      if (usersToQuery.length === 0) return [server, { keys, failure: undefined }] as const;
+      return [server, await this.#queryRemote(serverRequests, server, usersToQuery, keys)] as const;
     });
     return new Map(results);
   }
 
-  /** Requests the keys of users from their server. @returns the known keys, and the requested keys unless the request fails */
+  /** Requests the keys of users from their server. @returns the stored keys, and the requested keys unless the request fails */
   async #queryRemote(
     serverRequests: ServerRequests,
     server: string,
-    users: readonly (readonly [string, readonly string[]])[],
-    known: QueriedKeys,
+    users: readonly (readonly [userId: string, deviceIds: readonly string[]])[],
+    storedKeys: QueriedKeys,
   ): Promise<RemoteKeysResult> {
     const { lists } = this.#deps;
     const userIds = users.map(([userId]) => userId);
@@ -135,9 +139,9 @@ export class KeyQuery {
       await lists?.recordRemoteQuery(userIds);
       const answers = await requestInBatches(serverRequests, server, users);
       await lists?.fetchMissing(userIds);
-      return { keys: merge([known, ...answers]), failure: undefined };
+      return { keys: merge([storedKeys, ...answers]), failure: undefined };
     } catch (error) {
-      return { keys: known, failure: failureOf(error) };
+      return { keys: storedKeys, failure: failureOf(error) };
     }
   }
 
@@ -153,7 +157,9 @@ export class KeyQuery {
       readCrossSigningKeysOf(this.#reader, userIds),
       devices.names(userIds),
     ]);
-    const found = new Map(userIds.map((userId) => [userId, [] as [string, JsonObject][]]));
+    const devicesByUser = new Map(
+      userIds.map((userId) => [userId, [] as [deviceId: string, keys: JsonObject][]]),
+    );
     const chosenIds = new Map(userIds.map((userId) => [userId, new Set(requested.get(userId))]));
     for (const { userId, deviceId, keys } of deviceKeys) {
       const ids = chosenIds.get(userId);
@@ -162,9 +168,9 @@ export class KeyQuery {
       if (!names.get(userId)?.has(deviceId)) continue;
       const name = withNames ? names.get(userId)?.get(deviceId) : undefined;
       const unsigned = name === undefined ? undefined : { unsigned: { device_display_name: name } };
-      found.get(userId)?.push([deviceId, { ...(JSON.parse(keys) as JsonObject), ...unsigned }]);
+      devicesByUser.get(userId)?.push([deviceId, { ...(JSON.parse(keys) as JsonObject), ...unsigned }]);
     }
-    for (const [userId, entries] of found) response.device_keys[userId] = Object.fromEntries(entries);
+    for (const [userId, entries] of devicesByUser) response.device_keys[userId] = Object.fromEntries(entries);
     for (const [userId, keys] of crossSigningKeys) {
       const [master, selfSigning] = [keys.get('master'), keys.get('self_signing')];
       if (master) response.master_keys[userId] = master.object;
@@ -201,7 +207,7 @@ export class KeyQuery {
 function requestInBatches(
   serverRequests: ServerRequests,
   server: string,
-  users: readonly (readonly [string, readonly string[]])[],
+  users: readonly (readonly [userId: string, deviceIds: readonly string[]])[],
 ): Promise<QueriedKeys[]> {
   const batches = Array.from({ length: Math.ceil(users.length / usersPerBatch) }, (_, batch) =>
     users.slice(batch * usersPerBatch, (batch + 1) * usersPerBatch),

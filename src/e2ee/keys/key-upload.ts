@@ -19,7 +19,7 @@ import { withDefaultAlgorithm } from './key-counts.ts';
 import {
   countKeys,
   type DeviceAddress,
-  deleteOldClaimed,
+  deleteOldClaimedKeys,
   insertOneTimeKeys,
   readDigests,
 } from './one-time-key-store.ts';
@@ -125,7 +125,7 @@ export class KeyUpload {
     const signatures: Record<string, string> = isUnchanged ? { ...signaturesBy(stored, userId) } : {};
     const trustedSigners = [crossSigning.get('self_signing')?.publicKey, deviceId];
     for (const [keyId, signature] of Object.entries(signaturesBy(object, userId))) {
-      const signer = trustedSigners.find((known) => known !== undefined && keyId === `ed25519:${known}`);
+      const signer = trustedSigners.find((id) => id !== undefined && keyId === `ed25519:${id}`);
       const key = signer === deviceId ? undefined : VerifyKey.fromBase64(signer ?? '');
       const isValid = signer === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
       if (isValid) signatures[keyId] = signature;
@@ -146,25 +146,25 @@ export class KeyUpload {
     keys: readonly OneTimeKey[],
   ): Promise<void> {
     if (keys.length > maxOneTimeKeys) throw tooLarge(`A device has at most ${maxOneTimeKeys} one-time keys`);
-    const known = await readDigests(
+    const digests = await readDigests(
       writer,
       device,
       keys.map(({ keyId }) => keyId),
     );
     const added = keys.filter(({ algorithm, keyId, digest }) => {
       const name = `${algorithm}:${keyId}`;
-      const availableDigest = known.available.get(name);
+      const availableDigest = digests.available.get(name);
       if (availableDigest !== undefined && availableDigest !== digest) {
         throw invalidParam(`The device has another one-time key with the name ${name}`);
       }
       // A claimed key is uploaded again when the client did not get the response to its upload.
-      return availableDigest === undefined && known.claimed.get(name) !== digest;
+      return availableDigest === undefined && digests.claimed.get(name) !== digest;
     });
     await insertOneTimeKeys(
       writer,
       added.map((key) => ({ ...device, ...key, id: this.#deps.keyIds.next() })),
     );
-    await deleteOldClaimed(writer, device, maxClaimedKeys);
+    await deleteOldClaimedKeys(writer, device, maxClaimedKeys);
   }
 }
 

@@ -35,7 +35,10 @@ interface ClaimGroup {
 /** Maximum number of claims in one transaction. */
 const maxClaims = 5_000;
 
-/** Maximum number of groups of claims whose keys are searched directly. Before more groups are searched, one query finds the devices that have keys. */
+/**
+ * Maximum number of groups of claims that are all searched one by one. When there are more groups, the groups of devices
+ * without keys are left out first.
+ */
 const maxUnfiltered = 50;
 
 /** Maximum number of users in one query, and of queries for keys at the same time. */
@@ -44,8 +47,8 @@ const [usersPerQuery, maxConcurrentReads] = [500, 20];
 const groupNameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
 
 /**
- * Gives each one-time key to at most one claim: the key is deleted from the database before the claim
- * resolves. Claims that arrive during a transaction share the next one.
+ * Gives each one-time key to at most one claim: the key is deleted from the database before the claim resolves. Claims
+ * that arrive during a transaction share the next transaction.
  * Source: client-server API, "One-time and fallback keys".
  */
 export class LocalKeyClaims {
@@ -62,8 +65,8 @@ export class LocalKeyClaims {
   }
 
   /**
-   * Claims the device's oldest key of an algorithm, or else its fallback key. Returns `undefined` when it has
-   * neither.
+   * Claims the device's oldest key of an algorithm, or else its fallback key. Returns `undefined` when the
+   * device has neither.
    */
   claim({ userId, deviceId, algorithm }: KeyRequest): Promise<OneTimeKey | undefined> {
     return new Promise((resolve, reject) => {
@@ -91,7 +94,7 @@ export class LocalKeyClaims {
       const [request] = group;
       return request ? [{ request, claims: group, ids: [], fallback: undefined } satisfies ClaimGroup] : [];
     });
-    const candidates = groups.length > maxUnfiltered ? await this.#withKeys(groups) : groups;
+    const candidates = groups.length > maxUnfiltered ? await this.#groupsWithKeys(groups) : groups;
     await mapConcurrently(candidates, maxConcurrentReads, (group) => this.#findKeys(group));
     const claimable = groups.filter(({ ids, fallback }) => ids.length > 0 || fallback);
     const claimedKeys =
@@ -105,17 +108,17 @@ export class LocalKeyClaims {
   }
 
   /** Returns the groups whose device has keys of the algorithm. */
-  async #withKeys(groups: readonly ClaimGroup[]): Promise<ClaimGroup[]> {
+  async #groupsWithKeys(groups: readonly ClaimGroup[]): Promise<ClaimGroup[]> {
     const userIds = [...new Set(groups.map(({ request }) => request.userId))];
-    const found = new Set<string>();
+    const namesWithKeys = new Set<string>();
     for (let start = 0; start < userIds.length; start += usersPerQuery) {
       const reader = this.#database.reader<E2eeTables>();
-      for (const one of await readDevicesWithKeys(reader, userIds.slice(start, start + usersPerQuery))) {
-        found.add(groupNameOf(one));
+      for (const device of await readDevicesWithKeys(reader, userIds.slice(start, start + usersPerQuery))) {
+        namesWithKeys.add(groupNameOf(device));
       }
       await new Promise(setImmediate);
     }
-    return groups.filter(({ request }) => found.has(groupNameOf(request)));
+    return groups.filter(({ request }) => namesWithKeys.has(groupNameOf(request)));
   }
 
   async #findKeys(group: ClaimGroup): Promise<void> {

@@ -18,8 +18,7 @@ export interface StoredOneTimeKey extends OneTimeKey, DeviceAddress {
 const chunkSize = 1_000;
 
 /**
- * Returns the digests, by name (`<algorithm>:<key id>`), of a device's unclaimed keys and of its recently
- * claimed ones.
+ * Returns the digests of a device's unclaimed keys and of its recently claimed keys, by name (`<algorithm>:<key id>`).
  */
 export async function readDigests(
   reader: Reader<E2eeTables>,
@@ -84,7 +83,7 @@ export async function oldestKeyIds(
   return rows.map(({ id }) => id);
 }
 
-/** Returns which devices of users have one-time keys or a fallback key, by algorithm. */
+/** Returns the devices of users that have one-time keys or a fallback key, once for each algorithm of the keys. */
 export async function readDevicesWithKeys(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
@@ -112,7 +111,7 @@ export async function claimKeys(
   writer: Writer<E2eeTables>,
   ids: readonly number[],
 ): Promise<StoredOneTimeKey[]> {
-  const taken: StoredOneTimeKey[] = [];
+  const claimedKeys: StoredOneTimeKey[] = [];
   for (let start = 0; start < ids.length; start += chunkSize) {
     const rows = await writer
       .deleteFrom('one_time_keys')
@@ -124,7 +123,7 @@ export async function claimKeys(
       .insertInto('claimed_one_time_keys')
       .values(rows.map(({ key: _key, ...claimed }) => claimed))
       .execute();
-    taken.push(
+    claimedKeys.push(
       ...rows.map(({ user_id, device_id, key_id, ...row }) => ({
         ...row,
         userId: user_id,
@@ -133,16 +132,16 @@ export async function claimKeys(
       })),
     );
   }
-  return taken.sort((a, b) => a.id - b.id);
+  return claimedKeys.sort((a, b) => a.id - b.id);
 }
 
 /** Deletes the oldest claimed keys of a device beyond a limit. */
-export async function deleteOldClaimed(
+export async function deleteOldClaimedKeys(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
   limit: number,
 ): Promise<void> {
-  const firstTooMany = await writer
+  const newestExcessKey = await writer
     .selectFrom('claimed_one_time_keys')
     .select('id')
     .where('user_id', '=', userId)
@@ -151,12 +150,12 @@ export async function deleteOldClaimed(
     .limit(1)
     .offset(limit)
     .executeTakeFirst();
-  if (!firstTooMany) return;
+  if (!newestExcessKey) return;
   await writer
     .deleteFrom('claimed_one_time_keys')
     .where('user_id', '=', userId)
     .where('device_id', '=', deviceId)
-    .where('id', '<=', firstTooMany.id)
+    .where('id', '<=', newestExcessKey.id)
     .execute();
 }
 

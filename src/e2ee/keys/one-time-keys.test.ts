@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { withSmallSteps } from '../../../test/support/databases/small-steps.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
@@ -36,6 +37,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await claim(bob, alice), fallback);
       assert.deepEqual(await keyCounts(alice), { counts: { [oneTimeKeyAlgorithm]: 0 }, unused: [] });
       assert.equal(await claim(bob, alice, 'other'), undefined);
+    });
+
+    it('stores the keys of 60 uploads at once from different devices, 100 keys each, with far more ids than the bound on disk leaves', async () => {
+      server = await withSmallSteps(20, () => E2eeServer.start(open));
+      const users = await Promise.all(
+        Array.from({ length: 60 }, (_, number) => server.user(`user${number}`)),
+      );
+      const uploads = await Promise.all(
+        users.map((user) => upload(user, { one_time_keys: user.client.oneTimeKeys(100, 0) })),
+      );
+      assert.deepEqual(
+        uploads.map(({ status, body }) => [status, body]),
+        users.map(() => [200, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 100 } }]),
+      );
     });
 
     it('gives each one-time key once for 1,000 parallel claims', async () => {
@@ -122,7 +137,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(server.server.database.statistics.transactions - transactions, 1);
     });
 
-    it('accepts repeated uploads of the same keys, also of claimed ones, without storing them again', async () => {
+    it('accepts repeated uploads of the same keys, also of claimed keys, without storing them again', async () => {
       await start();
       const alice = await server.user('alice');
       const one_time_keys = alice.client.oneTimeKeys(2);
@@ -137,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await claim(alice, alice), undefined);
     });
 
-    it('rejects a one-time key with the id of a stored key but other content with 400', async () => {
+    it('answers 400 to a one-time key that has the id of a stored key but other content', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2) });
@@ -155,12 +170,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 20 } });
     });
 
-    it('rejects malformed one-time and fallback keys with M_BAD_JSON, and accepts those without a valid signature', async () => {
+    it('rejects malformed one-time and fallback keys with M_BAD_JSON and too large or too many keys with M_TOO_LARGE, and accepts keys without a valid signature', async () => {
       await start();
       const alice = await server.user('alice');
       const other = new ClientDevice(alice.userId, alice.deviceId);
       const key = publicKey();
-      const cases: [unknown, string][] = [
+      const cases: [keys: unknown, errcode: string][] = [
         [{ 'signed_curve25519:A': key }, 'M_BAD_JSON'],
         [{ 'signed_curve25519:A': { key: 'AAAA', signatures: {} } }, 'M_BAD_JSON'],
         [{ 'signed_curve25519:A': { key, signatures: 5 } }, 'M_BAD_JSON'],
@@ -182,8 +197,8 @@ forSelectedDatabases(import.meta.url, (open) => {
           Object.keys(one_time_keys as object).length > 1000 ? 'M_BAD_JSON' : code,
         );
       }
-      const two = alice.client.oneTimeKeys(2);
-      assert.deepEqual(codeOf(await upload(alice, { fallback_keys: two })), [400, 'M_BAD_JSON']);
+      const twoKeys = alice.client.oneTimeKeys(2);
+      assert.deepEqual(codeOf(await upload(alice, { fallback_keys: twoKeys })), [400, 'M_BAD_JSON']);
       assert.deepEqual(await keyCounts(alice), { counts: { [oneTimeKeyAlgorithm]: 0 }, unused: [] });
       for (const keys of [other.oneTimeKeys(1), { 'signed_curve25519:A': { key } }]) {
         assert.equal((await upload(alice, { one_time_keys: keys, fallback_keys: keys })).status, 200);

@@ -32,7 +32,7 @@ export function parseOneTimeKeys(keys: JsonObject): OneTimeKey[] {
   return Object.entries(keys).map(([name, key]) => parseKey(name, key));
 }
 
-/** Parses fallback keys in the same way; there may be one for each algorithm. */
+/** Parses fallback keys, `<algorithm>:<key id>` to key, at most one for each algorithm. @throws MatrixError M_BAD_JSON, M_TOO_LARGE */
 export function parseFallbackKeys(keys: JsonObject): OneTimeKey[] {
   const parsed = parseOneTimeKeys(keys);
   const algorithms = new Set(parsed.map(({ algorithm }) => algorithm));

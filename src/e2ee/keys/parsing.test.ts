@@ -44,14 +44,16 @@ describe('parsing of keys that clients upload', () => {
   });
 
   it('returns one-time and fallback keys as they were uploaded, or throws a MatrixError', () => {
-    const keys = alice.oneTimeKeys(2);
+    const keys = fc.oneof(mutated(alice.oneTimeKeys(1)), mutated(alice.oneTimeKeys(2)));
     fc.assert(
-      fc.property(fc.oneof(anyObject, mutated(keys)), (object) => {
-        throwsMatrixError(() => parseFallbackKeys(object));
-        if (throwsMatrixError(() => parseOneTimeKeys(object))) return;
-        for (const { algorithm, keyId, key } of parseOneTimeKeys(object)) {
-          const name = `${algorithm}:${keyId}`;
-          assert.deepEqual(JSON.parse(key), JSON.parse(JSON.stringify(object[name])));
+      fc.property(fc.oneof(anyObject, keys), (object) => {
+        for (const parse of [parseOneTimeKeys, parseFallbackKeys]) {
+          if (throwsMatrixError(() => parse(object))) continue;
+          const parsed = parse(object).map(({ algorithm, keyId, key }) => [
+            `${algorithm}:${keyId}`,
+            JSON.parse(key),
+          ]);
+          assert.deepEqual(parsed, Object.entries(JSON.parse(JSON.stringify(object))));
         }
       }),
       { numRuns: 500 },
@@ -76,8 +78,11 @@ describe('validation of keys from other servers', () => {
           assert.deepEqual([keys['user_id'], keys['device_id']], [alice.userId, deviceId]);
         }
         const claimed = validOneTimeKeys(object, requests);
-        for (const keys of Object.values(claimed[alice.userId] ?? {})) {
-          assert.ok(Object.keys(keys)[0]!.startsWith('signed_curve25519:'));
+        assert.ok(Object.keys(claimed).every((userId) => userId === alice.userId));
+        for (const [deviceId, keys] of Object.entries(claimed[alice.userId] ?? {})) {
+          assert.equal(deviceId, alice.deviceId);
+          const [name = '', ...others] = Object.keys(keys);
+          assert.ok(name.startsWith('signed_curve25519:') && others.length === 0);
         }
       }),
       { numRuns: 500 },

@@ -10,8 +10,8 @@ import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
-  const start = async (more?: Partial<E2eeDeps>) => {
-    server = await E2eeServer.start(open, more);
+  const start = async (options?: Partial<E2eeDeps>) => {
+    server = await E2eeServer.start(open, options);
   };
   const { query } = keyCalls(() => server);
 
@@ -30,7 +30,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('returns the valid keys of each server, and failures for the servers that do not answer', async () => {
       const bob = new ClientDevice('@bob:elsewhere', 'BOB');
       const keys = bob.deviceKeys();
-      const otk = bob.oneTimeKeys(2);
+      const oneTimeKeys = bob.oneTimeKeys(2);
       await start({
         remote: {
           query: async (name) => {
@@ -49,7 +49,12 @@ forSelectedDatabases(import.meta.url, (open) => {
           },
           claim: async (name) => {
             if (name === 'broken') throw new Error('no route to host');
-            return { one_time_keys: { '@bob:elsewhere': { BOB: otk, EVE: otk }, '@alice:test': { A: otk } } };
+            return {
+              one_time_keys: {
+                '@bob:elsewhere': { BOB: oneTimeKeys, EVE: oneTimeKeys },
+                '@alice:test': { A: oneTimeKeys },
+              },
+            };
           },
           devices: async () => ({}),
         },
@@ -76,8 +81,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       });
       assert.deepEqual(claimed.body['one_time_keys'], {
-        '@bob:elsewhere': { BOB: Object.fromEntries(Object.entries(otk).slice(0, 1)) },
+        '@bob:elsewhere': { BOB: Object.fromEntries(Object.entries(oneTimeKeys).slice(0, 1)) },
       });
+      assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['broken']);
     });
   });
 

@@ -48,7 +48,7 @@ export interface QueriedKeys {
 
 export const noKeys = (): QueriedKeys => ({ device_keys: {}, master_keys: {}, self_signing_keys: {} });
 
-/** Maximum number of devices of a remote user; further ones are ignored. */
+/** Maximum number of devices of a remote user; further devices are ignored. */
 export const maxDevices = 2_000;
 
 /** Maximum number of UTF-16 units of device keys or a cross-signing key. */
@@ -64,8 +64,8 @@ const maxDepth = 20;
 const maxTextLength = 255;
 
 /**
- * Returns the valid keys in a response that were requested. Users that the response does not name get no
- * entry, as clients take an empty entry for a user without devices.
+ * Returns the valid keys in a response that were requested. Users whom the response does not name get no entry, because
+ * for clients an empty entry means that the user has no devices.
  */
 export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
   const valid = noKeys();
@@ -90,8 +90,8 @@ export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonl
 }
 
 /**
- * Returns the requested one-time keys in a response, one of the right algorithm for each device. The client checks
- * the signatures, as it knows the device keys.
+ * Returns the requested one-time keys in a response, one of the right algorithm for each device. The client checks the
+ * signatures, because it knows the device keys.
  */
 export function validOneTimeKeys(
   answer: JsonObject,
@@ -99,13 +99,13 @@ export function validOneTimeKeys(
 ): ByUser<Record<string, JsonObject>> {
   const valid: ByUser<Record<string, JsonObject>> = {};
   for (const [userId, devices] of requests) {
-    const found = [...devices].flatMap(([deviceId, algorithm]) => {
+    const validKeysOfUser = [...devices].flatMap(([deviceId, algorithm]) => {
       const keys = objectProperty(objectProperty(answer['one_time_keys'], userId), deviceId) ?? {};
       const entry = Object.entries(keys).find(([name]) => name.startsWith(`${algorithm}:`));
       const key = entry && validOneTimeKey(algorithm, entry[1], userId, deviceId);
       return key === undefined ? [] : [[deviceId, { [entry![0]]: key }] as const];
     });
-    if (found.length > 0) valid[userId] = Object.fromEntries(found);
+    if (validKeysOfUser.length > 0) valid[userId] = Object.fromEntries(validKeysOfUser);
   }
   return valid;
 }
@@ -135,7 +135,7 @@ export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: stri
 
 /**
  * Returns a master or self-signing key of a remote user for clients, only with the user's own signatures. Returns
- * `undefined` for malformed keys; a valid one has one public key, whose id contains the public key itself.
+ * `undefined` for malformed keys; a valid object has one public key, whose id contains the public key itself.
  */
 export function validCrossSigningKey(
   key: JsonObject | undefined,
@@ -160,8 +160,8 @@ function validOneTimeKey(
   userId: string,
   deviceId: string,
 ): JsonObject | undefined {
-  // `signed_curve25519` and `curve25519` are the algorithms of the specification; for other ones, any object
-  // with a key is accepted.
+  // `signed_curve25519` and `curve25519` are the algorithms of the specification; for other algorithms, any object with
+  // a key is accepted.
   if (!isJsonObject(key) || !isSmall(key, maxOneTimeKeyLength)) {
     return algorithm === 'curve25519' && isPublicKey(key) ? (key as unknown as JsonObject) : undefined;
   }
@@ -177,7 +177,7 @@ function isSmall(object: JsonObject, maxLength: number): boolean {
   return text.length <= maxLength && !exceedsDepth(text, maxDepth);
 }
 
-/** Returns a property of a JSON object when it is an object itself. */
+/** Returns a property of a JSON object if the value of the property is an object. */
 export function objectProperty(value: unknown, name: string): JsonObject | undefined {
   if (!isJsonObject(value) || !Object.hasOwn(value, name)) return undefined;
   const property = value[name];

@@ -19,17 +19,18 @@ export interface ServerRequestsDeps {
 /** Sends the requests to other servers that one request of a client causes. Bounds the number of servers and the time of all requests together. */
 export class ServerRequests {
   readonly #deps: ServerRequestsDeps;
-  readonly #end: number;
+  /** Milliseconds of the monotonic clock. */
+  readonly #deadline: number;
   #remainingServers = maxServers;
 
   /** @param timeout milliseconds for all servers together */
   constructor(deps: ServerRequestsDeps, timeout: number) {
     this.#deps = deps;
-    this.#end = deps.clock.monotonic() + timeout;
+    this.#deadline = deps.clock.monotonic() + timeout;
   }
 
   /** Runs `work` for each server, for `maxConcurrentServers` of them at a time. */
-  each<S, R>(servers: readonly S[], work: (server: S) => Promise<R>): Promise<R[]> {
+  forServers<S, R>(servers: readonly S[], work: (server: S) => Promise<R>): Promise<R[]> {
     return mapConcurrently(servers, maxConcurrentServers, work);
   }
 
@@ -42,7 +43,7 @@ export class ServerRequests {
   async send<T>(work: (remote: RemoteKeys, request: RemoteRequest) => Promise<T>): Promise<T> {
     const { clock, remote } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    const timeout = Math.max(0, this.#end - clock.monotonic());
+    const timeout = Math.max(0, this.#deadline - clock.monotonic());
     return withTimeout(clock, timeout, (signal) => work(remote, { timeout, signal }));
   }
 }

@@ -43,9 +43,9 @@ export function isSignedBy(object: JsonObject, userId: string, keyId: string, ke
  * stays without them when none are given.
  */
 export function withSignatures(object: JsonObject, userId: string, signatures: UserSignatures): JsonObject {
-  const { signatures: before, unsigned: _unsigned, ...covered } = object;
+  const { signatures: previousSignatures, unsigned: _unsigned, ...covered } = object;
   if (Object.keys(signatures).length > 0) return { ...covered, signatures: { [userId]: signatures } };
-  return before === undefined ? covered : { ...covered, signatures: {} };
+  return previousSignatures === undefined ? covered : { ...covered, signatures: {} };
 }
 
 /** Reports whether text is base64 for 32 bytes, the length of Curve25519 and Ed25519 keys. */

@@ -29,12 +29,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(remoteServer.requests, []);
     });
 
-    it('returns the user of an update after a gap as changed, also while the server does not answer /user/devices', async () => {
+    it('returns as changed the user whose update follows a gap, also while the server does not answer /user/devices', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, lists, query } = await startSharingRoom();
       remoteServer.isDown = true;
       let since = server.position;
-      for (const more of [{ prev_id: [77] }, { prev_id: [] }, {}]) {
-        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate(more));
+      for (const changes of [{ prev_id: [77] }, { prev_id: [] }, {}]) {
+        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate(changes));
         await fetchesDone();
         assert.deepEqual(await changedSince(since), [bob.userId]);
         since = server.position;
@@ -49,20 +49,20 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('applies an update that follows several other updates, and a repeated update once', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
-      const [update, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
-      await lists.receiveUpdate('elsewhere', update);
-      await lists.receiveUpdate('elsewhere', other);
+      const [firstUpdate, secondUpdate] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
+      await lists.receiveUpdate('elsewhere', firstUpdate);
+      await lists.receiveUpdate('elsewhere', secondUpdate);
       await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), prev_id: [2, 3] });
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
       const since = server.position;
-      await lists.receiveUpdate('elsewhere', { ...update, deleted: true });
+      await lists.receiveUpdate('elsewhere', { ...firstUpdate, deleted: true });
       assert.deepEqual(await changedSince(since), []);
       await fetchesDone();
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
       assert.deepEqual(remoteServer.requests, []);
     });
 
-    it('ignores updates about users of another server than the sender, and malformed device ids', async () => {
+    it('ignores updates about users who do not belong to the sending server, and updates with malformed device ids', async () => {
       const { alice, bob, changedSince, remoteServer, lists } = await startSharingRoom();
       const since = server.position;
       await lists.receiveUpdate('evil', bob.addDeviceUpdate());

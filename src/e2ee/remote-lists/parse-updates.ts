@@ -28,7 +28,7 @@ export interface SigningKeyUpdate {
   readonly selfSigningKey: JsonObject | undefined;
 }
 
-/** Stored update ids of a list, and maximum of previous ids of an update. */
+/** Maximum number of stored update ids of a list, and of previous ids of an update. */
 const [maxStreamIds, maxPreviousIds] = [32, 32];
 
 /** @returns `undefined` for malformed updates and users of another server */
@@ -61,8 +61,8 @@ export function parseSigningKeyUpdate(origin: string, content: JsonObject): Sign
  * `undefined` for a malformed response.
  */
 export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnapshot | undefined {
-  const { user_id: named, stream_id: streamId, devices } = answer;
-  if (named !== userId || !Array.isArray(devices)) return undefined;
+  const { user_id: answeredUserId, stream_id: streamId, devices } = answer;
+  if (answeredUserId !== userId || !Array.isArray(devices)) return undefined;
   const validDevices = new Map<string, JsonObject>();
   for (const device of devices as unknown[]) {
     if (validDevices.size >= maxDevices) break;
@@ -77,7 +77,7 @@ export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnap
 }
 
 /**
- * Classifies an update of a list: the list contains it, it is the next one, or updates before it are missing.
+ * Classifies an update of a list: the list contains the update, or lacks only this update, or lacks updates before it.
  * Source: server-server API, "Device Management".
  */
 export function classifyUpdate(
@@ -88,7 +88,7 @@ export function classifyUpdate(
   if (stale || streamId === undefined || !previous?.length) return 'gap';
   if (streamIds.includes(streamId)) return 'known';
   if (!previous.every((id) => streamIds.includes(id))) return 'gap';
-  // A late update could replace newer keys by older ones.
+  // A late update could replace newer keys by older keys.
   return streamId > Math.max(...streamIds) ? 'next' : 'gap';
 }
 
@@ -109,7 +109,8 @@ function parsePrevious(value: unknown): readonly number[] | undefined {
 }
 
 /**
- * Updates about non-compliant user ids are dropped, as clients should see such ids only in events.
+ * Whether an update of `server` may be about this user. Updates about non-compliant user ids are dropped, because clients
+ * should see such ids only in events.
  * Source: appendices, "Historical User IDs".
  */
 const isUserOf = (server: string, userId: unknown): userId is string =>

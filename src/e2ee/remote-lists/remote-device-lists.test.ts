@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(remoteServer.requests.length, 2);
     });
 
-    it('sends a device list change after a fetch when clients have queried the server of the user before', async () => {
+    it('sends a device list change after the first fetch of a list when clients have queried the server of the user before', async () => {
       const { alice, bob, changedSince, remoteServer, fetchesDone, deviceIds, lists, setMembership } =
         await start();
       const roomId = await server.room(alice);
@@ -53,8 +53,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const update = bob.addDeviceUpdate();
       server.server.clock.advance(60_000);
       await fetchesDone();
-      await lists.receiveUpdate('elsewhere', update);
       assert.deepEqual(await changedSince(since), [bob.userId]);
+      const afterFetch = server.position;
+      await lists.receiveUpdate('elsewhere', update);
+      assert.deepEqual(await changedSince(afterFetch), []);
       remoteServer.isDown = true;
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
     });
@@ -91,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
 
-    it('deletes the lists of users who share no room once a day, as a crash may have prevented their deletion', async () => {
+    it('deletes once a day the lists of users who share no room, because a crash may have prevented their deletion', async () => {
       const { remoteServer, deviceIds } = await startSharingRoom();
       const { database } = server.server;
       await database.transaction<{ remote_device_lists: Record<string, unknown> }, unknown>((writer) =>

@@ -59,7 +59,7 @@ export class RemoteDeviceLists {
   readonly #trackedUsers: TrackedUsers;
   readonly #remotelyQueried = new RemotelyQueriedUsers();
 
-  /** Call before `jobs` start. */
+  /** Registers the jobs; the constructor must be called before jobs are started. */
   constructor(deps: RemoteDeviceListsDeps) {
     this.#deps = deps;
     this.#sharedRooms = new SharedRooms(deps.engine, deps.serverName);
@@ -75,7 +75,7 @@ export class RemoteDeviceLists {
     });
   }
 
-  /** Starts to follow membership changes. Call before `jobs` start. */
+  /** Starts to follow membership changes. Must be called before jobs are started. */
   start(): Promise<void> {
     return this.#trackedUsers.start();
   }
@@ -85,7 +85,7 @@ export class RemoteDeviceLists {
     return this.#trackedUsers.settled();
   }
 
-  /** Returns the lists of the users who share a room with a local user, also stale ones. */
+  /** Returns the lists of the users who share a room with a local user, including stale lists. */
   async read(userIds: readonly string[]): Promise<ReadonlyMap<string, RemoteListWithDevices>> {
     const lists = await readLists(this.#reader, userIds);
     const sharing = await this.#sharedRooms.usersSharing(lists.map(({ userId }) => userId));
@@ -95,7 +95,7 @@ export class RemoteDeviceLists {
   }
 
   /**
-   * Records that clients get the keys of these users from the users' own servers, as the stored lists are not
+   * Records that clients get the keys of these users from the users' own servers, because the stored lists are not
    * current.
    */
   async recordRemoteQuery(userIds: readonly string[]): Promise<void> {
@@ -114,7 +114,7 @@ export class RemoteDeviceLists {
     });
   }
 
-  /** Fetches the stale lists of a server's users at once, as the server can be reached again. */
+  /** Fetches the stale lists of a server's users at once, because the server is reachable again. */
   serverIsBack(server: string): Promise<void> {
     return this.#resync.fetchNow(server);
   }

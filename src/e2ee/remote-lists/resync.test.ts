@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
     });
 
-    it("repeats a failed fetch with backoff, also after the server's next start", async () => {
+    it('repeats a failed fetch with backoff, by a stored job', async () => {
       const { bob, remoteServer, deviceIds, lists } = await startSharingRoom();
       remoteServer.isDown = true;
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
     });
 
-    it('runs one fetch of a list at a time, and few of them for many updates', async () => {
+    it('runs one fetch of a list at a time, and few fetches for many updates', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       let running = 0;
       let maxRunning = 0;

@@ -43,7 +43,7 @@ const parallel = 2;
  */
 const backoff = (attempt: number) => Math.min(30_000 * 2 ** (attempt - 1), 43_200_000);
 
-/** Lists that `fetchNow` schedules in one transaction. */
+/** Maximum number of lists that `fetchNow` schedules in one transaction. */
 const pageSize = 500;
 
 /**
@@ -55,7 +55,7 @@ export class Resync {
   /** Milliseconds since the epoch. */
   readonly #startedAt: number;
 
-  /** Call before `jobs` start. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: ResyncDeps) {
     this.#deps = deps;
     this.#startedAt = deps.clock.now();
@@ -125,7 +125,7 @@ function isDifferent(previous: RemoteSnapshot, next: RemoteSnapshot): boolean {
     JSON.stringify([
       masterKey ?? null,
       selfSigningKey ?? null,
-      [...devices].sort(([one], [other]) => (one < other ? -1 : 1)),
+      [...devices].sort(([firstId], [secondId]) => (firstId < secondId ? -1 : 1)),
     ]);
   return textOf(previous) !== textOf(next);
 }

@@ -1,9 +1,9 @@
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
-/** Users whose rooms are loaded before the event loop gets control again. */
+/** Number of users whose rooms are loaded before the event loop gets control again. */
 const usersPerTurn = 500;
 
-/** Finds the remote users who share a room with a local user, as only their device lists are stored. */
+/** Finds the remote users who share a room with a local user: only the device lists of these users are stored. */
 export class SharedRooms {
   readonly #engine: RoomReader;
   readonly #serverName: string;
@@ -13,11 +13,12 @@ export class SharedRooms {
     this.#serverName = serverName;
   }
 
+  /** Reports whether the user is joined to a room with a local user. */
   async isSharing(userId: string): Promise<boolean> {
     return (await this.usersSharing([userId])).has(userId);
   }
 
-  /** Returns the users who are joined to a room with a local user. */
+  /** Returns the users from the list who are joined to a room with a local user. */
   async usersSharing(userIds: readonly string[]): Promise<Set<string>> {
     const sharing = new Set<string>();
     const localRooms = new Map<string, boolean>();
@@ -38,7 +39,7 @@ export class SharedRooms {
 
   /**
    * Loads the rooms of all local users, for background work on many users.
-   * @returns a function that returns those of the given users who are joined to one of these rooms
+   * @returns a function that selects, from a list of users, the users who are joined to a room with a local user
    */
   async snapshot(): Promise<(userIds: readonly string[]) => Promise<Set<string>>> {
     const { userRooms } = this.#engine;

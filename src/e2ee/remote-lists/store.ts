@@ -32,12 +32,12 @@ export async function readList(reader: Reader<E2eeTables>, userId: string): Prom
   return row && toList(row);
 }
 
-/** Returns the lists of the users that have one, with their devices. */
+/** Returns the stored lists of users with their devices; users without a stored list are absent. */
 export async function readLists(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<RemoteListWithDevices[]> {
-  const found: RemoteListWithDevices[] = [];
+  const result: RemoteListWithDevices[] = [];
   for (let start = 0; start < userIds.length; start += chunkSize) {
     const batch = userIds.slice(start, start + chunkSize);
     const lists = await reader
@@ -56,10 +56,10 @@ export async function readLists(
       const entries = (byUser.get(row.user_id) ?? []).map(
         ({ device_id, keys }) => [device_id, JSON.parse(keys) as JsonObject] as const,
       );
-      found.push({ ...toList(row), devices: new Map(entries) });
+      result.push({ ...toList(row), devices: new Map(entries) });
     }
   }
-  return found;
+  return result;
 }
 
 /**
@@ -210,16 +210,16 @@ export async function usersWithList(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<Set<string>> {
-  const found = new Set<string>();
+  const userIdsWithList = new Set<string>();
   for (let start = 0; start < userIds.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('remote_device_lists')
       .select('user_id')
       .where('user_id', 'in', userIds.slice(start, start + chunkSize))
       .execute();
-    for (const row of rows) found.add(row.user_id);
+    for (const row of rows) userIdsWithList.add(row.user_id);
   }
-  return found;
+  return userIdsWithList;
 }
 
 /**

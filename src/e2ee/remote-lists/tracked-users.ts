@@ -27,15 +27,15 @@ const kind = 'e2ee/drop-device-lists';
 /** Milliseconds between two checks of all lists. */
 const checkInterval = 86_400_000;
 
-/** Lists that are checked together. */
+/** Number of lists that are checked together. */
 const pageSize = 200;
 
 /** Maximum number of simultaneous joins whose lists are fetched before a client queries them. */
 const maxPrefetched = 20;
 
 /**
- * Deletes the lists of users who share no room with a local user any more, as their servers stop sending updates, and
- * fetches the lists of users who join an encrypted room. Checks all lists at the start, because a crash may have
+ * Deletes the lists of users who share no room with a local user any more, because their servers stop sending updates,
+ * and fetches the lists of users who join an encrypted room. Checks all lists at the start, because a crash may have
  * prevented the processing of membership changes.
  */
 export class TrackedUsers {
@@ -133,7 +133,7 @@ export class TrackedUsers {
       for (let page = await read(''); page.length > 0; page = await read(page.at(-1)!)) {
         const remote = page.filter((userId) => serverOfUser(userId) !== serverName);
         const sharing = await usersSharing(remote);
-        // Checks these users again with their current rooms, as the snapshot may be outdated.
+        // Checks these users again with their current rooms, because the snapshot may be outdated.
         await this.#dropUnshared(remote.filter((userId) => !sharing.has(userId)));
       }
     }

@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { openTestFederation, type TestFederation } from '../../../test/support/other-servers/federation.ts';
@@ -23,12 +24,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     let api: EventsApi;
     let name: string;
     let answer: string;
-    const asked: { method: string; url: string; body: string }[] = [];
+    const requests: { method: string; url: string; body: string }[] = [];
 
     before(async () => {
       authority = makeTestAuthority();
       server = await serveOnLoopback(async (request: IncomingMessage, response) => {
-        asked.push({ method: request.method!, url: request.url!, body: await text(request) });
+        requests.push({ method: request.method!, url: request.url!, body: await text(request) });
         response.writeHead(200, { 'content-type': 'application/json' }).end(answer);
       }, authority.issue('a.example'));
       const key = newSigningKey('k');
@@ -45,9 +46,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     /** Calls a method while the server responds with `json`. Returns its result and the request that the server got. */
     async function ask<T>(json: JsonValue, call: (server: string) => Promise<T>) {
       answer = JSON.stringify(json);
-      asked.length = 0;
-      const given = await call(name);
-      return { given, asked: asked[0] };
+      requests.length = 0;
+      const result = await call(name);
+      return { result, request: requests[0] };
     }
 
     it('sends the requests of the specification and reads their responses', async () => {
@@ -56,13 +57,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const get = (url: string) => ({ method: 'GET', url: path + url, body: '' });
       const pdus = [{ type: 'x' }, 5];
       assert.deepEqual(await ask({ pdus: [{ a: 1 }] }, (to) => api.event(to, event)), {
-        given: { a: 1 },
-        asked: get(`/event/${e}`),
+        result: { a: 1 },
+        request: get(`/event/${e}`),
       });
       const gap = { earliest: ['$a'], latest: ['$b', '$c'], limit: 10, minDepth: 4 };
       assert.deepEqual(await ask({ events: pdus }, (to) => api.missingEvents(to, room, gap)), {
-        given: pdus,
-        asked: {
+        result: pdus,
+        request: {
           method: 'POST',
           url: `${path}/get_missing_events/${r}`,
           body: '{"earliest_events":["$a"],"latest_events":["$b","$c"],"limit":10,"min_depth":4}',
@@ -70,35 +71,35 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const ids = { pdu_ids: ['$a'], auth_chain_ids: ['$b'] };
       assert.deepEqual(await ask(ids, (to) => api.stateIds(to, room, event)), {
-        given: { state: ['$a'], authChain: ['$b'] },
-        asked: get(`/state_ids/${r}?event_id=${e}`),
+        result: { state: ['$a'], authChain: ['$b'] },
+        request: get(`/state_ids/${r}?event_id=${e}`),
       });
       assert.deepEqual(await ask({ pdus, auth_chain: [] }, (to) => api.state(to, room, event)), {
-        given: { state: pdus, authChain: [] },
-        asked: get(`/state/${r}?event_id=${e}`),
+        result: { state: pdus, authChain: [] },
+        request: get(`/state/${r}?event_id=${e}`),
       });
       assert.deepEqual(await ask({ auth_chain: pdus }, (to) => api.eventAuth(to, room, event)), {
-        given: pdus,
-        asked: get(`/event_auth/${r}/${e}`),
+        result: pdus,
+        request: get(`/event_auth/${r}/${e}`),
       });
       assert.deepEqual(await ask({ pdus }, (to) => api.backfill(to, room, ['$a', '$b'], 20)), {
-        given: pdus,
-        asked: get(`/backfill/${r}?v=%24a&v=%24b&limit=20`),
+        result: pdus,
+        request: get(`/backfill/${r}?v=%24a&v=%24b&limit=20`),
       });
       const closest = { event_id: '$a', origin_server_ts: 7 };
       assert.deepEqual(await ask(closest, (to) => api.timestampToEvent(to, room, 5, 'backward')), {
-        given: { eventId: '$a', originServerTs: 7 },
-        asked: get(`/timestamp_to_event/${r}?ts=5&dir=b`),
+        result: { eventId: '$a', originServerTs: 7 },
+        request: get(`/timestamp_to_event/${r}?ts=5&dir=b`),
       });
     });
 
-    it('drops more events than requested, and rejects a response without exactly one event', async () => {
+    it('drops the events of a response beyond the requested number, and rejects a response without exactly one event', async () => {
       const many = Array.from({ length: 21 }, (_, index) => ({ index }));
       const gap = { earliest: [], latest: [], limit: 20, minDepth: 0 };
       const missing = await ask({ events: many }, (to) => api.missingEvents(to, room, gap));
-      assert.deepEqual(missing.given, many.slice(0, 20));
+      assert.deepEqual(missing.result, many.slice(0, 20));
       const older = await ask({ pdus: many }, (to) => api.backfill(to, room, ['$a'], 20));
-      assert.deepEqual(older.given, many.slice(0, 20));
+      assert.deepEqual(older.result, many.slice(0, 20));
       for (const pdus of [many, []]) {
         await assert.rejects(
           ask({ pdus }, (to) => api.event(to, event)),
@@ -124,8 +125,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       ];
       const body = fc.dictionary(fc.constantFrom(...keys), value, { minKeys: 5 });
       const gap = { earliest: [], latest: [], limit: 3, minDepth: 0 };
-      const isList = (given: unknown) => Array.isArray(given);
-      const isIds = (given: unknown) => Array.isArray(given) && given.every(isEventId);
+      const isList = (result: unknown) => Array.isArray(result);
+      const isIds = (result: unknown) => Array.isArray(result) && result.every(isEventId);
       const calls: readonly ((to: string) => Promise<boolean>)[] = [
         async (to) => isList(await api.missingEvents(to, room, gap)),
         async (to) => isList(await api.backfill(to, room, ['$a'], 3)),
@@ -143,11 +144,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       ];
       await fc.assert(
         fc.asyncProperty(body, fc.constantFrom(...calls), async (json, call) => {
-          const right = await ask(json, call).catch((error: unknown) => error);
-          if (right instanceof Error) assert.equal(right.name, 'MalformedResponse', right.stack);
-          else assert.equal((right as { given: boolean }).given, true);
+          const outcome = await ask(json, call).catch((error: unknown) => error);
+          if (outcome instanceof Error) assert.equal(outcome.name, 'MalformedResponse', outcome.stack);
+          else assert.equal((outcome as { result: boolean }).result, true);
         }),
-        { numRuns: 150 },
+        { numRuns: runs(150) },
       );
     });
   });

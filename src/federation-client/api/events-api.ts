@@ -5,8 +5,7 @@ import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
 /**
- * Maximum bytes of a response: with one event (including its `unsigned`), a page of events, event ids, a
- * whole state.
+ * Maximum bytes of a response: with one event (including its `unsigned`), a page of events, event ids, a whole state.
  */
 const maxBody = {
   event: 1024 * 1024,
@@ -20,7 +19,7 @@ const maxEntries = 500_000;
 
 /**
  * Requests for events and room state. The returned events are unchecked: they may not even be the requested
- * ones. No request is retried, since usually other servers can be asked.
+ * events. No request is retried, because usually other servers can be asked.
  * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving
  * event authorisation information".
  */
@@ -135,24 +134,29 @@ export class EventsApi {
     return { eventId: answer.eventId('event_id'), originServerTs: answer.integer('origin_server_ts') };
   }
 
-  #get(server: string, path: string, request: ApiRequest | undefined, rest: Rest): Promise<ResponseShape> {
-    return this.#ask(server, request, { method: 'GET', path, ...rest });
+  #get(
+    server: string,
+    path: string,
+    request: ApiRequest | undefined,
+    parts: RequestParts,
+  ): Promise<ResponseShape> {
+    return this.#ask(server, request, { method: 'GET', path, ...parts });
   }
 
   async #ask(
     destination: string,
     { signal, timeout }: ApiRequest = {},
-    rest: Rest & Pick<FederationRequest, 'method' | 'path'> & { readonly body?: JsonObject },
+    parts: RequestParts & Pick<FederationRequest, 'method' | 'path'> & { readonly body?: JsonObject },
   ): Promise<ResponseShape> {
     const answer = await this.#client.request({
       destination,
       retry: 'none',
       ...(signal && { signal }),
       ...(timeout !== undefined && { timeout }),
-      ...rest,
+      ...parts,
     });
     return new ResponseShape(destination, answer);
   }
 }
 
-type Rest = Pick<FederationRequest, 'query' | 'maxBody'>;
+type RequestParts = Pick<FederationRequest, 'query' | 'maxBody'>;

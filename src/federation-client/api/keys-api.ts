@@ -3,9 +3,7 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 
-/**
- * Maximum bytes of a response: with the keys of many users, with one-time keys, with the devices of one user.
- */
+/** Maximum bytes of a response: with the keys of many users, with one-time keys, with the devices of one user. */
 const maxBody = {
   query: 8 * 1024 * 1024,
   claim: 4 * 1024 * 1024,
@@ -13,7 +11,7 @@ const maxBody = {
 } as const;
 
 /**
- * Requests for the keys of remote users. No request is retried, since clients wait for most of them.
+ * Requests for the keys of remote users. No request is retried, because clients wait for most of them.
  * Responses are JSON objects, otherwise unchecked.
  * Source: server-server API, "End-to-End Encryption" and "Device Management".
  */

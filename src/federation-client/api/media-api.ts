@@ -46,8 +46,8 @@ export class MediaApi {
   }
 
   /**
-   * Downloads media over the deprecated, unauthenticated endpoint. @throws the errors of
-   * `FederationClient.open`
+   * Downloads media over the deprecated, unauthenticated endpoint.
+   * @throws the errors of `FederationClient.open`
    */
   downloadUnauthenticated(
     destination: string,

@@ -5,7 +5,7 @@ import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
-/** Maximum bytes of a response: with one event and stripped state, with the whole state of a room. */
+/** Maximum bytes of a response with one event and stripped state, and of a response with the whole state of a room. */
 const maxBody = { event: 4 * 1024 * 1024, state: 64 * 1024 * 1024 } as const;
 
 /** Maximum entries of lists in responses. */
@@ -98,7 +98,7 @@ export class MembershipApi {
     request?: MembershipRequest,
   ): Promise<SendJoinResponse> {
     const { roomId, eventId, event } = join;
-    const rest = {
+    const common = {
       ...base(server, request),
       timeout: request?.timeout ?? stateTimeout,
       method: 'PUT',
@@ -108,13 +108,13 @@ export class MembershipApi {
     const answer = await withFallback(
       () =>
         this.#client.request({
-          ...rest,
+          ...common,
           path: federationPath`/_proto/federation/v2/send_join/${roomId}/${eventId}`,
           ...(omitMembers && { query: { omit_members: true } }),
         }),
       () =>
         this.#client.requestPair({
-          ...rest,
+          ...common,
           path: federationPath`/_proto/federation/v1/send_join/${roomId}/${eventId}`,
         }),
     );
@@ -134,16 +134,16 @@ export class MembershipApi {
   /** Sends a signed leave, which may also reject an invite or withdraw a knock. */
   async sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void> {
     const { roomId, eventId, event } = leave;
-    const rest = { ...base(server, request), method: 'PUT', body: event, maxBody: maxBody.event } as const;
+    const common = { ...base(server, request), method: 'PUT', body: event, maxBody: maxBody.event } as const;
     await withFallback(
       () =>
         this.#client.request({
-          ...rest,
+          ...common,
           path: federationPath`/_proto/federation/v2/send_leave/${roomId}/${eventId}`,
         }),
       () =>
         this.#client.requestPair({
-          ...rest,
+          ...common,
           path: federationPath`/_proto/federation/v1/send_leave/${roomId}/${eventId}`,
         }),
     );
@@ -167,26 +167,27 @@ export class MembershipApi {
   }
 
   /**
-   * Sends an invite to the server of the invited user, which signs it. @returns the event with its signatures
+   * Sends an invite to the server of the invited user, which signs it.
+   * @returns the event with its signatures
    */
   async invite(server: string, invite: OutgoingInvite, request?: MembershipRequest): Promise<JsonObject> {
     const { roomId, eventId, event, roomVersion, inviteRoomState } = invite;
-    const rest = { ...base(server, request), method: 'PUT', maxBody: maxBody.event } as const;
-    const isOld = roomVersion === '1' || roomVersion === '2';
+    const common = { ...base(server, request), method: 'PUT', maxBody: maxBody.event } as const;
+    const isOldRoomVersion = roomVersion === '1' || roomVersion === '2';
     const answer = await withFallback(
       () =>
         this.#client.request({
-          ...rest,
+          ...common,
           path: federationPath`/_proto/federation/v2/invite/${roomId}/${eventId}`,
           body: { room_version: roomVersion, event, invite_room_state: inviteRoomState },
         }),
       () =>
         this.#client.requestPair({
-          ...rest,
+          ...common,
           path: federationPath`/_proto/federation/v1/invite/${roomId}/${eventId}`,
           body: { ...event, unsigned: { invite_room_state: inviteRoomState } },
         }),
-      (error) => isOld && (error.status === 404 || error.status === 400),
+      (error) => isOldRoomVersion && (error.status === 404 || error.status === 400),
     );
     return new ResponseShape(server, answer).object('event');
   }
@@ -220,7 +221,7 @@ export class MembershipApi {
   }
 }
 
-/** No request is retried, since usually other servers can be asked. */
+/** Returns the common part of all requests. No request is retried, because usually other servers can be asked. */
 function base(destination: string, { signal, timeout, ignoreBackoff }: MembershipRequest = {}) {
   return {
     destination,

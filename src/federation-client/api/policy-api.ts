@@ -6,7 +6,7 @@ import type { ApiRequest } from './api-request.ts';
 const maxBody = 16 * 1024;
 
 /**
- * Requests to policy servers. They are not retried, since a user waits for them, and ignore the backoff:
+ * Requests to policy servers. They are not retried, because a user waits for them, and ignore the backoff:
  * whether a policy server answers is independent of its other federation traffic.
  * Source: server-server API, "Policy Servers".
  */
@@ -18,8 +18,9 @@ export class PolicyApi {
   }
 
   /**
-   * Asks for a signature on an event. @returns the unchecked response @throws the errors of
-   * `FederationClient.request`
+   * Asks for a signature on an event.
+   * @returns the unchecked response
+   * @throws the errors of `FederationClient.request`
    */
   sign(server: string, pdu: JsonObject, { signal, timeout }: ApiRequest = {}): Promise<JsonObject> {
     return this.#client.request({

@@ -62,8 +62,8 @@ export class QueriesApi {
   }
 
   /**
-   * Fetches the whole profile of a user of that server. @throws the errors of `FederationClient.request`,
-   * like all methods here
+   * Fetches the whole profile of a user of the server.
+   * @throws the errors of `FederationClient.request`, like all methods here
    */
   profile(server: string, userId: string, request?: ApiRequest): Promise<JsonObject> {
     return this.#get(server, '/_proto/federation/v1/query/profile', request, {
@@ -72,7 +72,7 @@ export class QueriesApi {
     });
   }
 
-  /** Resolves an alias of that server. */
+  /** Resolves an alias of the server. */
   async alias(server: string, alias: string, request?: ApiRequest): Promise<AliasResponse> {
     const answer = await this.#get(server, '/_proto/federation/v1/query/directory', request, {
       query: { room_alias: alias },
@@ -80,8 +80,8 @@ export class QueriesApi {
     });
     const roomId = answer['room_id'];
     if (!isRoomId(roomId)) throw new MalformedResponse(server, 'room_id is not a room id');
-    const named = new ResponseShape(server, answer).list('servers', maxServersInResponse);
-    const servers = new Set(named.filter((name) => typeof name === 'string').filter(isServerName));
+    const listed = new ResponseShape(server, answer).list('servers', maxServersInResponse);
+    const servers = new Set(listed.filter((name) => typeof name === 'string').filter(isServerName));
     return { roomId, servers: [...servers].slice(0, maxServers) };
   }
 
@@ -111,8 +111,7 @@ export class QueriesApi {
   }
 
   /**
-   * Fetches a room and its children as that server sees them. Only the sizes of the lists in the response are
-   * checked.
+   * Fetches a room and its children as the server sees them. Only the sizes of the lists in the response are checked.
    */
   async hierarchy(
     server: string,

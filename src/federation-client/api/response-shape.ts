@@ -2,8 +2,8 @@ import { isEventId, isJsonObject, type JsonObject, type JsonValue } from '../../
 import { MalformedResponse } from '../requests/errors.ts';
 
 /**
- * Reads and checks the members of another server's response. Every method throws MalformedResponse for a
- * member of the wrong type.
+ * Reads and checks the fields of another server's response. Every method throws MalformedResponse for a field of the
+ * wrong type.
  */
 export class ResponseShape {
   readonly #server: string;
@@ -14,12 +14,14 @@ export class ResponseShape {
     this.#answer = answer;
   }
 
+  /** Reads an object. */
   object(name: string): JsonObject {
     const value = this.#answer[name];
     if (!isJsonObject(value)) throw this.#malformed(`${name} is not an object`);
     return value;
   }
 
+  /** Reads a string; `undefined` when the field is absent. */
   optionalString(name: string): string | undefined {
     const value = this.#answer[name];
     if (value !== undefined && typeof value !== 'string') throw this.#malformed(`${name} is not a string`);
@@ -41,18 +43,21 @@ export class ResponseShape {
     return entry;
   }
 
+  /** Reads a list of event ids. @param max maximum number of entries */
   eventIds(name: string, max: number): readonly string[] {
     const ids = this.list(name, max);
     if (!ids.every(isEventId)) throw this.#malformed(`${name} contains values that are not event ids`);
     return ids as readonly string[];
   }
 
+  /** Reads an event id. */
   eventId(name: string): string {
     const value = this.#answer[name];
     if (!isEventId(value)) throw this.#malformed(`${name} is not an event id`);
     return value;
   }
 
+  /** Reads a safe integer. */
   integer(name: string): number {
     const value = this.#answer[name];
     if (!Number.isSafeInteger(value)) throw this.#malformed(`${name} is not an integer`);

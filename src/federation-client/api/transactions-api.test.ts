@@ -6,19 +6,19 @@ import type { FederationRequest } from '../requests/request.ts';
 import { TransactionsApi } from './transactions-api.ts';
 
 function answering(answer: JsonObject) {
-  const asked: FederationRequest[] = [];
+  const requests: FederationRequest[] = [];
   const request = async (one: FederationRequest) => {
-    asked.push(one);
+    requests.push(one);
     return answer;
   };
-  return { api: new TransactionsApi({ request }), asked };
+  return { api: new TransactionsApi({ request }), requests };
 }
 
 describe('TransactionsApi', () => {
   it('sends the given text under the transaction id, with long retries', async () => {
-    const { api, asked } = answering({ pdus: {} });
+    const { api, requests } = answering({ pdus: {} });
     assert.equal((await api.send('a.example', 'a/1', '{"pdus":[]}')).size, 0);
-    const [{ method, path, bodyText, retry }] = asked as [FederationRequest];
+    const [{ method, path, bodyText, retry }] = requests as [FederationRequest];
     assert.deepEqual(
       [method, path, bodyText, retry],
       ['PUT', '/_proto/federation/v1/send/a%2F1', '{"pdus":[]}', 'long'],

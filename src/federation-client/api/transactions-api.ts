@@ -5,7 +5,7 @@ import { type FederationRequest, federationPath } from '../requests/request.ts';
 /** Maximum bytes of a response: it contains an entry for each of 50 events. */
 const maxBody = 1024 * 1024;
 
-/** Maximum characters of a remote error message to keep. */
+/** Maximum characters of an error message of another server; longer messages are cut off. */
 const maxErrorLength = 500;
 
 /** Sends transactions with PDUs and EDUs to other servers. */

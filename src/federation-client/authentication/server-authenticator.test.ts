@@ -30,10 +30,10 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     async function setUp(allowed?: (origin: string) => string[]) {
       let origin = '';
-      let asked = 0;
+      let keyRequests = 0;
       let current = key;
       const server = await serveOnLoopback((_request, response) => {
-        asked++;
+        keyRequests++;
         const content = {
           server_name: origin,
           verify_keys: { [current.keyId]: { key: current.publicKey.base64 } },
@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         origin,
         parts,
         check,
-        asked: () => asked,
+        keyRequests: () => keyRequests,
         use(next: SigningKey) {
           current = next;
         },
@@ -71,12 +71,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     const refused = { status: 401, errcode: 'M_UNAUTHORIZED' };
 
     it('accepts a request with a valid signature, with and without a body', async () => {
-      const { origin, parts, check, asked } = await setUp();
+      const { origin, parts, check, keyRequests } = await setUp();
       const body = parseJson('{"b": 1.0, "a": ["\u{1f600}"]}', { numbers: 'as written' });
       const content = canonicalJson(body, 'as written');
       assert.equal(await check([authorize(parts, key)]), origin);
       assert.equal(await check([authorize({ ...parts, content }, key)], body), origin);
-      assert.equal(asked(), 1);
+      assert.equal(keyRequests(), 1);
     });
 
     it('rejects a signature over another body, URI or method, or by another key', async () => {
@@ -106,15 +106,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects invalid headers, unknown keys, too many signatures and impossible origins', async () => {
       const { parts, check } = await setUp();
       const signature = parseXMatrix(authorize(parts, key))!;
-      const of = (changes: object) => [formatXMatrix({ ...signature, ...changes })];
+      const headerWith = (changes: object) => [formatXMatrix({ ...signature, ...changes })];
       for (const headers of [
         [],
         ['Bearer abc'],
         ['X-Matrix origin='],
-        of({ origin: 'here.example' }),
-        of({ key: 'rsa:a' }),
-        of({ key: 'ed25519:unknown' }),
-        of({ signature: 'AAAA' }),
+        headerWith({ origin: 'here.example' }),
+        headerWith({ key: 'rsa:a' }),
+        headerWith({ key: 'ed25519:unknown' }),
+        headerWith({ signature: 'AAAA' }),
         Array<string>(10).fill(authorize(parts, key)),
         [authorize(parts, key), authorize({ ...parts, origin: 'b.example' }, key)],
       ]) {
@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('rejects an origin that is not a server name with 400 M_UNAUTHORIZED', async () => {
+    it('answers 400 M_UNAUTHORIZED to an origin that is not a server name', async () => {
       const { parts, check } = await setUp();
       const signature = parseXMatrix(authorize(parts, key))!;
       for (const origin of ['no server/name', 'a.example:http', 'a.example:', '-:1:2']) {
@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('verifies a long body on another thread', async () => {
+    it('reports whether the signature of a request covers the bytes of a long body', async () => {
       const { parts, origin, serverAuthenticator } = await setUp();
       const content = canonicalJson({ list: Array.from({ length: 100_000 }, (_, index) => index) });
       const read = (header: string) =>
@@ -148,7 +148,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await short.covers(Buffer.from(content)), false);
     });
 
-    it('accepts several signatures if those of known keys are valid', async () => {
+    it('accepts several signatures if the signatures of known keys are valid', async () => {
       const { parts, check, origin } = await setUp();
       const good = authorize(parts, key);
       assert.equal(await check([good, authorize(parts, newSigningKey('unknown'))]), origin);
@@ -165,11 +165,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('limits key requests caused by unknown key ids', async () => {
-      const { parts, check, asked } = await setUp();
+      const { parts, check, keyRequests } = await setUp();
       for (let i = 0; i < 30; i++) {
         await assert.rejects(check([authorize(parts, newSigningKey(`k${i}`))]), refused);
       }
-      assert.equal(asked(), 1);
+      assert.equal(keyRequests(), 1);
     });
 
     it('rejects requests of servers outside the whitelist, without fetching keys [option: federation_domain_whitelist]', async () => {
@@ -180,7 +180,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         status: 403,
         errcode: 'M_FORBIDDEN',
       });
-      assert.equal(other.asked(), 0);
+      assert.equal(other.keyRequests(), 0);
     });
 
     it('ends the backoff of a server that sends a valid request', async () => {
@@ -193,7 +193,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await destinations.backoffUntil(origin), undefined);
     });
 
-    it('verifies signatures over bodies that are no objects, or have members named signatures, unsigned and __proto__', async () => {
+    it('verifies signatures over bodies that are not objects, or have fields named signatures, unsigned and __proto__', async () => {
       const { parts, check } = await setUp();
       const odd: JsonValue[] = [
         null,

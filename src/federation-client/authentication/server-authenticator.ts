@@ -75,8 +75,8 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     if (!keyIdPattern.test(keyId)) return undefined;
     const now = this.#deps.clock.now();
     const key = await this.#deps.keys.find({ serverName, keyId, validUntil: now }, 'request');
-    const counts = key !== undefined && key.expiredTs === undefined && key.validUntilTs >= now;
-    return counts ? key.key : undefined;
+    const isCurrent = key !== undefined && key.expiredTs === undefined && key.validUntilTs >= now;
+    return isCurrent ? key.key : undefined;
   }
 }
 

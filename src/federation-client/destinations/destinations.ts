@@ -34,7 +34,7 @@ export class Destinations {
   readonly #deps: DestinationsDeps;
   readonly #known: Cache<string, Destination>;
   readonly #listeners = new Set<(serverName: string) => void>();
-  /** Aborted to end the wait for a retry early. */
+  /** By server name: one controller for each waiting retry; aborted when the server turns out to be reachable. */
   readonly #pauses = new Map<string, Set<AbortController>>();
 
   constructor(deps: DestinationsDeps) {
@@ -51,9 +51,7 @@ export class Destinations {
     return this.#known.getOrLoad(serverName, (name) => readDestination(this.#deps.database.reader(), name));
   }
 
-  /**
-   * Returns the end of a server's backoff in milliseconds since the epoch; `undefined` when it may be asked.
-   */
+  /** Returns the end of a server's backoff in milliseconds since the epoch; `undefined` when it may be asked. */
   async backoffUntil(serverName: string): Promise<number | undefined> {
     const { retryLastTs, retryInterval } = await this.get(serverName);
     const until = retryLastTs + retryInterval;
@@ -61,8 +59,8 @@ export class Destinations {
   }
 
   /**
-   * Calls `listener` with the name of each server that becomes reachable again. @returns a function that
-   * unsubscribes
+   * Calls `listener` with the name of each server that becomes reachable again.
+   * @returns a function that unsubscribes
    */
   onReturn(listener: (serverName: string) => void): () => void {
     this.#listeners.add(listener);
@@ -70,26 +68,26 @@ export class Destinations {
   }
 
   /**
-   * Waits before a retry, until the server shows that it is reachable.
+   * Waits before a retry; less than `delay` when the server shows meanwhile that it is reachable.
    * @param delay maximum milliseconds
    * @param signal ends the wait early
    */
   async waitForRetry(serverName: string, delay: number, signal?: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const begunAt = clock.monotonic();
-    const sign = new AbortController();
+    const reachable = new AbortController();
     const pauses = this.#pauses.get(serverName) ?? new Set();
-    this.#pauses.set(serverName, pauses.add(sign));
-    await sleep(clock, delay, signal ? AbortSignal.any([signal, sign.signal]) : sign.signal);
-    pauses.delete(sign);
+    this.#pauses.set(serverName, pauses.add(reachable));
+    await sleep(clock, delay, signal ? AbortSignal.any([signal, reachable.signal]) : reachable.signal);
+    pauses.delete(reachable);
     if (pauses.size === 0) this.#pauses.delete(serverName);
-    const rest = Math.min(delay, minPause) - (clock.monotonic() - begunAt);
-    if (sign.signal.aborted && rest > 0) await sleep(clock, rest, signal);
+    const remainingPause = Math.min(delay, minPause) - (clock.monotonic() - begunAt);
+    if (reachable.signal.aborted && remainingPause > 0) await sleep(clock, remainingPause, signal);
   }
 
   /** Records a response or a request of a server: ends its backoff. */
   async recordSuccess(serverName: string): Promise<void> {
-    for (const sign of this.#pauses.get(serverName) ?? []) sign.abort();
+    for (const reachable of this.#pauses.get(serverName) ?? []) reachable.abort();
     const before = await this.get(serverName);
     if (before.failureSince === undefined && before.retryInterval === 0) return;
     await this.#set(serverName, { ...before, failureSince: undefined, retryLastTs: 0, retryInterval: 0 });
@@ -108,8 +106,7 @@ export class Destinations {
   }
 
   /**
-   * Records a failed request: starts or extends the backoff. Of requests that fail together, only the first
-   * one counts.
+   * Records a failed request: starts or extends the backoff. Of requests that fail together, only the first counts.
    * @param begunAt when the request began, in milliseconds since the epoch
    */
   async recordFailure(serverName: string, begunAt: number): Promise<void> {

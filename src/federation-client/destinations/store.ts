@@ -6,9 +6,7 @@ import type { DestinationTables } from './tables.ts';
 export interface Destination {
   /** Since when the server is unreachable. */
   readonly failureSince: number | undefined;
-  /**
-   * Time of the last attempt, and the milliseconds of backoff after it; both 0 while the server is reachable.
-   */
+  /** Time of the last attempt, and the milliseconds of backoff after it; both 0 while the server is reachable. */
   readonly retryLastTs: number;
   readonly retryInterval: number;
   readonly spelling: Spelling | undefined;
@@ -40,6 +38,7 @@ export async function readDestination(
   };
 }
 
+/** Stores the facts about a server in place of the stored facts. */
 export async function writeDestination(
   writer: Writer<DestinationTables>,
   serverName: string,

@@ -1,8 +1,8 @@
 const [minute, hour] = [60_000, 3_600_000];
 
 /**
- * Milliseconds for which a delegation is cached: `default` without a caching header, `max` and `min` as bounds of such a
- * header, `error` for failed lookups.
+ * Milliseconds for which a delegation is cached: `default` without a caching header, `max` and `min` as bounds of such
+ * a header, `error` for failed lookups.
  * Source: server-server API, "Resolving server names", step 3.
  */
 export const periods = { default: 24 * hour, max: 48 * hour, min: 5 * minute, error: hour } as const;

@@ -36,7 +36,7 @@ describe('Discovery', () => {
   let web: LoopbackServer;
   let proxy: LoopbackServer;
   let answer: (path: string) => WebAnswer;
-  let asked: string[];
+  let requestedUrls: string[];
   let http: OutboundHttp;
   let resolver: FakeResolver;
   let clock: ManualClock;
@@ -46,7 +46,7 @@ describe('Discovery', () => {
     authority = makeTestAuthority();
     web = await serveOnLoopback(
       (request, response) => {
-        asked.push(`${request.headers.host}${request.url}`);
+        requestedUrls.push(`${request.headers.host}${request.url}`);
         const { status = 200, headers = {}, body = '' } = answer(request.url!);
         response.writeHead(status, headers).end(body);
       },
@@ -70,7 +70,7 @@ describe('Discovery', () => {
   });
   beforeEach(async () => {
     await http?.close();
-    asked = [];
+    requestedUrls = [];
     answer = () => ({ status: 404 });
     resolver = new FakeResolver();
     clock = manualClock();
@@ -86,9 +86,9 @@ describe('Discovery', () => {
     answer = () => ({ headers, body: JSON.stringify({ 'm.server': name }) });
   };
   const endpoint = async (name: string) => {
-    const [found, ...more] = await discovery.endpointsOf(name);
-    assert.equal(more.length, 0);
-    const { host, port, tlsName, authority: header } = found!;
+    const endpoints = await discovery.endpointsOf(name);
+    assert.equal(endpoints.length, 1);
+    const { host, port, tlsName, authority: header } = endpoints[0]!;
     return [host, port, tlsName, header];
   };
   const target = (name: string, port: number, priority = 0, weight = 0): SrvRecord => ({
@@ -102,7 +102,7 @@ describe('Discovery', () => {
     assert.deepEqual(await endpoint('1.2.3.4'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
     assert.deepEqual(await endpoint('1.2.3.4:99'), ['1.2.3.4', 99, undefined, '1.2.3.4:99']);
     assert.deepEqual(await endpoint('[2001::1]:99'), ['2001::1', 99, undefined, '[2001::1]:99']);
-    assert.deepEqual(asked, []);
+    assert.deepEqual(requestedUrls, []);
   });
 
   it('uses a host name with an explicit port itself (step 2)', async () => {
@@ -112,13 +112,13 @@ describe('Discovery', () => {
       'example.org',
       'example.org:443',
     ]);
-    assert.deepEqual([...asked, ...resolver.lookedUpNames], []);
+    assert.deepEqual([...requestedUrls, ...resolver.lookedUpNames], []);
   });
 
   it('follows a delegation to an IP address or an explicit port (steps 3.1 and 3.2)', async () => {
     delegateTo('1.2.3.4');
     assert.deepEqual(await endpoint('example.org'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
-    assert.deepEqual(asked, ['example.org/.well-known/matrix/server']);
+    assert.deepEqual(requestedUrls, ['example.org/.well-known/matrix/server']);
     delegateTo('far.example:443');
     assert.deepEqual(await endpoint('other.example'), ['far.example', 443, 'far.example', 'far.example:443']);
     assert.deepEqual(resolver.lookedUpNames, []);
@@ -179,9 +179,9 @@ describe('Discovery', () => {
       { status: 302, headers: { location: 'http://example.org/' } },
       { status: 404, body: '{"m.server": "far.example"}' },
     ];
-    for (const one of answers) {
-      answer = () => one;
-      assert.equal((await endpoint('example.org'))[0], 'example.org', JSON.stringify(one).slice(0, 60));
+    for (const response of answers) {
+      answer = () => response;
+      assert.equal((await endpoint('example.org'))[0], 'example.org', JSON.stringify(response).slice(0, 60));
       clock.advance(48 * hour);
     }
   });
@@ -194,7 +194,7 @@ describe('Discovery', () => {
     assert.equal((await endpoint('example.org'))[0], 'far.example');
     answer = (path) => (path.includes('proto') ? { body: '{"m.server": "far.example:2"}' } : { status: 404 });
     assert.equal((await endpoint('other.example'))[1], 2);
-    assert.deepEqual(asked.slice(-2), [
+    assert.deepEqual(requestedUrls.slice(-2), [
       'other.example/.well-known/matrix/server',
       'other.example/.well-known/proto/server',
     ]);
@@ -205,30 +205,30 @@ describe('Discovery', () => {
     await Promise.all([1, 2, 3].map(() => endpoint('example.org')));
     clock.advance(24 * hour - 1);
     await endpoint('example.org');
-    assert.equal(asked.length, 1);
+    assert.equal(requestedUrls.length, 1);
     clock.advance(1);
     delegateTo('far.example:2', { 'cache-control': 'max-age=600' });
     assert.equal((await endpoint('example.org'))[1], 2);
     clock.advance(11 * minute);
     answer = () => ({ status: 503 });
     assert.equal((await endpoint('example.org'))[1], 2, 'a transient failure keeps the delegation');
-    const before = asked.length;
+    const before = requestedUrls.length;
     clock.advance(minute);
     await endpoint('example.org');
-    assert.equal(asked.length, before);
+    assert.equal(requestedUrls.length, before);
     clock.advance(48 * hour);
     assert.equal((await endpoint('example.org'))[1], 8448, 'for 48 hours at most');
   });
 
   it('caches a missing delegation for an hour', async () => {
     await endpoint('example.org');
-    const before = asked.length;
+    const before = requestedUrls.length;
     clock.advance(hour - 1);
     await endpoint('example.org');
-    assert.equal(asked.length, before);
+    assert.equal(requestedUrls.length, before);
     clock.advance(1);
     await endpoint('example.org');
-    assert.ok(asked.length > before);
+    assert.ok(requestedUrls.length > before);
   });
 });
 

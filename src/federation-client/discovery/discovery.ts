@@ -48,25 +48,25 @@ export class Discovery {
    */
   async endpointsOf(serverName: string): Promise<readonly Endpoint[]> {
     const parts = partsOf(serverName);
-    const place = explicitEndpoint(serverName, parts);
-    if (place !== undefined) return [place];
+    const endpoint = explicitEndpoint(serverName, parts);
+    if (endpoint !== undefined) return [endpoint];
     const delegate = await this.#deps.wellKnown.delegateOf(parts.host);
     if (delegate === undefined) return this.#byService(parts.host);
     const delegated = partsOf(delegate);
-    const delegatedPlace = explicitEndpoint(delegate, delegated);
-    return delegatedPlace === undefined ? this.#byService(delegated.host) : [delegatedPlace];
+    const delegatedEndpoint = explicitEndpoint(delegate, delegated);
+    return delegatedEndpoint === undefined ? this.#byService(delegated.host) : [delegatedEndpoint];
   }
 
-  /** Steps 3.3 to 3.5 and 4 to 6 of the specification. */
+  /** Finds the endpoints of a host by steps 3.3 to 3.5 and 4 to 6 of the specification. */
   #byService(host: string): Promise<readonly Endpoint[]> {
-    const known = this.#services.get(host);
-    if (known !== undefined) return known.endpoints;
-    const found = this.#lookUp(host).catch((error: unknown) => {
+    const cached = this.#services.get(host);
+    if (cached !== undefined) return cached.endpoints;
+    const endpoints = this.#lookUp(host).catch((error: unknown) => {
       this.#services.delete(host);
       throw error;
     });
-    this.#services.set(host, { endpoints: found, until: this.#deps.clock.monotonic() + cacheMs });
-    return found;
+    this.#services.set(host, { endpoints, until: this.#deps.clock.monotonic() + cacheMs });
+    return endpoints;
   }
 
   async #lookUp(host: string): Promise<readonly Endpoint[]> {
@@ -84,8 +84,8 @@ export class Discovery {
   }
 
   /**
-   * A failed SRV look-up counts as no record, because some name servers always fail for SRV records. It is
-   * not cached. A wrong endpoint has no valid certificate for the host.
+   * A failed SRV look-up counts as no record, because some name servers always fail for SRV records. The failure is not
+   * cached. This is safe, because a wrong endpoint has no valid certificate for the host.
    */
   async #records(name: string, host: string): Promise<readonly SrvRecord[]> {
     try {

@@ -5,10 +5,7 @@ export interface Endpoint {
   /** Host name or address to connect to. */
   readonly host: string;
   readonly port: number;
-  /**
-   * The host name that the certificate must be valid for; absent when it must be valid for the address
-   * `host`.
-   */
+  /** The host name that the certificate must be valid for; absent when it must be valid for the address `host`. */
   readonly tlsName: string | undefined;
   /** The `Host` header. */
   readonly authority: string;

@@ -14,16 +14,16 @@ export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness
  * very small for weight 0.
  */
 function drawByWeight(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
-  const left = records.toSorted((a, b) => a.weight - b.weight);
+  const remaining = records.toSorted((a, b) => a.weight - b.weight);
   const drawn: SrvRecord[] = [];
-  while (left.length > 1) {
-    const total = left.reduce((sum, { weight }) => sum + weight, 0);
+  while (remaining.length > 1) {
+    const total = remaining.reduce((sum, { weight }) => sum + weight, 0);
     let mark = randomFraction(randomness) * (total + 1) - 1;
-    const index = left.findIndex(({ weight }) => {
+    const index = remaining.findIndex(({ weight }) => {
       mark -= weight;
       return mark <= 0;
     });
-    drawn.push(...left.splice(Math.max(0, index), 1));
+    drawn.push(...remaining.splice(Math.max(0, index), 1));
   }
-  return [...drawn, ...left];
+  return [...drawn, ...remaining];
 }

@@ -19,17 +19,15 @@ const timeout = 10_000;
 /** Maximum number of cached hosts. */
 const maxCached = 20_000;
 
-/**
- * Milliseconds until a look-up is repeated after its first transient failure; doubled up to `periods.error`.
- */
+/** Milliseconds until a look-up is repeated after its first transient failure; doubled up to `periods.error`. */
 const minRetryDelay = 120_000;
 
 interface Entry {
   /** Absent when the host does not delegate. */
   readonly delegate: string | undefined;
-  /** Milliseconds since the epoch. */
+  /** When the host is asked again, in milliseconds since the epoch. */
   readonly until: number;
-  /** When it was last read from the host, in milliseconds since the epoch. */
+  /** When the delegation was last read from the host, in milliseconds since the epoch. */
   readonly readAt: number | undefined;
   readonly retryDelay: number;
 }
@@ -42,8 +40,8 @@ export interface WellKnownDeps {
 }
 
 /**
- * Reads and caches delegations by `/.well-known/matrix/server`, including the fact that a server has none. Concurrent callers
- * share one look-up.
+ * Reads and caches delegations by `/.well-known/matrix/server`, including the fact that a server has none. Concurrent
+ * callers share one look-up.
  * Source: server-server API, "Resolving server names", step 3.
  */
 export class WellKnown {
@@ -62,10 +60,10 @@ export class WellKnown {
 
   /** Returns the server name that a host delegates to, or `undefined`. Never rejects. */
   async delegateOf(host: string): Promise<string | undefined> {
-    const known = this.#entries.get(host);
-    if (known !== undefined && known.until > this.#deps.clock.now()) return known.delegate;
+    const cached = this.#entries.get(host);
+    if (cached !== undefined && cached.until > this.#deps.clock.now()) return cached.delegate;
     const keep = (entry: Entry) => this.#entries.set(host, entry);
-    return (await this.#loading.run(host, () => this.#read(host, known), keep)).delegate;
+    return (await this.#loading.run(host, () => this.#read(host, cached), keep)).delegate;
   }
 
   async #read(host: string, before: Entry | undefined): Promise<Entry> {

@@ -56,14 +56,14 @@ export async function fetchFromNotary(
   wantedKeys: readonly WantedKey[],
   now: number,
 ): Promise<KeyResponse[]> {
-  const asked = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
-  const found: KeyResponse[] = [];
-  for (const servers of batches([...asked.keys()])) {
+  const wantedByServer = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
+  const validResponses: KeyResponse[] = [];
+  for (const servers of batches([...wantedByServer.keys()])) {
     const answer = await requests.request({
       destination: notary.server_name,
       method: 'POST',
       path: '/_proto/key/v2/query',
-      body: { server_keys: criteriaOf(servers.map((server) => asked.get(server)!)) },
+      body: { server_keys: criteriaOf(servers.map((server) => wantedByServer.get(server)!)) },
       retry: 'none',
       timeout: notaryTimeout,
       maxBody: notaryMaxBody,
@@ -72,10 +72,10 @@ export async function fetchFromNotary(
     for (const json of responses as unknown[]) {
       if (!isJsonObject(json) || !isSignedByNotary(json, notary)) continue;
       const response = readKeyResponse(json, now);
-      if (response !== undefined && asked.has(response.serverName)) found.push(response);
+      if (response !== undefined && wantedByServer.has(response.serverName)) validResponses.push(response);
     }
   }
-  return found;
+  return validResponses;
 }
 
 const batches = (servers: readonly string[]) =>
@@ -95,7 +95,10 @@ function criteriaOf(wantedByServer: readonly (readonly WantedKey[])[]): JsonObje
   );
 }
 
-/** Without configured keys, TLS proves the identity of the notary, as far as certificates are verified. */
+/**
+ * Reports whether one of the notary's configured keys has signed a response. Without configured keys, every response
+ * is accepted, because TLS proves the identity of the notary, as far as certificates are verified.
+ */
 function isSignedByNotary(json: JsonObject, { server_name, verify_keys }: KeyServer): boolean {
   if (verify_keys === null || Object.keys(verify_keys).length === 0) return true;
   return verifyJson(json, server_name, (keyId) => {

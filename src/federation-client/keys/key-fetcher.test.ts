@@ -18,10 +18,10 @@ function open(notaries: readonly string[] = []) {
   const clock = manualClock();
   const caches = plainCaches(clock);
   let held = Promise.withResolvers<void>();
-  const asked: string[] = [];
+  const askedServers: string[] = [];
   const saved: string[] = [];
   const request = async ({ destination }: { destination: string }): Promise<JsonObject> => {
-    asked.push(destination);
+    askedServers.push(destination);
     if (!destination.startsWith('live.')) {
       await held.promise;
       throw new Error('no response');
@@ -50,7 +50,7 @@ function open(notaries: readonly string[] = []) {
   const holdOthers = () => {
     held = Promise.withResolvers<void>();
   };
-  return { clock, caches, fetcher, releaseOthers, holdOthers, asked, saved };
+  return { clock, caches, fetcher, releaseOthers, holdOthers, askedServers, saved };
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -60,15 +60,15 @@ async function until(condition: () => boolean): Promise<void> {
 const wanted = (serverName: string) => ({ serverName, keyId: key.keyId, validUntil: 0 });
 
 it('KeyFetcher fetches the keys for a request while events of the same server wait behind events of servers that do not respond', async () => {
-  const { caches, fetcher, releaseOthers, asked, saved } = open();
+  const { caches, fetcher, releaseOthers, askedServers, saved } = open();
   try {
     const dead = Array.from({ length: 40 }, (_, index) => `dead${index}.example`);
     const forEvents = fetcher.fetch([...dead, 'live.example'].map(wanted), 'events');
     await new Promise(setImmediate);
-    assert.equal(asked.length, 32, 'the other servers wait');
+    assert.equal(askedServers.length, 32, 'the other servers wait');
     await fetcher.fetch([wanted('live.example')], 'request');
     assert.deepEqual(saved, ['live.example']);
-    assert.equal(asked.length, 33);
+    assert.equal(askedServers.length, 33);
     releaseOthers();
     await forEvents;
   } finally {
@@ -78,29 +78,30 @@ it('KeyFetcher fetches the keys for a request while events of the same server wa
 });
 
 it('KeyFetcher shares a running request to a server among callers of different purposes', async () => {
-  const { caches, fetcher, asked, saved } = open();
+  const { caches, fetcher, askedServers, saved } = open();
   try {
     await Promise.all(
       (['events', 'request', 'notary'] as const).map((purpose) =>
         fetcher.fetch([wanted('live.example')], purpose),
       ),
     );
-    assert.deepEqual([asked, saved], [['live.example'], ['live.example']]);
+    assert.deepEqual([askedServers, saved], [['live.example'], ['live.example']]);
   } finally {
     caches.close();
   }
 });
 
-it('KeyFetcher does not wait for a slot to ask notaries when the owner has sent all keys for a request', async () => {
-  const { caches, fetcher, releaseOthers } = open(['live.notary']);
+it('KeyFetcher asks no notary for a request, and waits for no slot, when the owner of the keys has sent all of them', async () => {
+  const { caches, fetcher, releaseOthers, askedServers } = open(['live.notary']);
   try {
     const ofDead = Array.from({ length: 64 }, (_, index) =>
       fetcher.fetch([wanted(`${index}.example`)], 'request'),
     );
     await new Promise(setImmediate);
-    const forEvents = fetcher.fetch([wanted('live.example')], 'notary');
+    const forNotary = fetcher.fetch([wanted('live.example')], 'notary');
     await fetcher.fetch([wanted('live.example')], 'request');
-    await forEvents;
+    await forNotary;
+    assert.equal(askedServers.includes('live.notary'), false);
     releaseOthers();
     await Promise.all(ofDead);
   } finally {
@@ -109,9 +110,9 @@ it('KeyFetcher does not wait for a slot to ask notaries when the owner has sent 
   }
 });
 
-it('KeyFetcher stops waiting for other notaries when one has all keys, apart from keys that no notary had recently', async () => {
+it('KeyFetcher does not wait for a slow notary when another notary has all keys that were not missing recently', async () => {
   const network = open(['live.notary', 'slow.notary']);
-  const { clock, caches, fetcher, releaseOthers, holdOthers, asked } = network;
+  const { clock, caches, fetcher, releaseOthers, holdOthers, askedServers } = network;
   try {
     const first = fetcher.fetch([wanted('gone.example')], 'events');
     await new Promise(setImmediate);
@@ -119,18 +120,18 @@ it('KeyFetcher stops waiting for other notaries when one has all keys, apart fro
     await first;
     clock.advance(200_000);
     holdOthers();
-    asked.length = 0;
+    askedServers.length = 0;
     // The owner of the key that the notaries lack is asked again, and responds with an error.
     const second = fetcher.fetch([wanted('gone.example'), wanted('live.example')], 'events');
-    await until(() => asked.includes('gone.example'));
+    await until(() => askedServers.includes('gone.example'));
     releaseOthers();
     await second;
-    assert.deepEqual(asked, ['live.notary', 'slow.notary', 'gone.example']);
-    // Five minutes after the first request, the notaries are asked for that key again.
+    assert.deepEqual(askedServers, ['live.notary', 'slow.notary', 'gone.example']);
+    // Five minutes after the first request, the notaries are asked for the missing key again.
     clock.advance(100_000);
-    asked.length = 0;
+    askedServers.length = 0;
     await fetcher.fetch([wanted('gone.example')], 'events');
-    assert.deepEqual(asked.slice(0, 2), ['live.notary', 'slow.notary']);
+    assert.deepEqual(askedServers.slice(0, 2), ['live.notary', 'slow.notary']);
   } finally {
     releaseOthers();
     caches.close();

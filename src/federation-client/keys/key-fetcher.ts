@@ -33,7 +33,7 @@ const minPause = 5_000;
 /** Maximum milliseconds between two requests to one server after failures. */
 const maxPause = 600_000;
 
-/** Maximum responses with wanted keys, within `minPause`, after which a server is asked again at once. */
+/** Number of responses with wanted keys within `minPause` after which a server is no longer asked again at once. */
 const maxHelpful = 5;
 
 /** Milliseconds until notaries are asked again for a key that they did not have. */
@@ -96,21 +96,21 @@ export class KeyFetcher {
       return;
     }
     const due = wantedKeys.filter(({ serverName }) => !this.#isPaused(serverName));
-    const left = this.#notMissing(await this.#askOwners(due, purpose));
-    if (purpose === 'request' && left.length > 0)
-      await this.#limits.request.run(() => this.#askNotaries(left));
+    const missing = this.#notMissing(await this.#askOwners(due, purpose));
+    if (purpose === 'request' && missing.length > 0)
+      await this.#limits.request.run(() => this.#askNotaries(missing));
   }
 
   /** Asks the owners of the keys. @returns keys that are still missing */
   async #askOwners(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<readonly WantedKey[]> {
     const byServer = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
-    const left = await Promise.all(
-      [...byServer].map(async ([serverName, ofServer]) => {
-        const response = await this.#askOwner(serverName, ofServer, purpose);
-        return ofServer.filter((wanted) => !answers(response, wanted));
+    const missingByServer = await Promise.all(
+      [...byServer].map(async ([serverName, wantedOfServer]) => {
+        const response = await this.#askOwner(serverName, wantedOfServer, purpose);
+        return wantedOfServer.filter((wanted) => !answers(response, wanted));
       }),
     );
-    return left.flat();
+    return missingByServer.flat();
   }
 
   /** Concurrent callers share one request. Each purpose waits for a slot of its own limit. */
@@ -169,7 +169,7 @@ export class KeyFetcher {
     this.#pauses.set(serverName, { until, length: minPause, since, helpful });
   }
 
-  /** Returns the keys without those that the notaries did not have recently. */
+  /** Returns the wanted keys, except keys that the notaries lacked within the last `missingPause`. */
   #notMissing(wantedKeys: readonly WantedKey[]): readonly WantedKey[] {
     const now = this.#deps.clock.now();
     return wantedKeys.filter((wanted) => (this.#missing.get(nameOf(wanted)) ?? 0) <= now);
@@ -177,27 +177,27 @@ export class KeyFetcher {
 
   /**
    * Asks all notaries at once until every key is found.
-   * @returns the keys that they have
+   * @returns the wanted keys that notaries had
    */
   async #askNotaries(wantedKeys: readonly WantedKey[]): Promise<ReadonlySet<WantedKey>> {
     const { notaries, clock } = this.#deps;
-    const found = new Set<WantedKey>();
-    if (wantedKeys.length === 0 || notaries.length === 0) return found;
-    const { promise: met, resolve } = Promise.withResolvers<void>();
+    const foundKeys = new Set<WantedKey>();
+    if (wantedKeys.length === 0 || notaries.length === 0) return foundKeys;
+    const { promise: allFound, resolve } = Promise.withResolvers<void>();
     const asking = notaries.map(async (notary) => {
       for (const { serverName, keys } of await this.#askNotary(notary, wantedKeys)) {
         for (const wanted of wantedKeys) {
           if (wanted.serverName === serverName && satisfies(keys.get(wanted.keyId), wanted))
-            found.add(wanted);
+            foundKeys.add(wanted);
         }
       }
-      if (found.size === wantedKeys.length) resolve();
+      if (foundKeys.size === wantedKeys.length) resolve();
     });
-    await Promise.race([met, Promise.all(asking)]);
+    await Promise.race([allFound, Promise.all(asking)]);
     for (const wanted of wantedKeys) {
-      if (!found.has(wanted)) this.#missing.set(nameOf(wanted), clock.now() + missingPause);
+      if (!foundKeys.has(wanted)) this.#missing.set(nameOf(wanted), clock.now() + missingPause);
     }
-    return found;
+    return foundKeys;
   }
 
   async #askNotary(notary: KeyServer, wantedKeys: readonly WantedKey[]): Promise<readonly KeyResponse[]> {

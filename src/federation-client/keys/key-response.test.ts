@@ -92,7 +92,7 @@ describe('readKeyResponse', () => {
     assert.notEqual(readKeyResponse(signed(), now), undefined);
   });
 
-  it('rejects arbitrary members without throwing (property)', () => {
+  it('rejects arbitrary fields without throwing (property)', () => {
     const anything = fc.letrec<{ value: JsonValue }>((tie) => ({
       value: fc.oneof(
         fc.string(),

@@ -25,7 +25,7 @@ const maxValidity = 7 * 24 * 60 * 60 * 1000;
 /** Maximum keys in one response; servers have a handful. */
 const maxKeys = 200;
 
-/** Maximum bytes of a response as canonical JSON; those of most servers have less than 1 KiB. */
+/** Maximum bytes of a response as canonical JSON; the responses of most servers have less than 1 KiB. */
 export const maxResponseBytes = 32 * 1024;
 
 /**
@@ -63,13 +63,13 @@ function keysIn(
   json: JsonValue | undefined,
   timesOf: (entry: JsonObject) => Omit<ServerKey, 'key'> | undefined,
 ): Map<string, ServerKey> {
-  const found = new Map<string, ServerKey>();
-  if (!isJsonObject(json)) return found;
+  const keys = new Map<string, ServerKey>();
+  if (!isJsonObject(json)) return keys;
   for (const [keyId, entry] of Object.entries(json).slice(0, maxKeys + 1)) {
     if (parseKeyId(keyId)?.algorithm !== 'ed25519' || !isJsonObject(entry)) continue;
     const times = timesOf(entry);
     const key = typeof entry.key === 'string' ? VerifyKey.fromBase64(entry.key) : undefined;
-    if (key !== undefined && times !== undefined) found.set(keyId, { key, ...times });
+    if (key !== undefined && times !== undefined) keys.set(keyId, { key, ...times });
   }
-  return found;
+  return keys;
 }

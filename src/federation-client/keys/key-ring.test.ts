@@ -38,8 +38,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const one of opened.splice(0).reverse()) await one.close();
     });
 
-    async function here(options: Overrides<FederationClientConfig> = {}, database?: Database) {
-      const made = await openTestFederation({
+    async function openFederation(options: Overrides<FederationClientConfig> = {}, database?: Database) {
+      const federation = await openTestFederation({
         name: 'here.example',
         key: ownKey,
         authority,
@@ -47,8 +47,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         options,
         ...(database && { database }),
       });
-      opened.push(made);
-      return made;
+      opened.push(federation);
+      return federation;
     }
 
     async function serve(host: string, listener: Listener) {
@@ -77,9 +77,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
 
     async function owner() {
-      const state = { name: '', asked: 0, validUntil: 1_700_000_000_000 + 24 * hour, status: 200, key: aKey };
+      const state = {
+        name: '',
+        requestCount: 0,
+        validUntil: 1_700_000_000_000 + 24 * hour,
+        status: 200,
+        key: aKey,
+      };
       state.name = await serve('a.example', (request, response) => {
-        state.asked++;
+        state.requestCount++;
         assert.equal(request.url, '/_matrix/key/v2/server');
         answer(response, aboutKeys(state.name, state.validUntil, state.key), state.status);
       });
@@ -106,25 +112,25 @@ forSelectedDatabases(import.meta.url, (open) => {
       return { ...state, server };
     }
 
-    it('fetches a key from its owner once for concurrent callers, and stores it across restarts [option: trusted_key_servers[].server_name]', async () => {
+    it('fetches a key from its owner once for concurrent callers, and stores it across restarts', async () => {
       const a = await owner();
-      const first = await here();
+      const first = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: first.clock.now() };
-      const found = await Promise.all([1, 2, 3].map(() => first.keys.find(wanted, 'request')));
+      const foundKeys = await Promise.all([1, 2, 3].map(() => first.keys.find(wanted, 'request')));
       assert.deepEqual(
-        found.map((key) => key?.key.base64),
+        foundKeys.map((key) => key?.key.base64),
         Array(3).fill(aKey.publicKey.base64),
       );
       const old = await first.keys.find({ ...wanted, keyId: oldKey.keyId }, 'events');
       assert.equal(old?.expiredTs, 5);
-      const second = await here({}, first.database);
+      const second = await openFederation({}, first.database);
       assert.equal((await second.keys.find(wanted, 'events'))?.validUntilTs, a.validUntil);
-      assert.equal(a.asked, 1);
+      assert.equal(a.requestCount, 1);
     });
 
     it('marks a key as needed for events once, and keeps the mark when the key is fetched again', async () => {
       const a = await owner();
-      const { keys, clock, database } = await here();
+      const { keys, clock, database } = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       const marks = async () => {
         const rows = await database.reader<KeyTables>().selectFrom('server_keys').selectAll().execute();
@@ -139,13 +145,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(25 * hour);
       a.validUntil += 48 * hour;
       await keys.findAll([{ ...wanted, validUntil: clock.now() }]);
-      assert.deepEqual([await marks(), a.asked], [{ [aKey.keyId]: 1, [oldKey.keyId]: 0 }, 2]);
+      assert.deepEqual([await marks(), a.requestCount], [{ [aKey.keyId]: 1, [oldKey.keyId]: 0 }, 2]);
       assert.equal(database.statistics.batches, batches);
     });
 
     it('fetches a key again when it expires before the wanted time', async () => {
       const a = await owner();
-      const { keys, clock } = await here();
+      const { keys, clock } = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       await keys.find(wanted, 'request');
       clock.advance(25 * hour);
@@ -156,15 +162,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const beyond = { ...wanted, validUntil: a.validUntil + 1 };
       clock.advance(hour);
       assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, a.validUntil);
-      assert.equal(a.asked, 3);
+      assert.equal(a.requestCount, 3);
     });
 
     it('limits the rate of requests for unknown key ids', async () => {
       const a = await owner();
-      const { keys, clock } = await here();
+      const { keys, clock } = await openFederation();
       const ask = (keyId: string) => keys.find({ serverName: a.name, keyId, validUntil: 0 }, 'request');
       for (let i = 0; i < 20; i++) assert.equal(await ask(`ed25519:made_up_${i}`), undefined);
-      assert.equal(a.asked, 1);
+      assert.equal(a.requestCount, 1);
       clock.advance(5_000);
       a.key = newSigningKey('fresh');
       assert.equal((await ask('ed25519:fresh'))?.key.base64, a.key.publicKey.base64);
@@ -173,7 +179,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         clock.advance(1_000);
         await ask('ed25519:gone');
       }
-      assert.ok(a.asked < 12, String(a.asked));
+      assert.ok(a.requestCount < 12, String(a.requestCount));
     });
 
     it('fetches keys from all notaries, and trusts only responses signed by their configured keys [option: trusted_key_servers[].server_name, trusted_key_servers[].verify_keys]', async () => {
@@ -186,7 +192,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const good = await notary(notaryKey, about);
       const bad = await notary(strangersKey, () => [aboutKeys(dead, clockStart + 2 * hour, strangersKey)]);
       const empty = await notary(notaryKey, () => []);
-      const { keys } = await here({ trusted_key_servers: [bad.server, empty.server, good.server] });
+      const { keys } = await openFederation({ trusted_key_servers: [bad.server, empty.server, good.server] });
       const wantedKeys = [
         { serverName: dead, keyId: aKey.keyId, validUntil: clockStart },
         { serverName: dead, keyId: strangersKey.keyId, validUntil: 0 },
@@ -215,21 +221,21 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('asks notaries at the same time and takes the first valid response', async () => {
       const dead = 'gone.example';
       const about = () => [aboutKeys(dead, 1_700_000_000_000 + hour)];
-      const asked = Promise.withResolvers<void>();
+      const wasAsked = Promise.withResolvers<void>();
       const over = Promise.withResolvers<void>();
       const silent = await notary(strangersKey, about, async () => {
-        asked.resolve();
+        wasAsked.resolve();
         await over.promise;
       });
-      // Responds only once the other notary has been asked, which responds only after this response was used.
-      const good = await notary(notaryKey, about, () => asked.promise);
+      // This notary responds once the silent notary has been asked; the silent notary responds at the end of the test.
+      const good = await notary(notaryKey, about, () => wasAsked.promise);
       for (const servers of [
         [silent.server, good.server],
         [good.server, silent.server],
       ]) {
-        const { keys } = await here({ trusted_key_servers: servers });
-        const found = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
-        assert.equal(found?.key.base64, aKey.publicKey.base64);
+        const { keys } = await openFederation({ trusted_key_servers: servers });
+        const foundKey = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
+        assert.equal(foundKey?.key.base64, aKey.publicKey.base64);
       }
       over.resolve();
     });
@@ -237,25 +243,25 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('trusts a notary without configured keys by its TLS certificate', async () => {
       const dead = 'gone.example';
       const any = await notary(strangersKey, () => [aboutKeys(dead, 1_700_000_000_000 + hour)]);
-      const { keys } = await here({ trusted_key_servers: [{ ...any.server, verify_keys: null }] });
-      const found = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
-      assert.equal(found?.key.base64, aKey.publicKey.base64);
+      const { keys } = await openFederation({ trusted_key_servers: [{ ...any.server, verify_keys: null }] });
+      const foundKey = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
+      assert.equal(foundKey?.key.base64, aKey.publicKey.base64);
     });
 
     it('keeps a key when a notary has an older response', async () => {
       const a = await owner();
       const stale = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil - 2 * hour)]);
-      const { keys, clock } = await here({ trusted_key_servers: [stale.server] });
+      const { keys, clock } = await openFederation({ trusted_key_servers: [stale.server] });
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       await keys.find(wanted, 'request');
       a.status = 500;
-      const found = await keys.find({ ...wanted, validUntil: a.validUntil + 1 }, 'events');
-      assert.equal(found?.validUntilTs, a.validUntil);
+      const foundKey = await keys.find({ ...wanted, validUntil: a.validUntil + 1 }, 'events');
+      assert.equal(foundKey?.validUntilTs, a.validUntil);
     });
 
-    it('keeps a key when its owner sends an expired response, and stores that response if there is no better one', async () => {
+    it('keeps a key when its owner sends an expired response, and stores that response if no better response is stored', async () => {
       const a = await owner();
-      const { keys, clock } = await here();
+      const { keys, clock } = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       await keys.find(wanted, 'request');
       const { validUntil } = a;
@@ -263,13 +269,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(hour);
       const beyond = { ...wanted, validUntil: validUntil + 1 };
       assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, validUntil);
-      assert.equal(a.asked, 2);
+      assert.equal(a.requestCount, 2);
       a.validUntil = validUntil - hour;
       clock.advance(hour);
       assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, a.validUntil);
-      const late = await here();
+      const late = await openFederation();
       a.validUntil = late.clock.now() - hour;
-      await late.keys.refresh(a.name, [], late.clock.now());
+      await late.keys.refresh(a.name, [], late.clock.now(), () => true);
       const [text] = await late.keys.responsesOf(a.name, []);
       assert.equal((JSON.parse(text!) as JsonObject)['valid_until_ts'], a.validUntil);
     });
@@ -290,7 +296,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         };
         answer(response, signJson(content, name, aKey));
       });
-      const { keys, clock, database } = await here();
+      const { keys, clock, database } = await openFederation();
       const stored = async () => {
         const tables = database.reader<KeyTables>();
         const texts = await tables.selectFrom('server_key_responses').select('text').execute();
@@ -325,20 +331,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: 0 };
-      const first = await here(options);
+      const first = await openFederation(options);
       assert.notEqual(await first.keys.find(wanted, 'request'), undefined);
-      assert.deepEqual([a.asked, other.requests.length], [1, 0]);
+      assert.deepEqual([a.requestCount, other.requests.length], [1, 0]);
       a.status = 500;
-      const second = await here(options);
+      const second = await openFederation(options);
       assert.notEqual(await second.keys.find(wanted, 'request'), undefined);
-      assert.deepEqual([a.asked, other.requests.length], [2, 1]);
+      assert.deepEqual([a.requestCount, other.requests.length], [2, 1]);
     });
 
     it('rejects the response of a server about another server', async () => {
       const name = await serve('a.example', (_request, response) =>
         answer(response, { ...aboutKeys('b.example', 1_800_000_000_000) }),
       );
-      const { keys } = await here();
+      const { keys } = await openFederation();
       const wanted = { serverName: name, keyId: aKey.keyId, validUntil: 0 };
       assert.equal(await keys.find(wanted, 'request'), undefined);
     });

@@ -28,7 +28,7 @@ export interface KeyRingDeps {
   readonly log: Logger;
   readonly requests: FederationClient;
   readonly own: OwnKeys;
-  /** Notaries: servers that are asked for the keys of others. */
+  /** Notaries: servers that are asked for the keys of other servers. */
   readonly keyServers: readonly KeyServer[];
 }
 
@@ -71,34 +71,36 @@ export class KeyRing {
 
   /** Finds many keys and fetches missing ones together. Used for events: see `isSignedByServer`. */
   async findAll(wantedKeys: readonly WantedKey[]): Promise<ServerKeyLookup> {
-    const found = new Map<string, (ServerKey & Partial<StoredKey>) | undefined>();
+    const keysByName = new Map<string, (ServerKey & Partial<StoredKey>) | undefined>();
     const readAll = async () => {
-      for (const wanted of wantedKeys) found.set(nameOf(wanted), await this.#read(wanted));
+      for (const wanted of wantedKeys) keysByName.set(nameOf(wanted), await this.#read(wanted));
     };
     await readAll();
     const { serverName: ownName } = this.#deps.own;
     const missing = wantedKeys.filter(
-      (wanted) => wanted.serverName !== ownName && !satisfies(found.get(nameOf(wanted)), wanted),
+      (wanted) => wanted.serverName !== ownName && !satisfies(keysByName.get(nameOf(wanted)), wanted),
     );
     if (missing.length > 0) {
       await this.#fetcher.fetch(missing, 'events');
       await readAll();
     }
     await this.#markForEvents(
-      wantedKeys.filter((wanted) => found.get(nameOf(wanted))?.isForEvents === false),
+      wantedKeys.filter((wanted) => keysByName.get(nameOf(wanted))?.isForEvents === false),
     );
-    return (serverName, keyId) => found.get(nameOf({ serverName, keyId }));
+    return (serverName, keyId) => keysByName.get(nameOf({ serverName, keyId }));
   }
 
   /**
    * Asks a server for its keys, to answer as a notary, when a requested key is unknown or the stored response is old.
    * @param wantedKeys the requested keys; an empty list means all
    * @param validUntil required validity when all keys are requested, in milliseconds since the epoch
+   * @param mayAsk is called when the stored keys do not suffice; without its permission the server is not asked
    */
   async refresh(
     serverName: string,
     wantedKeys: readonly Pick<WantedKey, 'keyId' | 'validUntil'>[],
     validUntil: number,
+    mayAsk: () => boolean,
   ): Promise<void> {
     const { database, clock } = this.#deps;
     const stored = await readKeysInResponses(database.reader<KeyTables>(), serverName);
@@ -106,7 +108,7 @@ export class KeyRing {
       stored.some((one) => (keyId === anyKey || one.keyId === keyId) && isFresh(one, until, clock.now()));
     const wanted = wantedKeys.length > 0 ? wantedKeys : [{ keyId: anyKey, validUntil }];
     const missing = wanted.filter((one) => !isKnown(one));
-    if (missing.length === 0) return;
+    if (missing.length === 0 || !mayAsk()) return;
     await this.#fetcher.fetch(
       missing.map((one) => ({ ...one, serverName })),
       'notary',
@@ -114,17 +116,17 @@ export class KeyRing {
   }
 
   /**
-   * Returns the stored responses of a server with its keys, as signed by it; some KiB, at most `maxResponses` of
-   * `maxResponseBytes`.
+   * Returns the stored responses of a server with its keys, as signed by it; usually some KiB, at most `maxResponses`
+   * texts of `maxResponseBytes` bytes.
    * @param keyIds the requested keys; an empty list means all
    */
   async responsesOf(serverName: string, keyIds: readonly string[]): Promise<readonly string[]> {
     const reader = this.#deps.database.reader<KeyTables>();
     const stored = await readKeysInResponses(reader, serverName);
     const requested = new Set(keyIds);
-    const found = stored.filter(({ keyId }) => requested.size === 0 || requested.has(keyId));
-    // Without any requested key, return the other keys of the server.
-    const chosen = found.length > 0 ? found : stored.slice(0, 1);
+    const matching = stored.filter(({ keyId }) => requested.size === 0 || requested.has(keyId));
+    // When none of the requested keys is stored, other keys of the server are returned.
+    const chosen = matching.length > 0 ? matching : stored.slice(0, 1);
     return readTexts(reader, serverName, [...new Set(chosen.map(({ responseId }) => responseId))]);
   }
 
@@ -160,15 +162,15 @@ export class KeyRing {
 
   async #save(response: KeyResponse, isFromOwner: boolean): Promise<void> {
     const { database, clock, log } = this.#deps;
-    const taken = await database.transaction<KeyTables, ReadonlyMap<string, ServerKey>>((writer) =>
+    const savedKeys = await database.transaction<KeyTables, ReadonlyMap<string, ServerKey>>((writer) =>
       saveResponse(writer, response, isFromOwner, clock.now()),
     );
-    for (const [keyId, key] of taken) {
+    for (const [keyId, key] of savedKeys) {
       const name = nameOf({ ...response, keyId });
       this.#known.set(name, { ...key, isForEvents: this.#known.peek(name)?.isForEvents ?? false });
     }
     try {
-      await this.#bound.added(taken.size, taken.size > 0 ? response.text.length : 0);
+      await this.#bound.added(savedKeys.size, savedKeys.size > 0 ? response.text.length : 0);
     } catch (error) {
       log.warn({ err: error }, 'The oldest stored keys of other servers could not be deleted');
     }
@@ -179,8 +181,8 @@ export class KeyRing {
 const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serverName} ${keyId}`;
 
 /**
- * A response is passed on until half of its validity is over. Source: server-server API, `GET
- * /_matrix/key/v2/server`.
+ * Whether a notary passes on a stored response: until half of its validity is over. Source: server-server API,
+ * `GET /_matrix/key/v2/server`.
  */
 function isFresh(
   { validUntilTs, fetchedTs, isRetired }: KeyInResponse,

@@ -9,7 +9,7 @@ import type { KeyTables } from './tables.ts';
 const publicKey = 'IlPCPkArrFbnZVE/rQlVFe8FlX1qbFgBcJFfVu7aGDw';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('keyMigrations move each stored response into a row of its own, the newest of each server, and keep all keys', async () => {
+  it('keyMigrations move the newest stored responses of each server into rows of their own, and keep all keys', async () => {
     const database = await open(keyMigrations.slice(0, 1));
     const rows = [
       ...['a', 'b', 'c'].map((key) => ['a.example', key, 'shared', 50]),

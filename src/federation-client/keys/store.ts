@@ -25,6 +25,7 @@ export interface StoredKey extends ServerKey {
   readonly isForEvents: boolean;
 }
 
+/** Reads a key of a server; `undefined` when it is not stored. */
 export async function readKey(
   reader: Reader<KeyTables>,
   serverName: string,
@@ -76,7 +77,10 @@ export async function readKeysInResponses(
   return rows.map(({ expiredTs, ...row }) => ({ ...row, isRetired: expiredTs !== null }));
 }
 
-/** Reads the texts of stored responses of a server, newest first. At most `maxResponses` of `maxResponseBytes` are stored. */
+/**
+ * Reads the texts of stored responses of a server, newest first. At most `maxResponses` of `maxResponseBytes` are
+ * stored.
+ */
 export async function readTexts(
   reader: Reader<KeyTables>,
   serverName: string,
@@ -114,26 +118,28 @@ export async function saveResponse(
     .execute();
   const known = new Map(rows.map((row) => [row.key_id, row]));
   let count = known.size;
-  const taken = new Map<string, ServerKey>();
+  const savedKeys = new Map<string, ServerKey>();
   for (const [keyId, key] of keys) {
     const before = known.get(keyId)?.valid_until_ts;
-    const isTaken =
+    const isSaved =
       before === undefined
         ? count++ < maxKeys
         : (isFromOwner && key.validUntilTs >= fetchedTs) || before <= key.validUntilTs;
-    if (isTaken) taken.set(keyId, key);
+    if (isSaved) savedKeys.set(keyId, key);
   }
-  if (taken.size === 0) return taken;
+  if (savedKeys.size === 0) return savedKeys;
   const responseId = await insertResponse(writer, response, fetchedTs);
-  await insertKeys(writer, serverName, taken, { response_id: responseId, fetched_ts: fetchedTs });
+  await insertKeys(writer, serverName, savedKeys, { response_id: responseId, fetched_ts: fetchedTs });
   if (rows.length > 0) {
-    const left = rows.filter(({ key_id }) => !taken.has(key_id)).map(({ response_id }) => response_id);
-    await deleteOldResponses(writer, serverName, new Set([responseId, ...left]));
+    const otherResponseIds = rows
+      .filter(({ key_id }) => !savedKeys.has(key_id))
+      .map(({ response_id }) => response_id);
+    await deleteOldResponses(writer, serverName, new Set([responseId, ...otherResponseIds]));
   }
-  return taken;
+  return savedKeys;
 }
 
-/** Stores the text of a response once, however many keys it has. @returns its id */
+/** Stores the text of a response once, however many keys it has. @returns the id of the stored response */
 async function insertResponse(
   writer: Writer<KeyTables>,
   { serverName, text }: KeyResponse,
@@ -179,7 +185,7 @@ async function insertKeys(
     .execute();
 }
 
-/** Deletes the responses whose keys have all been replaced, and the oldest ones beyond `maxResponses`. */
+/** Deletes the responses whose keys have all been replaced, and the oldest responses beyond `maxResponses`. */
 async function deleteOldResponses(
   writer: Writer<KeyTables>,
   serverName: string,
@@ -192,8 +198,8 @@ async function deleteOldResponses(
     .orderBy('fetched_ts', 'desc')
     .orderBy('response_id')
     .execute();
-  const kept = new Set(stored.filter(({ id }) => inUse.has(id)).slice(0, maxResponses));
-  const old = stored.filter((response) => !kept.has(response)).map(({ id }) => id);
+  const keptResponses = new Set(stored.filter(({ id }) => inUse.has(id)).slice(0, maxResponses));
+  const old = stored.filter((response) => !keptResponses.has(response)).map(({ id }) => id);
   if (old.length === 0) return;
   await writer
     .deleteFrom('server_key_responses')

@@ -38,8 +38,8 @@ forEachDatabase((open) => {
     await bound.added(2, 10);
     assert.equal((await stored()).length, 41, 'the rows are not counted for each response');
     await bound.added(1, 10);
-    const left = Array.from({ length: 37 }, (_, index) => `${index + 14}.test`);
-    assert.deepEqual(await stored(), ['10.test', ...left]);
+    const remaining = Array.from({ length: 37 }, (_, index) => `${index + 14}.test`);
+    assert.deepEqual(await stored(), ['10.test', ...remaining]);
   });
 
   it('StoredKeysBound deletes the oldest responses above the bound of bytes, and no keys', async () => {

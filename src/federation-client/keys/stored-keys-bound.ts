@@ -12,7 +12,9 @@ export interface KeyBounds {
 /** A server in very many rooms knows some 100,000 keys; most responses have less than 1 KiB. */
 const defaultBounds: KeyBounds = { maxKeys: 500_000, maxTextBytes: 128 * MiB };
 
-/** The rows are counted when this share of a bound was added, and then deleted until another such share is free. */
+/**
+ * When this share of a bound has been added, the rows are counted, and deleted until this share of the bound is free.
+ */
 const slack = 1 / 20;
 
 /** Number of rows that one transaction deletes. */
@@ -25,9 +27,10 @@ const deleteKey = 'delete from server_keys where server_name = ? and key_id = ?'
 const deleteText = 'delete from server_key_responses where server_name = ? and response_id = ?';
 
 /**
- * Bounds the stored keys and responses of all servers, because one domain can have any number of server names. Responses are
- * needed only to answer as a notary: those that were fetched longest ago are deleted first. Keys that have verified events are
- * deleted last, because their servers may be gone, so that the keys cannot be fetched again.
+ * Bounds the stored keys and responses of all servers, because one domain can have any number of server names.
+ * Responses are needed only to answer as a notary: the responses that were fetched longest ago are deleted first. Keys
+ * that have verified events are deleted last, because their servers may be gone, so that the keys cannot be fetched
+ * again.
  */
 export class StoredKeysBound {
   readonly #database: Database;

@@ -15,7 +15,10 @@ export interface KeyTables {
     fetched_ts: number;
     /** The newest response that contains this key. Its text may be deleted: see `maxResponses`. */
     response_id: string;
-    /** 1 when the key has verified an event, otherwise 0. Above the maximum number of keys, keys with 0 are deleted first. */
+    /**
+     * 1 when the key has verified an event, otherwise 0. Above the maximum number of keys, keys with 0 are deleted
+     * first.
+     */
     for_events: Generated<number>;
   };
   /** Responses of servers with their keys, which notaries pass on; a response with many keys is stored once. */

@@ -4,16 +4,14 @@ import type { ServerKey } from '../../protocol/index.ts';
 export interface WantedKey {
   readonly serverName: string;
   readonly keyId: string;
-  /**
-   * Minimum validity unless the key is retired, in milliseconds since the epoch; 0 when it does not matter.
-   */
+  /** Minimum validity unless the key is retired, in milliseconds since the epoch; 0 when it does not matter. */
   readonly validUntil: number;
 }
 
 /** A key id that stands for all keys of a server. */
 export const anyKey = '';
 
-/** Whether a key meets the requirements, so that no newer one has to be fetched. */
+/** Whether a key meets the requirements, so that no newer key has to be fetched. */
 export function satisfies(key: ServerKey | undefined, { validUntil }: WantedKey): boolean {
   return key !== undefined && (key.expiredTs !== undefined || key.validUntilTs >= validUntil);
 }

@@ -10,16 +10,18 @@ const publicKeyServer = 'matrix.org';
 const requireVerifiableKeys: Rule<Values> = (values, view) => {
   if (values.federation_verify_certificates) return;
   for (const [index, server] of values.trusted_key_servers.entries()) {
-    const listed = Object.keys(server.verify_keys ?? {}).length > 0;
-    if (listed || server.accept_keys_insecurely) continue;
+    const hasVerifyKeys = Object.keys(server.verify_keys ?? {}).length > 0;
+    if (hasVerifyKeys || server.accept_keys_insecurely) continue;
     const message = `${server.server_name} needs verify_keys while federation_verify_certificates is off, otherwise its responses could be forged; accept_keys_insecurely: true accepts that risk`;
     view.error(`trusted_key_servers[${index}]`, message);
   }
 };
 
 const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
-  const asked = values.trusted_key_servers.some(({ server_name }) => server_name === publicKeyServer);
-  if (asked && !values.suppress_key_server_warning) {
+  const usesPublicKeyServer = values.trusted_key_servers.some(
+    ({ server_name }) => server_name === publicKeyServer,
+  );
+  if (usesPublicKeyServer && !values.suppress_key_server_warning) {
     const message = `${publicKeyServer} is asked for the keys of other servers; if this is intended, set suppress_key_server_warning: true`;
     view.notice('trusted_key_servers', message);
   }

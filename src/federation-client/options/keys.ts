@@ -39,7 +39,7 @@ const keyServer = object({
   }),
 });
 
-/** Options for the keys of this server and of others. */
+/** Options for the keys of this server and of other servers. */
 export const keyOptions = {
   signing_key_path: option(nullable(string({ minLength: 1 })), {
     description:

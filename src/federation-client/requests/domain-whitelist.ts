@@ -1,6 +1,6 @@
 import { forbidden } from '../../protocol/index.ts';
 
-/** Decides which servers this one federates with. */
+/** Decides which servers this server federates with. */
 export class DomainWhitelist {
   readonly #names: ReadonlySet<string> | undefined;
 
@@ -9,7 +9,7 @@ export class DomainWhitelist {
     this.#names = names === null ? undefined : new Set(names);
   }
 
-  /** Whether this server federates with the other one. */
+  /** Whether this server federates with the named server. */
   allows(serverName: string): boolean {
     return this.#names === undefined || this.#names.has(serverName);
   }

@@ -10,7 +10,9 @@ export abstract class FederationError extends Error {
   }
 }
 
-/** The server is unreachable: no connection, no response, or in backoff because of that. */
+/**
+ * The server is unreachable: it did not respond, or it is in backoff because it did not respond to an earlier request.
+ */
 export class ServerUnavailable extends FederationError {
   override readonly name = 'ServerUnavailable';
   /** End of the backoff, in milliseconds since the epoch. */
@@ -70,8 +72,8 @@ export class MalformedResponse extends FederationError {
 }
 
 /**
- * Errcodes about a session or an account. Clients must not receive them from another server: a client would believe that
- * its own session has ended, for example.
+ * Errcodes about a session or an account. Clients must not receive them from another server: a client would believe
+ * that its own session has ended, for example.
  */
 const sessionCodes = new Set([
   'M_UNKNOWN_TOKEN',

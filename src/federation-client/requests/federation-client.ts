@@ -61,8 +61,7 @@ export class FederationClient {
   /**
    * Sends a request and parses the response; numbers keep their written form.
    * @throws MatrixError M_FORBIDDEN when `federation_domain_whitelist` excludes the server
-   * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` when the caller's
-   * signal aborts
+   * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` when the caller's signal aborts
    */
   request(request: FederationRequest): Promise<JsonObject> {
     return this.#withRetries(request, async (target, signed) => {
@@ -79,10 +78,7 @@ export class FederationClient {
     });
   }
 
-  /**
-   * Like `request`, but returns the body as a stream of any content type, which the caller must read or
-   * destroy.
-   */
+  /** Like `request`, but returns the body as a stream of any content type, which the caller must read or destroy. */
   open(request: FederationRequest): Promise<Response> {
     return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.openTarget(target, signed);
@@ -122,7 +118,8 @@ export class FederationClient {
 
   async #check({ destination, ignoreBackoff }: FederationRequest): Promise<void> {
     const { whitelist, signer, destinations } = this.#deps;
-    if (destination === signer.serverName) throw new Error('Refusing to send a federation request to itself');
+    if (destination === signer.serverName)
+      throw new Error('A server must not send federation requests to itself');
     if (!isServerName(destination)) throw new ServerUnavailable(destination);
     whitelist.check(destination);
     if (ignoreBackoff) return;
@@ -166,13 +163,13 @@ export class FederationClient {
   async #attempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
     const { destination } = request;
     const { destinations } = this.#deps;
-    const places = await this.#endpoints(destination);
+    const endpoints = await this.#endpoints(destination);
     const { spelling: known } = await destinations.get(destination);
     let unrecognized: unknown;
     for (const spelling of spellingsToTry(known)) {
       const path = spell(withQuery(request.path, request.query), spelling);
       try {
-        const answer = await this.#sendTo(places, path, request, send);
+        const answer = await this.#sendTo(endpoints, path, request, send);
         await destinations.recordSpelling(destination, spelling);
         return answer;
       } catch (error) {
@@ -193,19 +190,19 @@ export class FederationClient {
 
   /** Sends the request to the first endpoint that can be connected. */
   async #sendTo<T>(
-    places: readonly Endpoint[],
+    endpoints: readonly Endpoint[],
     path: string,
     request: FederationRequest,
     send: Send<T>,
   ): Promise<T> {
     const signed = this.#sign(path, request);
-    for (const [index, place] of places.entries()) {
-      const tls = this.#deps.tls(place.tlsName ?? place.host);
+    for (const [index, endpoint] of endpoints.entries()) {
+      const tls = this.#deps.tls(endpoint.tlsName ?? endpoint.host);
       try {
-        return await send({ ...place, tls, path }, signed);
+        return await send({ ...endpoint, tls, path }, signed);
       } catch (error) {
         if (!(error instanceof OutboundError) || error.failure === 'aborted') throw error;
-        if (tryNextEndpoint.has(error.failure) && index < places.length - 1) continue;
+        if (tryNextEndpoint.has(error.failure) && index < endpoints.length - 1) continue;
         throw failureOf(request.destination, error);
       }
     }

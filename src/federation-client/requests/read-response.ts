@@ -12,8 +12,8 @@ import {
 import { MalformedResponse, RemoteError } from './errors.ts';
 
 /**
- * Deeper than any event may be, so that one event that is too deep does not invalidate the others: see
- * `parseJson`.
+ * Maximum nesting depth of a response. It is greater than the maximum depth of an event, so that a response with one
+ * event that is too deep can be parsed and only that event is invalid: see `parseJson`.
  */
 const maxDepth = 2_000;
 
@@ -30,14 +30,14 @@ const bytesPerScan = 256 * 1024;
 const maxErrorBytes = 64 * 1024;
 
 /**
- * Bounds of a response. The state of the largest rooms has some 3,000,000 values in 600,000 objects; other numbers
- * of the same bytes would take gigabytes in memory.
+ * Bounds of a response. The state of the largest rooms has some 3,000,000 values in 600,000 objects; a response of the
+ * same size that consists of small values would take gigabytes in memory.
  */
 const bounds = { values: 8_000_000, containers: 2_000_000, items: 500_000 };
 
 /**
- * Parses a successful response. Numbers keep their written form, since it may contain events. Large responses
- * are measured first and do not block the event loop.
+ * Parses a successful response. Numbers keep their written form, because the response may contain events. Large
+ * responses are measured first and do not block the event loop.
  * @throws RemoteError when the status is not 2xx
  * @throws MalformedResponse when the body is not a JSON object, when it has too many values, or when its content type
  * is not JSON

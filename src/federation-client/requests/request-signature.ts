@@ -12,17 +12,17 @@ export interface SignedParts {
   readonly content?: string | undefined;
 }
 
-/** Returns the signed canonical JSON, with members in the order of their names. */
+/** Returns the signed canonical JSON, with fields in the order of their names. */
 export function signedText({ method, uri, origin, destination, content }: SignedParts): string {
-  const members = Object.entries({ destination, method, origin, uri });
-  const texts = members.map(([name, value]) => `"${name}":${canonicalString(value)}`);
+  const fields = Object.entries({ destination, method, origin, uri });
+  const texts = fields.map(([name, value]) => `"${name}":${canonicalString(value)}`);
   return `{${[...(content === undefined ? [] : [`"content":${content}`]), ...texts].join(',')}}`;
 }
 
 /** Returns the bytes of `signedText` for a body that is given as bytes of canonical JSON. */
 export function signedBytes(parts: Omit<SignedParts, 'content'>, content: Buffer): Buffer {
-  const rest = signedText({ ...parts, content: undefined });
-  return Buffer.concat([Buffer.from('{"content":'), content, Buffer.from(`,${rest.slice(1)}`)]);
+  const otherFields = signedText({ ...parts, content: undefined });
+  return Buffer.concat([Buffer.from('{"content":'), content, Buffer.from(`,${otherFields.slice(1)}`)]);
 }
 
 /** Returns the `Authorization` header of a request. Source: server-server API, "Request Authentication". */

@@ -26,9 +26,7 @@ export interface FederationRequest {
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/**
- * Template tag that encodes the parameters of a path: federationPath`/_proto/federation/v1/event/${eventId}`.
- */
+/** Template tag that encodes the parameters of a path: federationPath`/_proto/federation/v1/event/${eventId}`. */
 export function federationPath(texts: TemplateStringsArray, ...values: readonly string[]): string {
   return texts.reduce((path, text, index) => path + encodeURIComponent(values[index - 1]!) + text);
 }

@@ -1,8 +1,8 @@
 import type { FederationClientConfig } from '../config.ts';
 
 /**
- * How a request is retried: not at all, shortly because a user waits for the response (`short`), or long in
- * the background (`long`).
+ * How a request is retried: not at all (`none`), for some seconds because a user waits for the response (`short`), or
+ * for minutes in the background (`long`).
  */
 export type RetryMode = 'none' | 'short' | 'long';
 
@@ -14,7 +14,7 @@ export function retriesOf(mode: RetryMode, options: Options): number {
   return mode === 'short' ? options.max_short_retries : options.max_long_retries;
 }
 
-/** Milliseconds before the first retry, and the factor by which the delay grows with each further one. */
+/** Milliseconds before the first retry, and the factor by which the delay grows with each further retry. */
 const delays = { short: { first: 500, factor: 2 }, long: { first: 4_000, factor: 4 } } as const;
 
 /**

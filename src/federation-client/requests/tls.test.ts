@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(requests.request(once(server.name)), tlsFailure);
     });
 
-    it('sends the expected host name as SNI, and none for an address', async () => {
+    it('sends the expected host name as SNI, and no SNI for an address', async () => {
       const names: unknown[] = [];
       const server = await serve(
         (request, response) => {

@@ -15,10 +15,7 @@ export function formatXMatrix({ origin, destination, key, signature }: XMatrix):
 
 const scheme = /^x-matrix +/i;
 
-/**
- * One parameter, quoted or not, with the following comma. Unquoted values may contain more characters than
- * tokens.
- */
+/** One parameter, quoted or not, with the following comma. Unquoted values may contain more characters than tokens. */
 const parameter =
   /[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))[ \t]*(?:,|$)/sy;
 
@@ -30,17 +27,17 @@ const parameter =
 export function parseXMatrix(header: string): XMatrix | undefined {
   const start = scheme.exec(header)?.[0].length;
   if (start === undefined) return undefined;
-  const found = new Map<string, string>();
+  const parameters = new Map<string, string>();
   for (parameter.lastIndex = start; parameter.lastIndex < header.length; ) {
     const match = parameter.exec(header);
     if (match === null) return undefined;
     const [, name = '', quoted, plain = ''] = match;
-    const known = name.toLowerCase();
-    if (found.has(known)) return undefined;
-    found.set(known, quoted === undefined ? plain : quoted.replace(/\\(.)/gs, '$1'));
+    const lowerCaseName = name.toLowerCase();
+    if (parameters.has(lowerCaseName)) return undefined;
+    parameters.set(lowerCaseName, quoted === undefined ? plain : quoted.replace(/\\(.)/gs, '$1'));
   }
-  const [origin, key] = [found.get('origin'), found.get('key')];
-  const signature = found.get('sig') ?? found.get('signature');
+  const [origin, key] = [parameters.get('origin'), parameters.get('key')];
+  const signature = parameters.get('sig') ?? parameters.get('signature');
   if (!origin || !key || !signature) return undefined;
-  return { origin, destination: found.get('destination'), key, signature };
+  return { origin, destination: parameters.get('destination'), key, signature };
 }

@@ -41,10 +41,9 @@ const maxChanges = 200;
 const [minBackoff, maxBackoff] = [1_000, 60_000];
 
 /**
- * Sends changes of local users' devices and cross-signing keys to the servers that share rooms with them:
- * each change once, in order, including changes from just before a stop. All servers receive the same
- * sequence of updates, in which each names the previous one; a server that has missed one fetches the whole
- * list.
+ * Sends changes of local users' devices and cross-signing keys to the servers that share rooms with them: each change
+ * once, in order, including changes from just before a stop. All servers receive the same sequence of updates, in which
+ * each update names the previous update; a server that has missed an update fetches the whole list.
  * Source: server-server API, "Device Management". Decision 0096.
  */
 export class DeviceListAnnouncer {
@@ -62,12 +61,12 @@ export class DeviceListAnnouncer {
     this.#servers = new ServersSharingRooms(deps.engine, deps.serverName);
     this.#localJoins = new LocalJoins(deps, ({ roomId, userId }) =>
       userId === undefined
-        ? this.#announceToFoundServers(roomId)
+        ? this.#announceToServersUnnamedAtJoin(roomId)
         : this.#announceToNewServers(roomId, userId),
     );
   }
 
-  /** Starts to announce changes, first the pending ones. */
+  /** Starts to announce changes, first the changes from before the last stop. */
   static async start(deps: DeviceListAnnouncerDeps): Promise<DeviceListAnnouncer> {
     const announcer = new DeviceListAnnouncer(
       deps,
@@ -94,9 +93,7 @@ export class DeviceListAnnouncer {
     await this.#localJoins.settled();
   }
 
-  /**
-   * Returns the `stream_id` of the last update of a user's list; devices that are read afterwards include it.
-   */
+  /** Returns the `stream_id` of the last update of a user's list; devices that are read afterwards include it. */
   async streamIdOf(userId: string): Promise<number> {
     const reader = this.#deps.database.reader<AnnouncementTables>();
     return (await readLastUpdate(reader, userId))?.streamId ?? 0;
@@ -119,9 +116,9 @@ export class DeviceListAnnouncer {
         // Changes that are made together are announced together.
         await new Promise(setImmediate);
         const changes = await devices.unannouncedChanges(maxChanges);
-        for (const [userId, ofUser] of Map.groupBy(changes, ({ userId }) => userId)) {
+        for (const [userId, changesOfUser] of Map.groupBy(changes, ({ userId }) => userId)) {
           if (signal.aborted) return;
-          await this.#announce(userId, ofUser);
+          await this.#announce(userId, changesOfUser);
         }
         if (changes.length === maxChanges) this.#isDue = true;
         backoff = minBackoff;
@@ -159,7 +156,7 @@ export class DeviceListAnnouncer {
 
   /**
    * Repeats the last update for servers that share their first room with a user. A server without the previous
-   * update then fetches the whole list; a server that has the previous update applies the repeated one. The last
+   * update then fetches the whole list; a server that has the previous update applies the repeated update. The last
    * update may stand for a change of cross-signing keys, so the cross-signing keys are sent too.
    */
   async #announceToNewServers(roomId: string, userId: string): Promise<void> {
@@ -167,10 +164,10 @@ export class DeviceListAnnouncer {
   }
 
   /**
-   * Sends the last update of each local user of a room again when its partial state became complete, to the servers
-   * that were not known to be in the room before (`unnamedAtJoin`): they have missed updates.
+   * Called when the partial state of a room has become complete. Repeats the last update of each local user of the room
+   * for the servers that were not known to be in the room before (`unnamedAtJoin`), because they have missed updates.
    */
-  async #announceToFoundServers(roomId: string): Promise<void> {
+  async #announceToServersUnnamedAtJoin(roomId: string): Promise<void> {
     const servers = await this.#servers.unnamedAtJoin(roomId);
     if (servers.size === 0) return;
     for (const userId of await this.#servers.localUsersOf(roomId))
@@ -181,8 +178,8 @@ export class DeviceListAnnouncer {
   async #announceTo(servers: ReadonlySet<string>, roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
     if (servers.size === 0) return;
-    const others = await this.#servers.sharedWith(userId, roomId);
-    const newServers = [...servers].filter((server) => !others.has(server));
+    const otherSharedServers = await this.#servers.sharedWith(userId, roomId);
+    const newServers = [...servers].filter((server) => !otherSharedServers.has(server));
     if (newServers.length === 0) return;
     const own = await readLocalDevices(this.#deps, userId);
     await database.transaction<AnnouncementTables, void>(async (writer) => {

@@ -69,15 +69,16 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('accepts senders with historical ids of printable ASCII only', async () => {
       await start();
       const printable = ['@Bob!:elsewhere', '@"bob"~:elsewhere'];
-      const others = ['@:elsewhere', '@böb:elsewhere', '@b b:elsewhere'];
-      for (const sender of [...printable, ...others]) await handle('elsewhere', edu(toAlice({}), { sender }));
+      const invalidIds = ['@:elsewhere', '@böb:elsewhere', '@b b:elsewhere'];
+      for (const sender of [...printable, ...invalidIds])
+        await handle('elsewhere', edu(toAlice({}), { sender }));
       assert.deepEqual(
         await received(),
         printable.map((sender) => ({ sender, type, content: {} })),
       );
     });
 
-    it('drops messages that are too large or malformed, and queues the others', async () => {
+    it('drops messages that are too large or malformed, and queues valid messages of the same EDU', async () => {
       await start();
       const messages = {
         [alice.userId]: { X: 5, '*': { x: 'x'.repeat(70_000) }, [alice.deviceId]: { n: 1 } },
@@ -86,8 +87,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         '@y:test': 5,
       };
       await handle('elsewhere', edu(messages));
-      for (const more of [{ type: 5 }, { type: 'x'.repeat(300) }, { message_id: '' }, { message_id: null }]) {
-        await handle('elsewhere', edu(toAlice({}), { message_id: 'other', ...more }));
+      for (const invalidFields of [
+        { type: 5 },
+        { type: 'x'.repeat(300) },
+        { message_id: '' },
+        { message_id: null },
+      ]) {
+        await handle('elsewhere', edu(toAlice({}), { message_id: 'other', ...invalidFields }));
       }
       assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
     });

@@ -29,9 +29,7 @@ const maxTypeLength = 255;
 /** Maximum number of messages in one received EDU. */
 const maxMessages = 10_000;
 
-/**
- * Sends to-device messages to users of other servers. Source: server-server API, "Send-to-device messaging".
- */
+/** Sends to-device messages to users of other servers. Source: server-server API, "Send-to-device messaging". */
 export class DirectToDeviceSender implements RemoteDelivery {
   readonly #outbox: Outbox;
 
@@ -39,6 +37,7 @@ export class DirectToDeviceSender implements RemoteDelivery {
     this.#outbox = outbox;
   }
 
+  /** Adds the messages to the outbox as EDUs, at least one for each server of their recipients. */
   async enqueue(
     writer: AnyWriter,
     _publish: unknown,
@@ -47,8 +46,8 @@ export class DirectToDeviceSender implements RemoteDelivery {
     const servers = Map.groupBy(messages, ([userId]): string => serverOfUser(userId));
     for (const [server, users] of servers) {
       if (!isServerName(server)) continue;
-      for (const [part, some] of splitMessages(users).entries()) {
-        const content = { sender, type, message_id: idOf(messageId, part), messages: some };
+      for (const [part, partMessages] of splitMessages(users).entries()) {
+        const content = { sender, type, message_id: idOf(messageId, part), messages: partMessages };
         await this.#outbox.addForAll(writer, [server], { type: 'm.direct_to_device', content });
       }
     }
@@ -74,7 +73,7 @@ function splitMessages(users: readonly (readonly [string, ReadonlyMap<string, Js
   return parts as unknown as JsonObject[];
 }
 
-/** Returns the id of a part: parts have different ids, and repetitions of a message the same. */
+/** Returns the id of a part. Parts of a message have different ids; a repeated message has the same ids again. */
 function idOf(messageId: string, part: number): string {
   if (part === 0) return messageId.slice(0, idLength);
   return createHash('sha256').update(`${messageId} ${part}`).digest('base64url').slice(0, idLength);
@@ -102,7 +101,7 @@ export function directToDeviceHandler(
   };
 }
 
-/** Message types that name the sender's device, and the field that does. */
+/** The message types whose content names the sender's device, and the name of the field with the device id. */
 const deviceFields: Readonly<Record<string, string>> = {
   __proto__: null!,
   'm.room_key_request': 'requesting_device_id',

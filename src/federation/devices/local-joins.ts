@@ -32,7 +32,7 @@ export class LocalJoins {
   readonly #deps: LocalJoinsDeps;
   readonly #onJoin: (join: LocalJoin) => Promise<void>;
   readonly #follower: Follower;
-  /** Joins after this position are in `#pending`; earlier ones are read from the database. */
+  /** Joins after this position are in `#pending`; earlier joins are read from the database. */
   readonly #bufferedFrom: number;
   #pending: LocalJoin[] = [];
   #isBacklogRead = false;

@@ -40,8 +40,8 @@ function devicesRoute(deps: DeviceQueryDeps): Route {
       if (!isUserId(userId) || serverOfUser(userId) !== deps.serverName) {
         throw invalidParam('The user is not a user of this server');
       }
-      // Read before the devices: an update in between is sent to the server, and repeats a part of the
-      // response.
+      // The stream id is read before the devices: when a device changes in between, the other server receives an update
+      // that repeats a part of this response, and does not miss the change.
       const streamId = await deps.announcer.streamIdOf(userId);
       const { keys, names, masterKey, selfSigningKey } = await readLocalDevices(deps, userId);
       const devices = Object.entries(keys).map(([deviceId, own]) => {

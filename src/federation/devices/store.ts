@@ -4,7 +4,7 @@ import type { AnnouncementTables } from './tables.ts';
 /** The last update of a user's device list that was announced. */
 export interface LastUpdate {
   readonly streamId: number;
-  /** `streamId` of the previous update; `undefined` for the first one. */
+  /** `streamId` of the previous update; `undefined` for the first update. */
   readonly previous: number | undefined;
   readonly deviceId: string;
 }

@@ -25,8 +25,8 @@ export class RemoteHierarchies {
       try {
         return await this.#queries.hierarchy(server, roomId, suggestedOnly, { timeout: requestTimeout });
       } catch (error) {
-        // The server is outside of the federation, unreachable, does not know the room or sends a malformed
-        // response: try the next.
+        // The server is outside of the federation or unreachable, does not know the room, or sends a malformed
+        // response: the next server is asked.
         if (!(error instanceof FederationError || error instanceof MatrixError)) throw error;
       }
     }

@@ -33,7 +33,7 @@ export class RemoteRoomLists {
   }
 }
 
-/** Source: client-server API, "PublishedRoomsChunk". Malformed fields are left out. */
+/** Returns an entry of a list without malformed fields. Source: client-server API, "PublishedRoomsChunk". */
 function listedRoom(entry: JsonObject): JsonObject | undefined {
   const { room_id: roomId, num_joined_members: members, canonical_alias: alias } = entry;
   if (!isRoomId(roomId)) return undefined;

@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await read(alice, 2);
       await read(alice, 3, 'm.read.private');
       assert.equal(sentReceipts().length, 1);
-      // Two servers and four transactions per second: one round takes 500 ms.
+      // Two servers and four transactions per second: one transaction to each server takes 500 ms.
       clock.advance(499);
       await untilIdle();
       assert.equal(sentReceipts().length, 1);
@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('sends presence of local users lazily, and to a server that joins a room', async () => {
+    it('sends presence of local users as lazy EDUs, and also to a server that joins a room', async () => {
       const { fixture, presence, sent, roomId, clock } = await startEdus(open);
       presence.set({ userId: alice, deviceId: 'D' }, 'online', 'here');
       presence.set({ userId: carol, deviceId: 'D' }, 'online', undefined);
@@ -112,7 +112,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await presence.stop();
     });
 
-    /** Presence of remote users is not forwarded. */
+    /** Reports presence of a remote user, which must not be sent to other servers. */
     const reportRemotePresence = async (presence: Presence) =>
       presence.report(dora, {
         presence: 'online',

@@ -13,7 +13,7 @@ export interface PresenceEduDeps {
   readonly rates: EduRates;
 }
 
-/** Maximum number of users in one EDU; further ones are ignored. */
+/** Maximum number of users in one EDU; further users are ignored. */
 const maxUsers = 500;
 
 /** Maximum stored length of a status message in characters. */

@@ -25,15 +25,10 @@ const lifetime = 5 * 60_000;
 /** Maximum number of users in one EDU. */
 const maxInEdu = 50;
 
-/**
- * Maximum number of members of a room for which a server that joins it gets the presence of local members.
- */
+/** Maximum number of members of a room for which a server that joins it gets the presence of local members. */
 const maxMembers = 1_000;
 
-/**
- * Sends presence of local users to the servers that share rooms with them. Source: server-server API,
- * "Presence".
- */
+/** Sends presence of local users to the servers that share rooms with them. Source: server-server API, "Presence". */
 export class PresenceEduSender {
   readonly #deps: PresenceEduSenderDeps;
 
@@ -58,16 +53,16 @@ export class PresenceEduSender {
       const local = users.filter((userId) => serverOfUser(userId) === serverName);
       const head = local.length > 0 ? await engine.heads.get(roomId) : undefined;
       for (const userId of local) {
-        const known = destinations.get(userId) ?? new Set();
-        for (const server of head?.servers.keys() ?? []) known.add(server);
-        destinations.set(userId, known);
+        const servers = destinations.get(userId) ?? new Set();
+        for (const server of head?.servers.keys() ?? []) servers.add(server);
+        destinations.set(userId, servers);
       }
     }
     for (const [receiver, users] of routed) {
       for (const userId of users) {
         if (serverOfUser(userId) !== serverName) continue;
-        const known = destinations.get(userId) ?? new Set();
-        destinations.set(userId, known.add(serverOfUser(receiver)));
+        const servers = destinations.get(userId) ?? new Set();
+        destinations.set(userId, servers.add(serverOfUser(receiver)));
       }
     }
     for (const [userId, servers] of destinations) {

@@ -14,13 +14,13 @@ export interface ReceiptEduDeps {
   readonly rates: EduRates;
 }
 
-/** Maximum number of rooms in one EDU; further ones are ignored. */
+/** Maximum number of rooms in one EDU; further rooms are ignored. */
 const maxRooms = 100;
 
-/** Maximum number of users per room; further ones are ignored. */
+/** Maximum number of users per room; further users are ignored. */
 const maxUsers = 500;
 
-/** Maximum number of events per receipt; further ones are ignored. */
+/** Maximum number of events per receipt; further events are ignored. */
 const maxEvents = 10;
 
 /** Maximum length of a thread id in characters. */

@@ -71,7 +71,7 @@ export class ReceiptEduSender {
     this.#pause(roomId, transactions);
   }
 
-  /** Collects receipts of the room for as long as that many transactions take at the configured rate. */
+  /** Collects receipts of the room for the time that the given number of transactions takes at the configured rate. */
   #pause(roomId: string, transactions: number): void {
     const { clock, transactionsPerSecond } = this.#deps;
     if (transactions === 0) {

@@ -14,9 +14,7 @@ export interface TypingEduSenderDeps {
   readonly log: Logger;
 }
 
-/**
- * Milliseconds after which a typing notification is repeated: other servers drop it after 30 to 60 seconds.
- */
+/** Milliseconds after which a typing notification is repeated: other servers drop it after 30 to 60 seconds. */
 const repeatAfter = 25_000;
 
 /** Lifetime of an EDU in milliseconds. */
@@ -36,6 +34,7 @@ export class TypingEduSender {
     deps.typing.typingStream.subscribe((change) => this.#changed(change));
   }
 
+  /** Stops the repetition of typing notifications. */
   stop(): void {
     for (const timer of this.#repeatTimers.values()) timer.cancel();
     this.#repeatTimers.clear();

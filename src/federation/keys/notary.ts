@@ -19,8 +19,15 @@ export interface NotaryDeps {
   readonly clock: Clock;
 }
 
-/** Servers that are asked for their keys at the same time, for one query. */
+/** Maximum number of servers that are asked for their keys at the same time, for one query. */
 const maxConcurrentServers = 10;
+
+/**
+ * Maximum number of servers to which one query may cause requests, because a request to a server that does not exist
+ * takes 3 ms of CPU; and milliseconds after which a query begins no further request. For servers that are not asked,
+ * the stored keys are returned.
+ */
+const [maxAskedServers, maxAskingTime] = [40, 15_000];
 
 /** Servers whose responses are read at the same time, for one answer. */
 const serversPerRead = 8;
@@ -28,7 +35,7 @@ const serversPerRead = 8;
 /** Maximum bytes of one answer; a thousand servers have about 1 MiB. Further responses are left out. */
 const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** Criteria for the keys of one server. Times are in milliseconds since the epoch, by default the current one. */
+/** Criteria for the keys of one server. Times are in milliseconds since the epoch, by default the current time. */
 export interface KeyCriteria {
   readonly serverName: string;
   /** The selected keys and their required validity; an empty list selects all keys. */
@@ -37,10 +44,7 @@ export interface KeyCriteria {
   readonly validUntil?: number | undefined;
 }
 
-/**
- * Answers queries for keys of other servers. Source: server-server API, "Querying Keys Through Another
- * Server".
- */
+/** Answers queries for keys of other servers. Source: server-server API, "Querying Keys Through Another Server". */
 export class Notary {
   readonly #deps: NotaryDeps;
 
@@ -49,22 +53,30 @@ export class Notary {
   }
 
   /**
-   * Requests the keys of each server whose stored keys do not meet the criteria.
+   * Requests keys from the servers whose stored keys do not meet the criteria, from at most `maxAskedServers` of them.
    * @param signal prevents further requests; requests that have begun are not stopped
+   * @param mayAsk is called before each request, and permits it
    */
-  async refresh(questions: readonly KeyCriteria[], signal: AbortSignal): Promise<void> {
+  async refresh(
+    questions: readonly KeyCriteria[],
+    signal: AbortSignal,
+    mayAsk: () => boolean,
+  ): Promise<void> {
     const { ownKeys, keys, clock } = this.#deps;
-    const others = questions.filter(
+    const deadline = clock.monotonic() + maxAskingTime;
+    let remainingServers = maxAskedServers;
+    const isAllowed = () => clock.monotonic() < deadline && remainingServers-- > 0 && mayAsk();
+    const remoteQuestions = questions.filter(
       ({ serverName }) => serverName !== ownKeys.serverName && isServerName(serverName),
     );
     await mapConcurrently(
-      others,
+      remoteQuestions,
       maxConcurrentServers,
       async ({ serverName, keys: selected, validUntil }) => {
         if (signal.aborted) return;
         const now = clock.now();
         const wanted = selected.map(({ keyId, validUntil: until = now }) => ({ keyId, validUntil: until }));
-        await keys.refresh(serverName, wanted, validUntil ?? now);
+        await keys.refresh(serverName, wanted, validUntil ?? now, isAllowed);
       },
     );
   }
@@ -75,20 +87,20 @@ export class Notary {
    */
   async *responses(questions: readonly KeyCriteria[]): AsyncGenerator<readonly string[]> {
     const slices = new TimeSlices(this.#deps.clock);
-    let left = maxAnswerBytes;
+    let remainingBytes = maxAnswerBytes;
     for (let start = 0; start < questions.length; start += serversPerRead) {
-      const some = questions.slice(start, start + serversPerRead);
-      const read = await mapConcurrently(some, serversPerRead, (question) => this.#responses(question));
+      const chunk = questions.slice(start, start + serversPerRead);
+      const read = await mapConcurrently(chunk, serversPerRead, (question) => this.#responses(question));
       const signed: string[] = [];
       for (const response of read.flat()) {
         const text = this.#sign(response);
-        left -= Buffer.byteLength(text);
-        if (left >= 0) signed.push(text);
+        remainingBytes -= Buffer.byteLength(text);
+        if (remainingBytes >= 0) signed.push(text);
         const pause = slices.pauseIfDue();
         if (pause) await pause;
       }
       yield signed;
-      if (left < 0) return;
+      if (remainingBytes < 0) return;
     }
   }
 

@@ -5,7 +5,7 @@ import { QueryLimits } from './query-limits.ts';
 
 const limited = { errcode: 'M_LIMIT_EXCEEDED' };
 
-describe('QueryLimits', () => {
+describe('QueryLimits limits key queries of other servers', () => {
   it('limits the servers that one client address queries', () => {
     const clock = manualClock();
     const limits = new QueryLimits(clock);
@@ -16,7 +16,19 @@ describe('QueryLimits', () => {
     limits.admit('192.0.2.1', 2);
   });
 
-  it('bounds the answers that are sent at the same time, to one client address and in all', async () => {
+  it('limits the requests to other servers that one client address causes, and that all addresses cause together', () => {
+    const clock = manualClock();
+    const limits = new QueryLimits(clock);
+    const allowed = (ip: string) =>
+      Array.from({ length: 1_000 }, () => limits.mayAsk(ip)).filter(Boolean).length;
+    assert.equal(allowed('192.0.2.1'), 400);
+    clock.advance(2_000);
+    assert.equal(allowed('192.0.2.1'), 1);
+    const others = Array.from({ length: 9 }, (_, index) => allowed(`192.0.2.${2 + index}`));
+    assert.ok(others.at(-1)! < 400, String(others));
+  });
+
+  it('bounds the answers that are sent at the same time, to one client address and to all addresses together', async () => {
     const limits = new QueryLimits(manualClock());
     const begin = (ip: string) => {
       const { promise, resolve } = Promise.withResolvers<boolean>();

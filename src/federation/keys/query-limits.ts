@@ -4,32 +4,51 @@ import { limitExceeded } from '../../protocol/index.ts';
 
 /**
  * Servers whose keys one client address may query: enough for the members of some large rooms at once, after a server
- * has joined them. The rate is low, because the responses of servers with invented names are stored, too.
+ * has joined them.
  */
 const serversOfAddress = { per_second: 2, burst_count: 10_000 };
 
 /**
- * Maximum number of answers that are sent at the same time, to one client address and in all: each has up to 1 MiB in
- * memory.
+ * Requests to other servers that the queries of one client address, and of all addresses together, may cause, because
+ * the stored keys do not suffice. The rates are low: anyone may invent names of servers, and the responses of such
+ * servers are stored, too.
+ */
+const requestsOfAddress = { per_second: 0.5, burst_count: 400 };
+const requestsOfAll = { per_second: 10, burst_count: 2_000 };
+
+/**
+ * Maximum number of answers that are sent at the same time, to one client address and to all addresses together: each
+ * answer has up to 1 MiB in memory.
  */
 const [maxAnswersOfAddress, maxAnswers] = [8, 64];
 
 /** Milliseconds after which a query may be repeated that was refused because too many answers were being sent. */
 const retryAfter = 1_000;
 
-/** Bounds the work that queries for keys of other servers cause: they need no authentication, so anyone may send them. */
+/**
+ * Bounds the work that queries for keys of other servers cause: they need no authentication, so anyone may send them.
+ */
 export class QueryLimits {
   readonly #servers: RateLimiter;
+  readonly #requests: RateLimiter;
+  readonly #allRequests: RateLimiter;
   readonly #answers = new Map<string, number>();
   #total = 0;
 
   constructor(clock: Clock) {
     this.#servers = new RateLimiter(serversOfAddress, clock);
+    this.#requests = new RateLimiter(requestsOfAddress, clock);
+    this.#allRequests = new RateLimiter(requestsOfAll, clock, 1);
   }
 
   /** Counts a query. @param servers number of servers whose keys it asks for @throws MatrixError M_LIMIT_EXCEEDED */
   admit(ip: string, servers: number): void {
     this.#servers.take(ip, Math.max(1, servers));
+  }
+
+  /** Counts a request to another server. @returns whether it may be sent */
+  mayAsk(ip: string): boolean {
+    return this.#requests.tryTake(ip) === 0 && this.#allRequests.tryTake('') === 0;
   }
 
   /**
@@ -47,8 +66,8 @@ export class QueryLimits {
 
   #ended(address: string): void {
     this.#total -= 1;
-    const left = this.#answers.get(address)! - 1;
-    if (left > 0) this.#answers.set(address, left);
+    const remaining = this.#answers.get(address)! - 1;
+    if (remaining > 0) this.#answers.set(address, remaining);
     else this.#answers.delete(address);
   }
 }

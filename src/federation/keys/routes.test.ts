@@ -30,7 +30,7 @@ const hour = 3_600_000;
 forSelectedDatabases(import.meta.url, (open) => {
   describe('key endpoints for other servers', () => {
     let authority: TestAuthority;
-    let here: TestFederation;
+    let ownServer: TestFederation;
     let owner: LoopbackServer & { name: string };
     let http: HttpServer;
     let base: string;
@@ -41,13 +41,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       authority = commonTestAuthority();
       const old = { 'ed25519:old': { key: oldKey.publicKey.base64, expired_ts: 1_000 } };
       const options = { old_signing_keys: old, key_refresh_interval: 2 * hour };
-      here = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
+      ownServer = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
       const server = await serveOnLoopback((_request, response) => {
         requestCount++;
         const content = {
           server_name: owner.name,
           verify_keys: { [current.keyId]: { key: current.publicKey.base64 } },
-          valid_until_ts: here.clock.now() + 2 * hour,
+          valid_until_ts: ownServer.clock.now() + 2 * hour,
           more: 1,
         };
         response.writeHead(isReachable ? 200 : 500, { 'content-type': 'application/json' });
@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
             requestIdHeader: undefined,
           },
         ],
-        routes: keyRoutes({ ...here, notaryKeys: [notaryKey] }),
+        routes: keyRoutes({ ...ownServer, notaryKeys: [notaryKey] }),
         authenticator: { authenticate: () => assert.fail('no client logs in') },
         log: silentLogger,
         clock: systemClock,
@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(async () => {
       await http.stop(100);
-      await here.close();
+      await ownServer.close();
       await owner.close();
       authority.remove();
     });
@@ -105,15 +105,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(json['verify_keys'], { 'ed25519:own': { key: ownKey.publicKey.base64 } });
         const old = { key: oldKey.publicKey.base64, expired_ts: 1_000 };
         assert.deepEqual(json['old_verify_keys'], { 'ed25519:old': old });
-        assert.equal(json['valid_until_ts'], here.clock.now() + 2 * hour);
+        assert.equal(json['valid_until_ts'], ownServer.clock.now() + 2 * hour);
         assert.equal(isSigned(json, 'here.example', ownKey), true);
       }
     });
 
     it("returns keys of other servers with the notary's signature", async () => {
       const { json } = await call('GET', `/query/${owner.name}`);
-      const [response, ...more] = listed(json);
-      assert.equal(more.length, 0);
+      const [response, ...furtherResponses] = listed(json);
+      assert.equal(furtherResponses.length, 0);
       assert.equal(response?.['more'], 1);
       assert.equal(isSigned(response, owner.name, aKey), true);
       assert.equal(isSigned(response, 'here.example', notaryKey), true);
@@ -124,27 +124,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       const validUntil = (json: Record<string, unknown>) => listed(json)[0]?.['valid_until_ts'];
       await call('GET', `/query/${owner.name}`);
       assert.equal(requestCount, 1);
-      here.clock.advance(hour + 1);
+      ownServer.clock.advance(hour + 1);
       await call('GET', `/query/${owner.name}`);
       assert.equal(requestCount, 2);
-      const until = here.clock.now() + 2 * hour;
-      here.clock.advance(6_000);
+      const until = ownServer.clock.now() + 2 * hour;
+      ownServer.clock.advance(6_000);
       const later = await call('GET', `/query/${owner.name}?minimum_valid_until_ts=${until + 1}`);
       assert.equal(requestCount, 3);
-      assert.equal(validUntil(later.json), here.clock.now() + 2 * hour);
+      assert.equal(validUntil(later.json), ownServer.clock.now() + 2 * hour);
       isReachable = false;
-      here.clock.advance(24 * hour);
+      ownServer.clock.advance(24 * hour);
       const gone = await call('GET', `/query/${owner.name}`);
       assert.equal(validUntil(gone.json), validUntil(later.json));
       assert.equal(requestCount, 4);
       isReachable = true;
-      here.clock.advance(hour);
+      ownServer.clock.advance(hour);
     });
 
-    it('returns keys of several servers at once, including its own', async () => {
+    it('returns keys of several servers in one response, including the keys of this server', async () => {
       const { json } = await call('POST', '/query', {
         server_keys: {
-          [owner.name]: { 'ed25519:a': { minimum_valid_until_ts: here.clock.now() } },
+          [owner.name]: { 'ed25519:a': { minimum_valid_until_ts: ownServer.clock.now() } },
           'here.example': {},
           'gone.example': { 'ed25519:x': {} },
           'no server/name': {},
@@ -158,8 +158,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
     });
 
-    it('asks the server again at once for an unknown key id and for a later minimum_valid_until_ts', async () => {
-      here.clock.advance(hour);
+    it('asks a server for its keys again at once when a query has an unknown key id or a later minimum_valid_until_ts', async () => {
+      ownServer.clock.advance(hour);
       const query = (keyId: string, time?: number) =>
         call('POST', '/query', {
           server_keys: {
@@ -173,26 +173,26 @@ forSelectedDatabases(import.meta.url, (open) => {
       current = newSigningKey('rotated');
       assert.deepEqual(keysIn((await query('ed25519:rotated')).json), [['ed25519:rotated']]);
       assert.equal(requestCount, before + 1);
-      const until = here.clock.now() + 2 * hour;
+      const until = ownServer.clock.now() + 2 * hour;
       await query('ed25519:rotated', until);
       assert.equal(requestCount, before + 1);
-      here.clock.advance(1);
+      ownServer.clock.advance(1);
       const later = (await query('ed25519:rotated', until + 1)).json;
       assert.equal(listed(later)[0]?.['valid_until_ts'], until + 1);
       assert.equal(requestCount, before + 2);
-      here.clock.advance(1);
+      ownServer.clock.advance(1);
       const path = `/query/${owner.name}/ed25519:rotated?minimum_valid_until_ts=${until + 2}`;
       const response = await fetch(`${base}/_matrix/key/v2${path}`);
       const shown = (await response.json()) as Record<string, unknown>;
       assert.equal(listed(shown)[0]?.['valid_until_ts'], until + 2);
       assert.equal(requestCount, before + 3);
       for (let i = 3; i < 30; i++) {
-        here.clock.advance(1);
+        ownServer.clock.advance(1);
         await query('ed25519:rotated', until + i);
       }
       assert.ok(requestCount <= before + 6);
       current = aKey;
-      here.clock.advance(hour);
+      ownServer.clock.advance(hour);
     });
 
     it('sends at most one request for many unknown key ids', async () => {
@@ -213,10 +213,33 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('asks no more servers for a client that has disconnected', async () => {
       const before = requestCount;
-      here.clock.advance(hour);
-      const notary = new Notary({ ...here, notaryKeys: [notaryKey] });
-      await notary.refresh([{ serverName: owner.name, keys: [] }], AbortSignal.abort());
+      ownServer.clock.advance(hour);
+      const notary = new Notary({ ...ownServer, notaryKeys: [notaryKey] });
+      const refresh = (signal: AbortSignal) =>
+        notary.refresh([{ serverName: owner.name, keys: [] }], signal, () => true);
+      await refresh(AbortSignal.abort());
       assert.equal(requestCount, before);
+      await refresh(new AbortController().signal);
+      assert.equal(requestCount, before + 1, 'a client that is connected causes a request');
+    });
+
+    it('asks at most 40 servers for one query, and no server when the limits of the client address do not permit it', async () => {
+      const lookedUpHosts = () =>
+        new Set(ownServer.resolver.lookedUpNames.filter((name) => name.startsWith('invented'))).size;
+      const invented = Array.from({ length: 900 }, (_, index) => [`invented${index}.example`, {}]);
+      const { status } = await call('POST', '/query', { server_keys: Object.fromEntries(invented) });
+      assert.equal(status, 200);
+      const first = lookedUpHosts();
+      assert.ok(first >= 30 && first <= 40, String(first));
+      const notary = new Notary({ ...ownServer, notaryKeys: [notaryKey] });
+      const names = Array.from({ length: 100 }, (_, index) => `invented-${index}.example`);
+      const before = lookedUpHosts();
+      await notary.refresh(
+        names.map((serverName) => ({ serverName, keys: [] })),
+        new AbortController().signal,
+        () => false,
+      );
+      assert.equal(lookedUpHosts(), before);
     });
 
     it('reads and signs a long answer in pieces, and bounds its bytes', async () => {
@@ -228,9 +251,9 @@ forSelectedDatabases(import.meta.url, (open) => {
           valid_until_ts: 1,
           padding: '.'.repeat(30_000),
         });
-      const now = here.clock.now();
+      const now = ownServer.clock.now();
       const times = { valid_until_ts: now + 2 * hour, expired_ts: null, fetched_ts: now };
-      await here.database.transaction<KeyTables, void>(async (writer) => {
+      await ownServer.database.transaction<KeyTables, void>(async (writer) => {
         for (const name of names) {
           const ids = { server_name: name, response_id: 'one' };
           const response = { ...ids, text: text(name), fetched_ts: now };
@@ -240,8 +263,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
       });
       const questions = names.map((serverName) => ({ serverName, keys: [] }));
-      const notary = new Notary({ ...here, notaryKeys: [notaryKey] });
-      const reads = () => here.database.statistics.reads;
+      const notary = new Notary({ ...ownServer, notaryKeys: [notaryKey] });
+      const reads = () => ownServer.database.statistics.reads;
       const before = reads();
       const pieces = notary.responses(questions);
       const first = (await pieces.next()).value as readonly string[];
@@ -255,7 +278,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(bytes > 7 * 1_048_576 && bytes < 8.1 * 1_048_576, String(bytes));
     });
 
-    it('rejects queries of one client address for very many servers with 429', async () => {
+    it('answers 429 when one client address queries the keys of very many servers', async () => {
       const names = Array.from({ length: 1_000 }, (_, index) => [`no server/name ${index}`, {}]);
       const query = () => call('POST', '/query', { server_keys: Object.fromEntries(names) });
       const statuses: number[] = [];

@@ -15,8 +15,7 @@ const timestamp = Type.Optional(Type.Integer());
 const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
 
 /**
- * Key endpoints. Source: server-server API, "Retrieving server keys". The paths with a key id are for older
- * servers.
+ * Key endpoints. Source: server-server API, "Retrieving server keys". The paths with a key id are for older servers.
  */
 export function keyRoutes(deps: NotaryDeps): Route[] {
   const notary = new Notary(deps);
@@ -24,7 +23,7 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
   const answerTo = async (questions: readonly KeyCriteria[], request: RequestBounds): Promise<Reply> => {
     const { ip, signal, wasSent } = request;
     limits.admit(ip, questions.length);
-    await notary.refresh(questions, signal);
+    await notary.refresh(questions, signal, () => limits.mayAsk(ip));
     limits.beginAnswer(ip, wasSent);
     const { status, body, headers } = streamedLists({ server_keys: notary.responses(questions) });
     return new Reply(status, body, { ...headers, 'cache-control': 'no-store' });

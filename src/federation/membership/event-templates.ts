@@ -17,10 +17,7 @@ export interface TemplateRequest {
   readonly versions?: readonly string[] | undefined;
 }
 
-/**
- * Prepares the event templates of make_join, make_knock and make_leave, which the other server completes and
- * signs.
- */
+/** Prepares the event templates of make_join, make_knock and make_leave, which the other server completes and signs. */
 export class EventTemplates {
   readonly #deps: HandshakeDeps;
 

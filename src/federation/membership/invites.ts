@@ -36,8 +36,7 @@ export class Invites {
    * the invite event of the room instead.
    * Source: server-server API, `PUT /v2/invite/{roomId}/{eventId}`.
    * @returns the invite with the signature of this server
-   * @throws MatrixError M_INCOMPATIBLE_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN, M_INVITE_BLOCKED,
-   * M_NOT_FOUND
+   * @throws MatrixError M_INCOMPATIBLE_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND
    */
   async receive(origin: string, invite: SubmittedInvite): Promise<JsonObject> {
     const { checkInvite, engine, incoming, memberships, throttle, signer } = this.#deps;

@@ -35,14 +35,14 @@ export async function sendJoinResponse(
   const chain = await engine.authChain([...state, stored.nid]);
   const sent = new Set(state);
   const authChain = omitMembers ? chain.filter((nid) => !sent.has(nid)) : chain;
-  const members = {
+  const fields = {
     origin: JSON.stringify(serverName),
     event: JSON.stringify(stored.event.pdu),
     members_omitted: JSON.stringify(omitMembers),
     ...(omitMembers && { servers_in_room: JSON.stringify(servers) }),
   };
   const lists = { state: served.jsonOf(state), auth_chain: served.jsonOf(authChain) };
-  return streamedLists(lists, { members, ...(around && { around }) });
+  return streamedLists(lists, { fields, ...(around && { around }) });
 }
 
 /** Selects all state except for member events; in a room without a name, also the member events of the heroes. */

@@ -55,8 +55,8 @@ export class SubmittedEvents {
     const { access, throttle, signer } = this.#deps;
     const head = await roomForHandshake(access, origin, submitted.roomId);
     const { event } = this.#read(origin, head, submitted, 'join');
-    const known = await this.#joinedBefore(head, event);
-    if (known) return known;
+    const earlierJoin = await this.#joinedBefore(head, event);
+    if (earlierJoin) return earlierJoin;
     const isAuthorisedHere = await this.#isAuthorisedHere(head, event);
     const verified = await this.#verified(head, isAuthorisedHere ? signEvent(event, signer).event : event);
     // Only valid joins count, so that strangers cannot use up the room's rate limit.

@@ -19,7 +19,7 @@ const maxProfileBytes = 65_536;
 
 interface CachedProfile {
   readonly expiresAt: number;
-  /** `undefined`: the server has answered that there is none. */
+  /** `undefined`: the server has answered that there is no such profile. */
   readonly profile: JsonObject | undefined;
   readonly size: number;
 }
@@ -78,7 +78,7 @@ export class RemoteProfiles {
   }
 }
 
-/** Returns the fields that have a value, and a valid one where the type is specified. */
+/** Leaves out fields without a value, and fields whose value is not of the type that the specification gives. */
 function wellFormed(profile: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(profile).filter(([field, value]) => isWellFormed(field, value)));
 }

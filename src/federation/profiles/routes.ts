@@ -9,9 +9,7 @@ export interface ProfileQueryDeps {
   readonly options: { readonly allow_profile_lookup_over_federation: boolean };
 }
 
-/**
- * Profile queries, and a 404 for unknown query types. Source: server-server API, "Querying for information".
- */
+/** Profile queries, and a 404 for unknown query types. Source: server-server API, "Querying for information". */
 export function profileQueryRoutes({ profiles, serverName, options }: ProfileQueryDeps): Route[] {
   return [
     route(

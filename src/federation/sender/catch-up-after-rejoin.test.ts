@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         .flatMap(({ pdus }) => pdus.map(({ content }) => (content as JsonObject)['body']))
         .filter((body) => body !== undefined);
 
-    it('sends the events to the server when it is reachable again', async () => {
+    it('sends an event from before the removal when its destination is reachable again', async () => {
       const { a } = await removedAndBack();
       const before = a.arrived.length;
       a.answer = () => 200;
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await until(() => bodiesSince(a, before).includes('before'));
     });
 
-    it('sends the events after a restart, with later ones', async () => {
+    it('sends an event from before the removal also after a restart, before later events', async () => {
       const { a, room } = await removedAndBack();
       await test.restart();
       await test.rooms.say(alice, room.roomId, 'after');

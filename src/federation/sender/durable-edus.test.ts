@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(a.arrived.every(({ edus }) => edus.length <= 100));
     });
 
-    it('adds EDUs in the transaction of their cause', async () => {
+    it('sends no EDU whose database transaction is rolled back', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const failing = test.rooms.database.transaction<SenderTables, void>(async (writer) => {
@@ -84,15 +84,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       await add(test, 2);
       test.clock.advance(minute);
       await until(async () => (await rows(test)) === 0);
-      const carrying = a.arrived.filter(({ edus }) => edus.length > 0);
+      const withEdus = a.arrived.filter(({ edus }) => edus.length > 0);
       assert.deepEqual(
-        carrying.map(({ edus }) => edus.map(({ content }) => content['message_id'])),
+        withEdus.map(({ edus }) => edus.map(({ content }) => content['message_id'])),
         [['1'], ['1'], ['2']],
       );
-      assert.equal(carrying[0]?.id, carrying[1]?.id);
+      assert.equal(withEdus[0]?.id, withEdus[1]?.id);
     });
 
-    it('stores no EDUs for servers outside of the federation', async () => {
+    it('stores no EDUs for servers that federation_domain_whitelist excludes', async () => {
       const { test } = await start([], { federation_domain_whitelist: ['b.example'] });
       await add(test, 1);
       assert.equal(await rows(test), 0);

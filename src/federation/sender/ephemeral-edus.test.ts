@@ -25,7 +25,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const contents = ({ arrived }: Recipient) =>
       arrived.flatMap(({ edus }) => edus.map(({ content }) => content));
 
-    it('replaces pending EDUs of the same key, and sends EDUs with events', async () => {
+    it('replaces a pending EDU by a newer EDU of the same type and key', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();

@@ -37,7 +37,7 @@ export interface FederationSenderDeps {
   readonly observer?: SenderObserver;
 }
 
-/** Maximum number of concurrent transactions: to servers that have answered recently, and to others. */
+/** Maximum number of concurrent transactions: to servers that have answered recently, and to other servers. */
 const [healthySlots, unprovenSlots] = [200, 50];
 
 /** Milliseconds between two saves of the delivery progress. */
@@ -205,7 +205,7 @@ export class FederationSender {
     });
   }
 
-  /** Saves what must survive a crash, and removes idle queues. */
+  /** Saves the delivery progress, which must survive a crash, and removes idle queues. */
   async #saveProgress(): Promise<void> {
     let settled = this.#fannedOut;
     for (const [destination, queue] of this.#queues) {

@@ -94,14 +94,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.idle();
       a.answer = () => 503;
       await say('1');
-      const left = async () => {
+      const remainingBackoff = async () => {
         await test.waitsToRetry(1);
         return (await test.client.destinations.backoffUntil('a.example'))! - test.clock.now();
       };
-      assert.equal(await left(), 10_000);
+      assert.equal(await remainingBackoff(), 10_000);
       test.clock.advance(10_000);
-      await until(async () => (await left()) > 10_000);
-      assert.equal(await left(), 100_000);
+      await until(async () => (await remainingBackoff()) > 10_000);
+      assert.equal(await remainingBackoff(), 100_000);
     });
 
     it('ends the backoff when the server sends a request', async () => {
@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(accepted.toSorted(), ['1', '2', '3', '4', '5']);
     });
 
-    it('backs off from a server that refuses every event, without losing pending ones', async () => {
+    it('backs off from a server that refuses every event, and catches up when the server accepts events', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();

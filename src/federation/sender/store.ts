@@ -2,9 +2,10 @@ import type { Reader, Statement, Writer } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import type { SenderTables } from './tables.ts';
 
-/** Rows per statement; each binds five values, far below the limit of both databases. */
+/** Maximum number of rows per statement; each binds five values, far below the limit of both databases. */
 const maxRows = 2_000;
 
+/** Stores EDUs. */
 export async function insertOutgoing(
   writer: Writer<SenderTables>,
   rows: readonly SenderTables['federation_outbox'][],
@@ -17,7 +18,7 @@ export async function insertOutgoing(
   }
 }
 
-/** The oldest EDUs for a server. */
+/** Reads the oldest EDUs for a server. */
 export function readOutgoing(reader: Reader<SenderTables>, destination: string, limit: number) {
   return reader
     .selectFrom('federation_outbox')
@@ -28,6 +29,7 @@ export function readOutgoing(reader: Reader<SenderTables>, destination: string, 
     .execute();
 }
 
+/** Deletes EDUs for a server by their ids. */
 export async function deleteOutgoing(
   writer: Writer<SenderTables>,
   destination: string,
@@ -62,7 +64,7 @@ export async function deleteOldestOutgoing(
   destination: string,
   limit: number,
 ): Promise<void> {
-  const newestToGo = await writer
+  const newestToDelete = await writer
     .selectFrom('federation_outbox')
     .select('id')
     .where('destination', '=', destination)
@@ -70,11 +72,11 @@ export async function deleteOldestOutgoing(
     .offset(limit)
     .limit(1)
     .executeTakeFirst();
-  if (!newestToGo) return;
+  if (!newestToDelete) return;
   await writer
     .deleteFrom('federation_outbox')
     .where('destination', '=', destination)
-    .where('id', '<=', newestToGo.id)
+    .where('id', '<=', newestToDelete.id)
     .execute();
 }
 
@@ -126,7 +128,7 @@ export async function readRoomId(reader: Reader<RoomTables>, roomNid: number): P
   return row?.room_id;
 }
 
-/** Returns the stream position up to which each destination has received events, where it is above `after`. */
+/** Returns the stream position up to which each destination has received events; only positions above `after`. */
 export async function readPositions(
   reader: Reader<SenderTables>,
   after: number,
@@ -163,6 +165,7 @@ export interface ProgressRows {
   readonly position: [destination: string, stream: number, sentTs: number][];
 }
 
+/** Returns the statements that write the rows. */
 export function progressStatements(rows: ProgressRows): Statement[] {
   return (['arrived', 'progress', 'missed', 'position'] as const)
     .map((kind): Statement => ({ sql: sqlText[kind], rows: rows[kind] }))

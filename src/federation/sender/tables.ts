@@ -15,7 +15,7 @@ export interface SenderTables {
   destination_rooms: {
     destination: string;
     room_nid: number;
-    /** The newest event that the destination lacks; it may lack older ones as well. */
+    /** The newest event that the destination lacks; it may lack older events as well. */
     event_nid: number;
     /** Position of that event on the stream of rooms. */
     stream: number;

@@ -28,8 +28,11 @@ export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[
       },
       async ({ params, query, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, [query.event_id], history);
-        const found = await state.before(head, query.event_id);
-        return streamedLists({ auth_chain: state.jsonOf(found.authChain), pdus: state.jsonOf(found.state) });
+        const stateNids = await state.before(head, query.event_id);
+        return streamedLists({
+          auth_chain: state.jsonOf(stateNids.authChain),
+          pdus: state.jsonOf(stateNids.state),
+        });
       },
     ),
     route(
@@ -46,10 +49,10 @@ export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[
       },
       async ({ params, query, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, [query.event_id], history);
-        const found = await state.before(head, query.event_id);
+        const stateNids = await state.before(head, query.event_id);
         return {
-          auth_chain_ids: await state.eventIds(found.authChain),
-          pdu_ids: await state.eventIds(found.state),
+          auth_chain_ids: await state.eventIds(stateNids.authChain),
+          pdu_ids: await state.eventIds(stateNids.state),
         };
       },
     ),

@@ -187,7 +187,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(auth.body, { auth_chain: [] });
     });
 
-    it('walks forks breadth first for backfill, and by depth for get_missing_events', async () => {
+    it('returns forked events by depth for backfill, and breadth first for get_missing_events', async () => {
       const { room, send } = await joinedRoom();
       const start = room.forwardExtremities;
       const long = [room.say(ann, start)];
@@ -210,7 +210,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(new Set(idsIn(missing, 'events')), new Set([long[3], short, long[2]]));
     });
 
-    it('streams the complete state of a large room', async () => {
+    it('returns the complete state of a large room', async () => {
       const roomId = await served.room();
       const users = Array.from({ length: 1_100 }, (_, index) => `@u${index}:${far}`);
       const { timeline } = served.rooms.engine;

@@ -6,7 +6,7 @@ import type { Transactions } from './transactions.ts';
 /** Maximum bytes of a transaction: 50 events of 64 KiB, and 100 EDUs of like size. */
 const bodyLimit = 200 * 65_536;
 
-/** Source: server-server API, "Transactions". */
+/** Returns the route on which other servers send transactions. Source: server-server API, "Transactions". */
 export function transactionRoutes(transactions: Transactions): Route[] {
   return [
     route(

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { TransactionTables } from './tables.ts';
 
-/** Returns the stored response to a transaction as JSON; `undefined` when it was not received yet. */
+/** Returns the stored response to a transaction as JSON; `undefined` when the transaction was not received yet. */
 export async function readTransactionAnswer(
   reader: Reader<TransactionTables>,
   origin: string,
@@ -16,6 +16,7 @@ export async function readTransactionAnswer(
   return row?.answer;
 }
 
+/** Stores a received transaction with its response; a transaction that is stored already stays as it is. */
 export async function insertTransaction(
   writer: Writer<TransactionTables>,
   row: TransactionTables['received_transactions'],
@@ -27,7 +28,7 @@ export async function insertTransaction(
     .execute();
 }
 
-/** @param before milliseconds since the epoch */
+/** Deletes the transactions that were received before a time. @param before milliseconds since the epoch */
 export async function deleteTransactionsBefore(
   writer: Writer<TransactionTables>,
   before: number,

@@ -28,7 +28,7 @@ export interface TransactionObserver {
   repeated(origin: string): void;
 }
 
-/** Source: server-server API, "Transactions". */
+/** Maximum number of PDUs and of EDUs in a transaction. Source: server-server API, "Transactions". */
 const [maxPdus, maxEdus] = [50, 100];
 
 /** Maximum length of a transaction id in characters; ids in use have about twenty. */
@@ -56,7 +56,7 @@ export class Transactions {
   }
 
   /**
-   * Processes a transaction; a repeated one gets the same response.
+   * Processes a transaction; a repeated transaction gets the same response.
    * Source: server-server API, `PUT /_matrix/federation/v1/send/{txnId}`.
    * @returns the response as JSON
    * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, and M_FORBIDDEN when `origin` names another server
@@ -74,10 +74,10 @@ export class Transactions {
 
   async #once(origin: string, txnId: string, { pdus, edus }: ReceivedLists): Promise<string> {
     const { database, clock, incoming, eduHandlers } = this.#deps;
-    const known = await readTransactionAnswer(database.reader<TransactionTables>(), origin, txnId);
-    if (known !== undefined) {
+    const storedAnswer = await readTransactionAnswer(database.reader<TransactionTables>(), origin, txnId);
+    if (storedAnswer !== undefined) {
       this.#observer.repeated(origin);
-      return known;
+      return storedAnswer;
     }
     this.#observer.received(origin, pdus, edus);
     const outcomes = pdus.length === 0 ? {} : await incoming.receive(origin, pdus);
@@ -89,7 +89,7 @@ export class Transactions {
     return answer;
   }
 
-  /** Runs one round of the cleanup. @param limit maximum number of remembered transactions */
+  /** Deletes old received transactions. @param limit maximum number of transactions that are kept */
   forget(limit = maxRemembered): Promise<void> {
     const { database, clock } = this.#deps;
     return database.transaction<TransactionTables, void>(async (writer) => {

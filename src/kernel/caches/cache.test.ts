@@ -112,7 +112,7 @@ describe('Cache bounded by bytes', () => {
     assert.deepEqual([cache.get(1), cache.get(2), cache.bytes], [undefined, 'small', 125]);
   });
 
-  it('measures an entry again whose value has grown', () => {
+  it('measures an entry again after its value has grown', () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number[]>('lists', {
       maxBytes: 1_000,
       sizeOf: (list) => 8 * list.length,
@@ -152,7 +152,7 @@ describe('Cache bounded by bytes', () => {
     ]);
   });
 
-  it('removes values that are expired by a timer, and does not return them before', () => {
+  it('does not return expired values, and removes them by a timer', () => {
     const clock = manualClock();
     const cache = new CacheRegistry(clock, factors(1)).create<string, number>('until', {
       size: 9,
@@ -188,7 +188,7 @@ describe('CacheRegistry', () => {
     for (let i = 15; i < 20; i++) assert.equal(cache.get(i), i);
   });
 
-  it('drops the oldest entries from above the maximum memory use until the target is reached [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
+  it('drops the oldest entries when the memory use exceeds the maximum, until the target is reached [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
     const clock = manualClock();
     let inUse = 900;
     const tuning = {
@@ -202,9 +202,9 @@ describe('CacheRegistry', () => {
     const fixed = registry.create<number, number>('fixed', { size: 1, fixed: true });
     fixed.set(1, 1);
     for (let i = 0; i < 100; i++) cache.set(i, i);
-    const sizes = (use: number, looks: number) => {
+    const sizes = (use: number, checks: number) => {
       inUse = use;
-      return Array.from({ length: looks }, () => {
+      return Array.from({ length: checks }, () => {
         clock.advance(5_000);
         return cache.size;
       });

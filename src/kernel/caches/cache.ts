@@ -32,7 +32,7 @@ export interface CacheTime {
 /** Estimated bytes of an entry besides its key and its value, and of a key besides its characters. */
 const [entryBytes, keyBytes] = [120, 24];
 
-/** Bytes per entry in caches that bound only the number of entries: with a key of some 50 characters. */
+/** Estimated bytes of an entry with a key of about 50 characters, for caches that bound only the number of entries. */
 const smallEntryBytes = 200;
 
 /** Minimum number of bytes of a cache, whatever its factor is. */
@@ -158,7 +158,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     this.#evictAboveBounds();
   }
 
-  /** Measures an entry again whose value has grown or shrunk. */
+  /** Measures an entry again after its value has grown or shrunk. */
   remeasure(key: K): void {
     const entry = this.#entries.get(key);
     if (!entry) return;

@@ -14,7 +14,7 @@ import {
 const autotuning = object({
   max_cache_memory_usage: option(nullable(size()), {
     description:
-      'The memory in use by the objects and buffers of the process above which entries are evicted until the target is reached.',
+      'Entries are evicted when the objects and buffers of the process take more memory than this, until the target is reached.',
     default: null,
     unit: 'bytes',
   }),
@@ -70,7 +70,7 @@ export const cachesSection = section({
           changed: ['1.62.0: the default was 0 before.'],
         }),
         cache_autotuning: option(nullable(autotuning), {
-          description: 'Evicts entries by measured memory use. All three members must be given.',
+          description: 'Evicts entries by measured memory use. All three options must be given.',
           default: null,
         }),
       }),
@@ -98,7 +98,7 @@ export function cacheFactor({ caches }: CachesConfig, cacheName: string): number
   return own === undefined ? caches.global_factor : own[1];
 }
 
-/** Returns a cache name in lower case and without all but letters and digits: the forms that operators may write. */
+/** Returns a cache name in lower case, with letters and digits only: operators may write the same name in other forms. */
 export function plainCacheName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }

@@ -8,7 +8,7 @@ const prefixes = ['SYNAPSE_CACHE_FACTOR', 'SERVER_CACHE_FACTOR'] as const;
 
 /**
  * Overrides the cache factors of the configuration files by environment variables: `SERVER_CACHE_FACTOR` sets
- * the global factor, `SERVER_CACHE_FACTOR_<NAME>` that of one cache.
+ * the global factor, `SERVER_CACHE_FACTOR_<NAME>` the factor of one cache.
  */
 export function cacheFactorsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,

@@ -22,7 +22,7 @@ export class CacheRegistry {
   readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
   readonly #memoryInUse: () => number;
   readonly #time: { now: number };
-  /** Bytes that the caches hold at most at factor 1. */
+  /** Sum of the maximum bytes of all caches at factor 1. */
   #requestedBytes = 0;
   #config: CachesConfig;
   readonly #autotuning: Autotuning | undefined;

@@ -36,16 +36,21 @@ function innerSchema(
   return typeof values === 'object' ? { inner: values, step: '.*' } : undefined;
 }
 
-function pathsOf(path: string, schema: OptionSchema, counting: boolean): OptionWithPath[] {
-  const own = innerSchema(schema);
-  const holder = own && Object.keys(own.inner.properties ?? {}).length > 0 ? own.inner : schema;
-  const holderPath = own && holder === own.inner ? path + own.step : path;
+/**
+ * Returns an option, and the options below it.
+ * @param isCounted false below an option that the ledger of options counts as one
+ */
+function pathsOf(path: string, schema: OptionSchema, isCounted: boolean): OptionWithPath[] {
+  const entries = innerSchema(schema);
+  // The members of a mapping, or of each entry of a list or of a mapping with free names.
+  const holder = entries && Object.keys(entries.inner.properties ?? {}).length > 0 ? entries.inner : schema;
+  const holderPath = entries && holder === entries.inner ? path + entries.step : path;
   const members = Object.entries(holder.properties ?? {});
-  const groupsCounted = countedMembers(holder) !== undefined;
+  const countsMembers = countedMembers(holder) !== undefined;
   return [
-    { path, schema, isCounted: counting && !groupsCounted },
+    { path, schema, isCounted: isCounted && !countsMembers },
     ...members.flatMap(([name, member]) =>
-      pathsOf(childPath(holderPath, name), member, counting && groupsCounted),
+      pathsOf(childPath(holderPath, name), member, isCounted && countsMembers),
     ),
   ];
 }

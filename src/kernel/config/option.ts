@@ -42,10 +42,10 @@ export interface OptionSchema {
   readonly 'x-file-for'?: string;
   /** The kind of content that the server creates when the file named here is missing. */
   readonly 'x-created'?: 'secret' | 'signing-key';
-  /** The value when the option is not given, where that differs from giving the default. */
+  /** The value when the option is not given, if it differs from the default. */
   readonly 'x-unset'?: unknown;
-  /** The ledger counts this mapping as a single option. */
-  readonly 'x-whole'?: boolean;
+  /** The ledger of options counts this mapping as one option, and not its members. */
+  readonly 'x-counts-as-one'?: boolean;
 }
 
 /** Properties of an option besides its type. */
@@ -77,10 +77,10 @@ export interface OptionNotes {
   readonly fileFor?: string;
   /** For options that name a file: the kind of content that the server creates when the file is missing. */
   readonly created?: 'secret' | 'signing-key';
-  /** The value when the option is not given, where that differs from giving the default. */
+  /** The value when the option is not given, if it differs from the default. */
   readonly unset?: null;
-  /** The ledger counts this mapping as a single option. */
-  readonly whole?: true;
+  /** The ledger of options counts this mapping as one option, and not its members. */
+  readonly countsAsOne?: true;
 }
 
 /** Returns the type with the properties of an option attached. The argument is not changed. */
@@ -99,7 +99,7 @@ export function option<T extends TSchema>(type: T, notes: OptionNotes): TUnsafe<
     ...(notes.fileFor !== undefined && { 'x-file-for': notes.fileFor }),
     ...(notes.created && { 'x-created': notes.created }),
     ...(notes.unset !== undefined && { 'x-unset': notes.unset }),
-    ...(notes.whole && { 'x-whole': true }),
+    ...(notes.countsAsOne && { 'x-counts-as-one': true }),
   };
   return { ...type, ...keywords } as unknown as TUnsafe<Static<T>>;
 }

@@ -47,7 +47,7 @@ export function formatProblem({ path, message, at }: Problem): string {
   return path === '' ? `${place}${message}` : `${place}${path}: ${message}`;
 }
 
-/** Sorts problems by file, line and column; those without a place come last. */
+/** Sorts problems by file, line and column; problems without a place come last. */
 export function inReadingOrder(problems: readonly Problem[], files: readonly string[]): readonly Problem[] {
   const key = ({ at }: Problem) => (at ? [files.indexOf(at.file), at.line, at.column] : [files.length, 0, 0]);
   return problems.toSorted((first, second) => {

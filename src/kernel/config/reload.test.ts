@@ -37,7 +37,7 @@ const sections = { engine };
 
 const load = (text: string) => loadConfiguration([{ file: 'a.yaml', text }], sections).values;
 
-test('diffReload applies reloadable options and leaves the others until a restart', () => {
+test('diffReload applies changes of reloadable options, and keeps the values of options that need a restart', () => {
   const running = load('factors: {global: 1, single: {a: 1}, fixed: 1}\nnames: [a]\n');
   const loaded = load('factors: {global: 2, single: {b: 2}, fixed: 2}\nnames: [b]\nbox: {size: 2}\n');
   const { values, applied, needRestart } = diffReload(running, loaded, sections);

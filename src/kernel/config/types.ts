@@ -23,10 +23,12 @@ export function string(
   });
 }
 
+/** A whole number that JavaScript represents exactly. */
 export function integer(range: Range = {}): TUnsafe<number> {
   return Type.Unsafe<number>({ type: 'integer', ...range });
 }
 
+/** A finite number. */
 export function number(range: Range = {}): TUnsafe<number> {
   return Type.Unsafe<number>({ type: 'number', ...range });
 }

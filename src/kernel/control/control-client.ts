@@ -8,8 +8,8 @@ export class NoServer extends Error {
 
 /**
  * Gives a command to the running server.
- * @param path of its control socket
- * @returns its result
+ * @param path path of the server's control socket
+ * @returns the result of the command
  * @throws NoServer when no server answers there
  * @throws Error with the server's reason when the command fails
  */

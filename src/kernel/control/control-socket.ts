@@ -49,7 +49,7 @@ export async function openControlSocket(
     if (!(await isListening(path))) rmSync(path, { force: true });
     await new Promise<void>((opened, reject) => {
       server.once('error', reject);
-      // The socket is made with these permissions at once: others must not connect in between.
+      // The socket has these permissions from the moment when it exists, so that no other user can connect to it.
       const mask = process.umask(0o177);
       try {
         server.listen(path, opened);

@@ -50,7 +50,7 @@ const entryMembers = {
   }),
   args: option(args, {
     description:
-      'The connection parameters. Members that are not listed here are passed to the database driver.',
+      'The connection parameters. Options that are not listed here are passed to the database driver.',
   }),
 };
 
@@ -59,7 +59,7 @@ const namedEntry = object({
   ...entryMembers,
   data_stores: option(list(oneOf('state', 'main'), { minItems: 1 }), {
     description:
-      'What is stored in this database: `state` is the history of room states (the tables `state_groups`, `state_group_edges`, `state_groups_state` and the sequence `state_groups_seq_id`), `main` is everything else.',
+      'What is stored in this database: `state` is the history of room states (the tables `state_groups`, `state_group_edges`, `state_groups_state` and, in `number_bounds`, the bound of their ids), `main` is everything else.',
     required: true,
   }),
 });

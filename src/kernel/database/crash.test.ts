@@ -33,8 +33,8 @@ forEachDatabase((open) => {
     await new Promise((resolve) => child.once('close', resolve));
     assert.ok(acknowledged.length >= 500);
 
-    const again = await open.restart(database);
-    const reader = again.reader<{ rows: { id: number; pair: number } }>();
+    const reopened = await open.restart(database);
+    const reader = reopened.reader<{ rows: { id: number; pair: number } }>();
     const found = await reader.selectFrom('rows').select(['id', 'pair']).execute();
     const ids = new Set(found.map(({ id }) => id));
     assert.deepEqual(

@@ -51,7 +51,7 @@ forEachDatabase((open) => {
     ]);
   });
 
-  test('a failed transaction does not fail others of its group', async () => {
+  test('a failed transaction does not fail other transactions of the same flush', async () => {
     const database = await open([notes]);
     const results = await Promise.allSettled(
       [1, 2, 1, 3].map((id) =>
@@ -65,7 +65,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ids, [{ id: 1 }, { id: 2 }, { id: 3 }]);
   });
 
-  test('a failed batch has no effect, and other batches of its group succeed', async () => {
+  test('a failed batch has no effect, and other batches of the same flush succeed', async () => {
     const database = await open([notes]);
     const results = await Promise.allSettled([
       database.batch([insert([1, 'the first'], [1, 'again'])]),
@@ -156,8 +156,8 @@ forEachDatabase((open) => {
     await write(database, 1);
     const transaction = database.transaction(async (writer: Writer<Schema>) => {
       await writer.insertInto('notes').values({ id: 2, text: 'x' }).execute();
-      const again = writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
-      await assert.rejects(again, UniqueViolation);
+      const duplicate = writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
+      await assert.rejects(duplicate, UniqueViolation);
       return 'not returned';
     });
     await assert.rejects(transaction, UniqueViolation);
@@ -175,7 +175,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await ids(database), []);
   });
 
-  test('a hanging transaction is rolled back with TransactionTimeout, and later ones continue', async () => {
+  test('a hanging transaction is rolled back with TransactionTimeout, and later transactions succeed', async () => {
     // The second transaction has the same limit, and must stay below it on a busy machine.
     const database = await open([notes], { idleLimit: 1_000 });
     const hanging = database.transaction(async (writer: Writer<Schema>) => {
@@ -318,7 +318,7 @@ forEachDatabase((open) => {
     assert.deepEqual([await upsert(1, 'a'), await upsert(1, 'b')], [1, 0]);
   });
 
-  test('close waits for earlier writes and rejects later ones', async () => {
+  test('Database.close waits for writes that were requested before it, and rejects later writes', async () => {
     const database = await open([notes]);
     const writes = [write(database, 1), database.batch([insert([2, 'x'])])];
     const closing = database.close();
@@ -326,7 +326,7 @@ forEachDatabase((open) => {
     await closing;
     await assert.rejects(write(database, 3), DatabaseClosed);
     await assert.rejects(database.batch([insert([4, 'x'])]), DatabaseClosed);
-    const again = await open.restart(database);
-    assert.deepEqual(await ids(again), [1, 2]);
+    const reopened = await open.restart(database);
+    assert.deepEqual(await ids(reopened), [1, 2]);
   });
 });

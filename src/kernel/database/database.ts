@@ -1,13 +1,14 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { AnyWriter } from './any-writer.ts';
 import type { FullText } from './full-text/full-text.ts';
+import type { NumberBounds } from './number-bounds.ts';
 import type { Statement } from './statement.ts';
 import type { DatabaseStatistics } from './statistics.ts';
 
 /** The kinds of database. */
 export type DatabaseKind = 'sqlite' | 'postgres';
 
-/** Reads, each statement separately. `S` is the interface of the tables that a slice owns. */
+/** Reads outside of transactions: each statement by itself. `S` is the interface of the tables that a slice owns. */
 export type Reader<S> = Kysely<S>;
 
 /** Reads and writes inside one transaction; may be used wherever a `Reader` may. */
@@ -18,12 +19,12 @@ export type Writer<S> = Transaction<S>;
  * `SchemaBuilder`.
  */
 export interface Database {
-  /** For short reads of committed data: on SQLite they run on the calling thread. */
+  /** Returns query builders for short reads of committed data: on SQLite they run on the calling thread. */
   reader<S>(): Reader<S>;
 
   /**
-   * For reads that may take more than a few milliseconds (scans, full-text search, statistics). They never
-   * block the calling thread.
+   * Returns query builders for reads that may take more than a few milliseconds (scans, full-text search, statistics).
+   * They never block the calling thread.
    */
   scanner<S>(): Reader<S>;
 
@@ -73,6 +74,9 @@ export interface Database {
    */
   inBackground<T>(work: () => Promise<T>): Promise<T>;
 
+  /** The bounds above the numbers that this process assigns; every write raises the bounds that are due. */
+  readonly numberBounds: NumberBounds;
+
   /** Counters of operations, for tests and metrics. */
   readonly statistics: Readonly<DatabaseStatistics>;
 
@@ -96,8 +100,8 @@ export interface SchemaBuilder {
    */
   readonly db: Kysely<never>;
   /**
-   * Add it at the end of a `createTable` whose rows are found only by primary key: on SQLite it stores the
-   * rows in the tree of the key (`WITHOUT ROWID`), so that the key is not stored twice.
+   * Completes the builder of a table whose rows are found only by primary key: on SQLite the rows are then stored in the
+   * tree of the key (`WITHOUT ROWID`), so that the key is not stored twice.
    */
   clustered<T>(builder: T): T;
   /** Creates a full-text index. @param name a plain identifier, unique among tables */

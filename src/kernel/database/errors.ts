@@ -33,7 +33,7 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost';
 }
 
-/** Another server uses the database, so that this process cannot have it exclusively. */
+/** Another server uses the database, so this process cannot have it exclusively. */
 export class DatabaseInUse extends StartFailure {}
 
 /** The database was closed, is closing, or was lost for good. */
@@ -41,7 +41,7 @@ export class DatabaseClosed extends Error {
   override name = 'DatabaseClosed';
 }
 
-/** A write was rejected because too many are waiting, or because the ids and positions for it ran out. */
+/** A write was rejected because too many are waiting. */
 export class DatabaseOverloaded extends Error {
   override name = 'DatabaseOverloaded';
 }
@@ -59,12 +59,12 @@ const machineCodes: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
 const serverCodes = /^(08|40|53|57|58|E[A-Z])/;
 
 /** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE, which a full disk causes when the memory of the write-ahead log is made. */
-const fullCodes: readonly string[] = ['13', '4874'];
+const diskFullCodes: readonly string[] = ['13', '4874'];
 
 /** Whether a disk is full: an error of a database, or of a file. */
 export function isDiskFull(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (error instanceof DatabaseError) return fullCodes.includes(error.code) || error.code === '53100';
+  if (error instanceof DatabaseError) return diskFullCodes.includes(error.code) || error.code === '53100';
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { forEachDatabase, forPostgres } from '../../../test/support/databases/databases.ts';
 import { claimFile, compactSqliteFile, type Database } from './index.ts';
@@ -16,11 +17,12 @@ const migration = {
   },
 };
 
-const rows = 16_000;
-const nameOf = (id: number) => `${id} ${'name '.repeat(80)}`;
+const rows = 10_000;
+/** PostgreSQL compresses values of an index from about 500 bytes on. */
+const nameOf = (id: number) => `${id} ${'name '.repeat(95)}`;
 const text = 'text '.repeat(160);
 
-/** Inserts rows of about 1,200 bytes, and deletes nine of ten again. */
+/** Inserts rows of about 1,300 bytes, and deletes nine of ten again. */
 async function fillAndDelete(database: Database): Promise<void> {
   const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})`;
   const fill = `${numbers} insert into notes (id, name, text) select i, i || ?, ? from n`;
@@ -47,12 +49,12 @@ forEachDatabase((open) => {
     const empty = await database.size();
     await fillAndDelete(database);
     const full = (await database.size()) - empty;
-    assert.ok(full > 20 * 2 ** 20);
+    assert.ok(full > 16 * 2 ** 20);
     assert.equal(await database.releaseSpace(AbortSignal.abort()), 0);
     const released = await database.releaseSpace(signal);
     assert.deepEqual(await read(database), kept);
     const left = (await database.size()) - empty;
-    assert.ok(left <= full / 5, `${left} of ${full} bytes are left`);
+    assert.ok(left <= full / 4, `${left} of ${full} bytes are left`);
     assert.ok(released >= (full - left) * 0.9, `${released} bytes were released`);
     assert.equal(database.statistics.releasedBytes, released);
     assert.equal(await database.releaseSpace(signal), 0, 'nothing is left to release');
@@ -67,9 +69,9 @@ forPostgres((open) => {
     const fill = `insert into notes (id, name, text)
       select i, cast(i as text), (select string_agg(md5(cast(i * 160 + j as text)), '') from generate_series(1, 160) j)
       from generate_series(1, ?) i`;
-    await database.batch([{ sql: fill, rows: [[2_500]] }]);
+    await database.batch([{ sql: fill, rows: [[1_500]] }]);
     const full = (await database.size()) - empty;
-    await database.batch([{ sql: 'delete from notes where id <= ?', rows: [[2_250]] }]);
+    await database.batch([{ sql: 'delete from notes where id <= ?', rows: [[1_350]] }]);
     const digest = async () =>
       (
         await sql<object>`select count(*) as rows, md5(string_agg(text, '' order by id)) as texts
@@ -79,7 +81,7 @@ forPostgres((open) => {
     const released = await database.releaseSpace(signal);
     assert.deepEqual(await digest(), before);
     const left = (await database.size()) - empty;
-    assert.ok(left <= full / 5, `${left} of ${full} bytes are left`);
+    assert.ok(left <= full / 4, `${left} of ${full} bytes are left`);
     assert.ok(released >= (full - left) * 0.9, `${released} bytes were released`);
     const { movedRows } = database.statistics;
     assert.equal(await database.releaseSpace(signal), 0);
@@ -103,6 +105,7 @@ forPostgres((open) => {
         const id = 10 * (1 + ((updates * 7) % (rows / 10)));
         await database.batch([{ sql: 'update notes set text = text || ? where id = ?', rows: [['+', id]] }]);
         if (database.statistics.movedRows > 100) stopping.abort();
+        await setTimeout(1);
       }
     };
     const updated = updating();

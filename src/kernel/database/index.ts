@@ -7,7 +7,7 @@ export {
   type CheckResult,
   checkDatabase,
   type DatabaseCheck,
-  Findings,
+  FindingCollector,
   numberChecks,
   rowsCheck,
   sqliteFileCheck,
@@ -25,6 +25,7 @@ export {
   TransactionTimeout,
   UniqueViolation,
 } from './errors.ts';
+export { FixedQuery } from './fixed-query.ts';
 export type { FullText, TextDocument, TextSearch } from './full-text/full-text.ts';
 export { foldText, TextQuery } from './full-text/grams.ts';
 export type { DatabaseFacts } from './inspection/database-facts.ts';

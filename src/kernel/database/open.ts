@@ -26,13 +26,13 @@ export type OnLost = (error: Error) => void;
 
 /** Opens the database; rejects with the reason when that fails. Does not change the schema: see `migrate`. */
 export function openDatabase(options: DatabaseOptions, environment: DatabaseEnvironment): Promise<Database> {
-  return opened(options, environment, undefined);
+  return openWithMetrics(options, environment, undefined);
 }
 
 /**
  * Opens the database exclusively for a process that writes: two servers would assign the same positions and run each
- * other's jobs. Another process that opens it exclusively waits some seconds for this one to close it, and is refused
- * then. SQLite: a lock on a file. PostgreSQL: a lease (decision 0131), which another process can take when this one was
+ * other's jobs. Another process that opens it exclusively waits some seconds for this one to close it, and is then
+ * refused. SQLite: a lock on a file. PostgreSQL: a lease (decision 0131), which another process can take when this one was
  * paused or disconnected for longer than the lease; all writes of this one then fail.
  * @param onLost called once when another process has taken the lease; the process should exit
  * @throws DatabaseInUse when another process has the database
@@ -53,13 +53,13 @@ export async function openDatabaseExclusively(
   }
 }
 
-/** Like `openDatabaseExclusively`, but also opens databases that a move has marked, on which no server may start. */
+/** Opens a database as `openDatabaseExclusively` does, also one that a move has marked, on which no server may start. */
 export function openMarkedDatabaseExclusively(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,
   onLost: OnLost,
 ): Promise<Database> {
-  return opened(options, environment, { how: 'take', onLost });
+  return openWithMetrics(options, environment, { how: 'take', onLost });
 }
 
 /**
@@ -74,10 +74,10 @@ export function openDatabaseBeside(
   onLost: OnLost,
 ): Promise<Database> {
   if (options.kind === 'sqlite') throw new StartFailure('only one process can use an SQLite database');
-  return opened(options, environment, { how: 'join', onLost });
+  return openWithMetrics(options, environment, { how: 'join', onLost });
 }
 
-async function opened(
+async function openWithMetrics(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,
   lease: LeaseUse | undefined,

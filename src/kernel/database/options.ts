@@ -4,7 +4,7 @@ import type { DatabaseEntry } from './config.ts';
 import type { DatabaseOptions } from './open.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 
-/** Default numbers of connections, as in the driver that the option names come from. */
+/** Default numbers of connections: the defaults of psycopg2, after whose parameters the options are named. */
 const defaultConnections = { min: 3, max: 5 };
 
 /** Returns the settings for opening the configured database. Reads the certificate files. */
@@ -33,8 +33,8 @@ export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): Datab
 }
 
 /**
- * TLS modes with libpq's names (its manual, "SSL Support"). `allow` and `prefer` connect without TLS: they
- * give no security anyway.
+ * Returns the TLS settings for a mode with libpq's name (its manual, "SSL Support"): `false` for no TLS, `undefined`
+ * without a mode. `allow` and `prefer` connect without TLS: they give no security anyway.
  */
 function sslOptions(given: Readonly<Record<string, unknown>>): false | ConnectionOptions | undefined {
   const mode = given['sslmode'];
@@ -52,8 +52,8 @@ function sslOptions(given: Readonly<Record<string, unknown>>): false | Connectio
 }
 
 /**
- * Without a file of certificates, tools do not check the server, because unlike the driver they do not know the
- * certificates of the system.
+ * Returns the TLS settings for PostgreSQL's command line tools. Without a file of certificates, the tools do not check the
+ * server, because unlike the driver they do not know the certificates of the system.
  */
 function sslEnvironment(given: Readonly<Record<string, unknown>>): Record<string, string> {
   const names = { PGSSLROOTCERT: 'sslrootcert', PGSSLCERT: 'sslcert', PGSSLKEY: 'sslkey' };

@@ -9,9 +9,9 @@ export function numberPlaceholders(sql: string): string {
   if (!sql.includes('?')) return sql;
   let count = 0;
   let numbered = false;
-  const translated = sql.replace(token, (found) => {
-    if (found.startsWith('$')) numbered = true;
-    if (found !== '?') return found;
+  const translated = sql.replace(token, (match) => {
+    if (match.startsWith('$')) numbered = true;
+    if (match !== '?') return match;
     count += 1;
     return `$${count}`;
   });

@@ -56,7 +56,7 @@ export async function timed<T>(
   }
 }
 
-/** Counters at zero. */
+/** Returns counters at zero. */
 export const noStatistics = (): DatabaseStatistics => ({
   reads: 0,
   scans: 0,

@@ -42,14 +42,14 @@ export class WriteCheck {
     }
     const waiting = new AbortController();
     const late = sleep(this.#clock, timeout, waiting.signal).then(
-      () => new WriteTimeout('a write does not end'),
+      () => new WriteTimeout(`a write to the database did not end within ${timeout / 1_000} seconds`),
     );
     const error = await Promise.race([this.#last.result, late]);
     waiting.abort();
     return error;
   }
 
-  /** Changes a row whose value means nothing, so that the change reaches the disk. */
+  /** Adds one to a value that is never read: only a change reaches the disk. */
   #write(): Promise<unknown> {
     return this.#database.transaction<Bounds, unknown>((writer) =>
       writer

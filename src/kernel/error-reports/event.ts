@@ -78,8 +78,9 @@ function framesOf(error: Error): StackFrame[] {
 }
 
 /**
- * Returns the lines of a stack that name places in the code. The message at its beginning is left out, also when lines of
- * it look like places. When the message was changed after the stack was made, only the lines at the end count.
+ * Returns the lines of a stack that name places in the code. Leaves out the message at the beginning of the stack, even if
+ * lines of the message look like places. If the message was changed after the stack was made, returns only the lines at the
+ * end.
  */
 function placesIn({ message, stack = '' }: Error): string[] {
   const start = stack.indexOf(message);

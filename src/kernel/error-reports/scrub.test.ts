@@ -31,8 +31,8 @@ describe('scrub', () => {
       "doesn't have a head, and that's wrong",
     ];
     for (const text of kept) assert.equal(scrub(text), text);
-    const named = 'column "depth" of relation "events" does not exist';
-    assert.equal(scrub(named), named.replaceAll('"', "'"));
+    const quoted = 'column "depth" of relation "events" does not exist';
+    assert.equal(scrub(quoted), quoted.replaceAll('"', "'"));
   });
 
   it('cuts error messages of millions of characters before it applies its patterns', () => {

@@ -1,11 +1,11 @@
-/** Maximum number of characters of a report's text; the rest is cut off before the text is scrubbed. */
+/** Maximum number of characters of a report's text. Longer texts are cut off before they are scrubbed. */
 const maxLength = 1_000;
 
 /** Quoted names of properties, tables and columns, which are parts of the program. */
 const codeNames =
   /\b(reading|setting|column|relation|table|constraint|index|function) (['"])([\w.$]{1,60})\2/g;
 
-/** Replace the quotation marks around `codeNames` until the other quotations are removed. */
+/** Characters that stand in for the quotation marks around `codeNames` until the other quotations are removed. */
 const [opening, closing] = ['\u0001', '\u0002'];
 
 /** Patterns of private values with their replacements, in the order of replacing. */

@@ -1,4 +1,9 @@
 /** HTTP: listeners, routes as data, and the checks that every request goes through. */
+export {
+  administratorRight,
+  trackAdministratorRights,
+  useAdministratorRight,
+} from './administrator-rights.ts';
 export { type HttpConfig, httpSection } from './config.ts';
 export { type CookieOptions, clearCookie, setCookie } from './cookies.ts';
 export { listenersOf } from './listeners/configured-listeners.ts';
@@ -25,7 +30,7 @@ export type {
 } from './requests/requester.ts';
 export { checkedRoutes, type UserRequest } from './routing/checked-routes.ts';
 export type { ErrorPage, RequestTracing } from './routing/endpoint.ts';
-export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
+export { toDeclaredSpelling, toMatrixSpelling } from './routing/namespaces.ts';
 export {
   type AccessCheck,
   type Auth,

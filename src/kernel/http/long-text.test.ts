@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { createKernelServer } from '../../../test/support/servers/kernel-server.ts';
 import { LongText, Reply, route, TextBuilder } from './index.ts';
 
@@ -27,7 +28,7 @@ describe('TextBuilder', () => {
         assert.equal(String(text), [...first, ...second].map(textOf).join(''));
         assert.ok(typeof text !== 'string' || text.length < 65_536, `${text.length} characters`);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 });

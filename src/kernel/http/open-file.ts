@@ -2,10 +2,13 @@ import { close, createReadStream, fstat, open, read } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 
-/** Bytes that are read at once, and number of buffers that are kept for the next files. */
-const [pieceLength, maxSpare] = [256 * 1024, 8];
+/** Bytes that are read at once. */
+const pieceLength = 256 * 1024;
 
-const spare: Buffer[] = [];
+/** Maximum number of buffers that are kept for the next files. */
+const maxSpareBuffers = 8;
+
+const spareBuffers: Buffer[] = [];
 
 /**
  * An open file as the body of a response. Sending it uses one buffer for all pieces, so that files of any size cost no new
@@ -22,7 +25,7 @@ export class OpenFile {
     this.size = size;
   }
 
-  /** Opens a file for reading. @throws error of the operating system */
+  /** Opens a file for reading. @throws the error of the operating system */
   static open(path: string): Promise<OpenFile> {
     return new Promise((resolve, reject) => {
       open(path, 'r', (error, fd) => {
@@ -59,14 +62,14 @@ export class OpenFile {
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const buffer = spare.pop() ?? Buffer.allocUnsafeSlow(pieceLength);
-      let [at, left, isUsed, isDone] = [start, length, false, false];
+      const buffer = spareBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceLength);
+      let [position, left, isBufferInUse, isDone] = [start, length, false, false];
       const finish = (error?: Error) => {
         if (isDone) return;
         isDone = true;
         response.off('close', onClose);
         // A buffer that the system still reads from or writes to is left to the collector.
-        if (!isUsed && spare.length < maxSpare) spare.push(buffer);
+        if (!isBufferInUse && spareBuffers.length < maxSpareBuffers) spareBuffers.push(buffer);
         if (error) reject(error);
         else resolve();
       };
@@ -83,18 +86,18 @@ export class OpenFile {
           finish();
           return;
         }
-        [isUsed, isReading] = [true, true];
-        read(this.#fd, buffer, 0, Math.min(pieceLength, left), at, (error, count) => {
+        [isBufferInUse, isReading] = [true, true];
+        read(this.#fd, buffer, 0, Math.min(pieceLength, left), position, (error, count) => {
           isReading = false;
           if (isDone) return this.close();
           if (error || count === 0) {
             this.close();
             return finish(error ?? new Error('The file is shorter than it was'));
           }
-          at += count;
+          position += count;
           left -= count;
           response.write(buffer.subarray(0, count), (failure) => {
-            isUsed = false;
+            isBufferInUse = false;
             if (isDone) return;
             if (failure) onClose();
             else step();

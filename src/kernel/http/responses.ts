@@ -25,14 +25,17 @@ const corsHeaders = [
   'X-Requested-With, Content-Type, Authorization, Date, If-Match, If-None-Match',
 ];
 
-/** Sends the result of a handler: a value as JSON with status 200, or a `Reply`. */
+/**
+ * Sends the result of a handler: a value as JSON with status 200, or a `Reply`.
+ * @param allowGzip whether the body is compressed if it is large enough
+ */
 export function sendResult(
   response: ServerResponse,
   result: unknown,
-  gzipped: boolean,
+  allowGzip: boolean,
 ): void | Promise<void> {
-  if (result instanceof Reply) return sendReply(response, result, gzipped);
-  return sendText(response, 200, undefined, JSON.stringify(result ?? {}), gzipped);
+  if (result instanceof Reply) return sendReply(response, result, allowGzip);
+  return sendText(response, 200, undefined, JSON.stringify(result ?? {}), allowGzip);
 }
 
 /** Closes the file or the stream of a result that is not sent. */
@@ -52,7 +55,7 @@ export function sendError(response: ServerResponse, error: MatrixError): void {
   sendText(response, error.status, error.headers, JSON.stringify(error), false);
 }
 
-function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): void | Promise<void> {
+function sendReply(response: ServerResponse, reply: Reply, allowGzip: boolean): void | Promise<void> {
   const { status, body, headers } = reply;
   if (body === undefined) {
     const head = [...corsHeaders];
@@ -61,16 +64,16 @@ function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): vo
     response.writeHead(status, head).end();
     return;
   }
-  if (typeof body === 'string') return sendText(response, status, headers, body, gzipped);
+  if (typeof body === 'string') return sendText(response, status, headers, body, allowGzip);
   if (body instanceof Uint8Array || body instanceof LongText)
-    return sendText(response, status, headers, body, gzipped);
+    return sendText(response, status, headers, body, allowGzip);
   if (body instanceof FilePart || isStream(body)) {
     writeStreamedHead(response, reply);
     return body instanceof FilePart
       ? body.file.send(response, body.start, body.length)
       : sendStream(response, body);
   }
-  return sendText(response, status, headers, JSON.stringify(body), gzipped);
+  return sendText(response, status, headers, JSON.stringify(body), allowGzip);
 }
 
 type Headers = Reply['headers'];
@@ -80,9 +83,9 @@ function sendText(
   status: number,
   headers: Headers | undefined,
   body: string | Uint8Array | LongText,
-  gzipped: boolean,
+  allowGzip: boolean,
 ): void | Promise<void> {
-  if (gzipped && body.length >= minCompressedBytes) return sendCompressed(response, status, headers, body);
+  if (allowGzip && body.length >= minCompressedBytes) return sendCompressed(response, status, headers, body);
   finish(response, status, headers, body, undefined);
 }
 
@@ -120,18 +123,18 @@ function finish(
 }
 
 function withDefaults(head: string[], headers: Headers | undefined): string[] {
-  let [typed, cached] = [false, false];
+  let [hasContentType, hasCacheControl] = [false, false];
   for (const name in headers) {
     const lower = name.toLowerCase();
-    typed ||= lower === 'content-type';
-    cached ||= lower === 'cache-control';
+    hasContentType ||= lower === 'content-type';
+    hasCacheControl ||= lower === 'cache-control';
     // CORS hides all but a few headers from scripts unless they are exposed.
     if (lower === 'retry-after') head.push('Access-Control-Expose-Headers', 'Retry-After');
     addHeader(head, name, headers[name]!);
   }
-  if (!typed) head.push('Content-Type', 'application/json');
-  // Responses of the API are true for this requester at this moment only.
-  if (!typed && !cached) head.push('Cache-Control', 'no-store');
+  if (!hasContentType) head.push('Content-Type', 'application/json');
+  // A response of the API is valid for this requester at this moment only, so no cache may store it.
+  if (!hasContentType && !hasCacheControl) head.push('Cache-Control', 'no-store');
   return head;
 }
 
@@ -141,7 +144,7 @@ function addHeader(head: string[], name: string, value: string | readonly string
   else for (const each of value) head.push(name, each);
 }
 
-/** Writes the head of a response whose body is a file or a stream. Closes that when a header is not valid. */
+/** Writes the head of a response whose body is a file or a stream. Closes the body when a header is not valid. */
 function writeStreamedHead(response: ServerResponse, reply: Reply): void {
   const { status, headers } = reply;
   const head = [...corsHeaders];

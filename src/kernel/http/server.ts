@@ -8,6 +8,7 @@ import { observeRequests } from './monitoring/request-metrics.ts';
 import { BodyReader } from './requests/body-reader.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
+import type { UnverifiedBounds } from './requests/unverified-bodies.ts';
 import type { EndpointDeps, ErrorPage, RequestTracing } from './routing/endpoint.ts';
 import type { Route } from './routing/route.ts';
 import { createRouter } from './routing/router.ts';
@@ -30,8 +31,10 @@ export interface HttpServerOptions {
   readonly metrics?: Metrics | undefined;
   /** Absent: requests are not traced. */
   readonly tracing?: RequestTracing | undefined;
-  /** Counts requests for readers other than the metrics. */
+  /** Counts the requests; needed only where code other than the metrics reads the counts. */
   readonly counts?: RequestCounts;
+  /** Maximum bytes of long bodies that wait for their verification; absent: those of `defaultUnverifiedBounds`. */
+  readonly unverifiedBounds?: UnverifiedBounds;
 }
 
 export interface HttpServer {
@@ -62,14 +65,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         const { forwarded, requestIdHeader } = listener;
         const log = options.log.child({ listener: listener.name });
         logs.push(log);
-        const scope = {
+        const context = {
           log,
           clock: options.clock,
           forwarded,
           requestIdHeader: requestIdHeader?.toLowerCase(),
           watched,
         };
-        const handle = createRouter(options.routes, listener, scope, deps);
+        const handle = createRouter(options.routes, listener, context, deps);
         open.push(...(await listen(listener, handle)));
       }
       return open.map(({ address }) => address);
@@ -94,7 +97,7 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
   const counts = options.counts ?? new RequestCounts();
   const time = options.metrics && observeRequests(options.metrics, counts);
   return {
-    bodies: new BodyReader(options.clock),
+    bodies: new BodyReader(options.clock, options.unverifiedBounds),
     authenticator: options.authenticator,
     serverAuthenticator: options.serverAuthenticator,
     serverAdmission: options.serverAdmission,
@@ -113,7 +116,7 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
 
 /** Logs one line per request at `debug`: at `info` these would be most lines of a busy server. */
 function logRequest(exchange: Exchange, milliseconds: number): void {
-  const { log } = exchange.scope;
+  const { log } = exchange.listener;
   if (!log.isLevelEnabled('debug')) return;
   log.debug(
     {

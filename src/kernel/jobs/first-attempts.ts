@@ -4,12 +4,12 @@ import { type Clock, sleep } from '../clock.ts';
 interface Pending {
   /** How often they were scheduled. */
   count: number;
-  /** The timeout of a wait has passed: later waits skip them. */
+  /** Whether a wait for these jobs has timed out: later waits skip them. */
   isSlow: boolean;
   readonly attempted: PromiseWithResolvers<void>;
 }
 
-/** Keys per kind that are tracked; waits for other keys resolve at once. */
+/** Maximum number of keys per kind that are tracked; waits for other keys resolve at once. */
 const maxKeys = 10_000;
 
 /**

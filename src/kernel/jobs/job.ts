@@ -6,8 +6,8 @@ export interface JobRequest {
   readonly kind: string;
   /**
    * Identifies the subject of the job, for instance a room. At most one job of a kind and key exists:
-   * scheduled again while it waits, it stays as it is; while it runs, it runs once more afterwards. Without a
-   * key, every request makes a job.
+   * a request does not change a waiting job (unless `replace` is set), and makes a running job run once more
+   * afterwards. Without a key, every request makes a job.
    */
   readonly key?: string;
   readonly payload: JsonValue;
@@ -17,7 +17,7 @@ export interface JobRequest {
   readonly replace?: boolean;
 }
 
-/** Records jobs as parts of the requests that schedule them; declared here, supplied where traces are enabled. */
+/** Records jobs in the traces of the requests that schedule them; declared here, supplied where traces are enabled. */
 export interface JobTracing {
   /** Returns the trace context of the current request, which its jobs carry; `null` if there is none. */
   captureForJob(): string | null;
@@ -26,12 +26,12 @@ export interface JobTracing {
 }
 
 /**
- * `waiting` to run (or to run again), or running; `done` and stored so that its result can be read; `failed` too often
- * to be tried again.
+ * `waiting`: waits for its first or next attempt, or is running. `done`: has succeeded, and is stored so that its result
+ * can be read. `failed`: has failed too often to be tried again.
  */
 export type JobState = 'waiting' | 'done' | 'failed';
 
-/** How far a job has come, in units of its kind: rooms, users, events. */
+/** Progress of a job, in the units of its kind: rooms, users, events. */
 export interface JobProgress {
   readonly done: number;
   /** Null while it is not known. */

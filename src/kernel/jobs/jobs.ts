@@ -14,8 +14,8 @@ export interface JobsOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Whether only this process runs jobs of this database, so that those marked as running at the start were interrupted. */
-  readonly alone: boolean;
+  /** Whether only this process runs jobs of this database, so that jobs marked as running at its start were interrupted. */
+  readonly isOnlyProcess: boolean;
   /** Absent where tracing is disabled. */
   readonly tracing?: JobTracing | undefined;
 }
@@ -32,17 +32,17 @@ const cleaning = { kind: 'jobs/clean', interval: 3_600_000 };
 export class Jobs {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #alone: boolean;
+  readonly #isOnlyProcess: boolean;
   readonly #handlers = new Map<string, RegisteredHandler>();
   readonly #firstAttempts: FirstAttempts;
   readonly #runner: JobRunner;
   readonly #tracing: JobTracing | undefined;
   #started = false;
 
-  constructor({ database, clock, log, alone, tracing }: JobsOptions) {
+  constructor({ database, clock, log, isOnlyProcess, tracing }: JobsOptions) {
     this.#database = database;
     this.#clock = clock;
-    this.#alone = alone;
+    this.#isOnlyProcess = isOnlyProcess;
     this.#tracing = tracing;
     this.#firstAttempts = new FirstAttempts(clock);
     this.#runner = new JobRunner({
@@ -51,7 +51,7 @@ export class Jobs {
       log,
       handlers: this.#handlers,
       firstAttempts: this.#firstAttempts,
-      alone,
+      isOnlyProcess,
       tracing,
     });
     this.every(cleaning.kind, cleaning.interval, {
@@ -65,9 +65,9 @@ export class Jobs {
   }
 
   /**
-   * Starts `handler` every `interval` milliseconds, for the first time one interval after the first start, and at once
-   * after a run that took longer. The payload is what the handler last stored as its progress, also in an earlier run;
-   * null before that.
+   * Starts `handler` every `interval` milliseconds: for the first time one interval after the first start, and at once
+   * after a run that took longer. The payload is the progress that the handler last stored, also in an earlier run;
+   * null before the first.
    */
   every<P extends JsonValue = null>(kind: string, interval: number, handler: JobHandler<P | null>): void {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue>, interval });
@@ -79,17 +79,17 @@ export class Jobs {
   }
 
   /**
-   * Schedules many jobs with few statements, as `schedule`.
-   * @param requests have different keys; the first one says for all of them whether they replace waiting jobs
+   * Schedules many jobs as `schedule` does, with few statements.
+   * @param requests requests with different keys; `replace` of the first request counts for all of them
    */
   async scheduleAll(writer: AnyWriter, requests: readonly JobRequest[]): Promise<void> {
     const origin = {
       traceContext: this.#tracing?.captureForJob(),
-      isNoneRunning: this.#alone && !this.#started,
+      areLeasesOutdated: this.#isOnlyProcess && !this.#started,
     };
     for (let start = 0; start < requests.length; start += jobsAtOnce) {
-      const some = requests.slice(start, start + jobsAtOnce);
-      await store.insertJobs(writerFor<JobTables>(writer), some, this.#clock.now(), origin);
+      const chunk = requests.slice(start, start + jobsAtOnce);
+      await store.insertJobs(writerFor<JobTables>(writer), chunk, this.#clock.now(), origin);
     }
     afterCommit(writer, () => {
       if (!this.#started) return;
@@ -131,17 +131,17 @@ export class Jobs {
   async start(): Promise<void> {
     await this.#database.transaction<JobTables, void>(async (writer) => {
       const now = this.#clock.now();
-      if (this.#alone) await store.expireLeases(writer, now);
-      for (const [kind, { interval }] of this.#handlers) {
-        if (interval === undefined) continue;
-        await store.ensureRecurring(writer, kind, now + interval, now, { isNoneRunning: this.#alone });
-      }
+      if (this.#isOnlyProcess) await store.expireLeases(writer, now);
+      const intervals = new Map<string, number>();
+      for (const [kind, { interval }] of this.#handlers)
+        if (interval !== undefined) intervals.set(kind, interval);
+      await store.ensureRecurring(writer, intervals, now, { areLeasesOutdated: this.#isOnlyProcess });
     });
     this.#started = true;
     this.#runner.start();
   }
 
-  /** Starts no more jobs, aborts the signal of those that run, and waits some seconds for them. */
+  /** Starts no more jobs, aborts the signals of running jobs, and waits some seconds for them. */
   async stop(): Promise<void> {
     if (this.#started) await this.#runner.stop();
   }

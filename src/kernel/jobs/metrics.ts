@@ -11,7 +11,7 @@ interface JobCount {
   readonly kind: string;
   readonly state: JobState;
   readonly count: number;
-  /** When the longest waiting one is or was due, in milliseconds since the epoch. */
+  /** Earliest due time of these jobs, in milliseconds since the epoch. */
   readonly firstRunAt: number;
 }
 

@@ -28,7 +28,7 @@ export interface JobDeps {
   readonly handlers: ReadonlyMap<string, RegisteredHandler>;
   readonly firstAttempts: FirstAttempts;
   /** Whether no other process schedules or runs jobs of this database. */
-  readonly alone: boolean;
+  readonly isOnlyProcess: boolean;
   /** Absent where tracing is disabled. */
   readonly tracing?: JobTracing | undefined;
 }
@@ -52,8 +52,8 @@ export const runnerLimits = {
   keepFailed: 30 * 86_400_000,
   /** Time that `stop` waits for running jobs. */
   grace: 5_000,
-  /** Time that `stop` waits until the attempts of jobs that still run are returned. */
-  returning: 1_000,
+  /** Time that `stop` then waits until the leases of jobs that still run are ended. */
+  endingLeases: 1_000,
 };
 
 /** Runs the handler of a job that this process has leased, and stores the outcome. Never rejects. */

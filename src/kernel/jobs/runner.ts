@@ -16,7 +16,7 @@ export class JobRunner {
   readonly #deps: JobDeps;
   readonly #running = new Map<number, { job: ClaimedJob; done: Promise<void> }>();
   readonly #stopping = new AbortController();
-  /** When the last lease of this process ends. */
+  /** The time at which the last lease of this process ends. */
   #leasedUntil = 0;
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -48,14 +48,14 @@ export class JobRunner {
     this.#polling ??= this.#poll();
   }
 
-  /** Waits some seconds for running jobs; those that have not ended by then run again after the next start. */
+  /** Waits some seconds for running jobs; jobs that have not ended by then run again after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#timer?.cancel();
     this.#renewal?.cancel();
     await this.#polling;
     await this.#within(runnerLimits.grace, Promise.all([...this.#running.values()].map(({ done }) => done)));
-    if (this.#running.size > 0) await this.#within(runnerLimits.returning, this.#endLeases());
+    if (this.#running.size > 0) await this.#within(runnerLimits.endingLeases, this.#endLeases());
   }
 
   /** Resolves when `work` does, or after `time` milliseconds. */
@@ -92,8 +92,8 @@ export class JobRunner {
       while (this.#mustPollAgain && !this.#stopping.signal.aborted) {
         this.#mustPollAgain = false;
         const next = await this.#takeDue();
-        const { alone, clock } = this.#deps;
-        this.wake(Math.min(next, clock.now() + (alone ? runnerLimits.pollAlone : runnerLimits.poll)));
+        const { isOnlyProcess, clock } = this.#deps;
+        this.wake(Math.min(next, clock.now() + (isOnlyProcess ? runnerLimits.pollAlone : runnerLimits.poll)));
       }
     } catch (error) {
       this.#deps.log.error({ err: error }, 'Jobs could not be read');
@@ -106,7 +106,7 @@ export class JobRunner {
 
   /** Starts as many due jobs as may run. Resolves with the time of the next poll. */
   async #takeDue(): Promise<number> {
-    const { alone, database, clock } = this.#deps;
+    const { isOnlyProcess, database, clock } = this.#deps;
     const kinds = [...this.#deps.handlers.keys()].filter((kind) => this.#freeSlots(kind) > 0);
     const slots = runnerLimits.parallel - this.#running.size;
     if (slots <= 0 || kinds.length === 0) return Number.POSITIVE_INFINITY;
@@ -122,7 +122,7 @@ export class JobRunner {
       return 0;
     }
     if (due.length === 0) {
-      const mayBeLeased = !alone || this.#leasedUntil > now;
+      const mayBeLeased = !isOnlyProcess || this.#leasedUntil > now;
       const leaseEnd = mayBeLeased ? await store.nextLeaseEnd(reader, kinds, now) : undefined;
       return Math.min(next[0]?.runAt ?? Number.POSITIVE_INFINITY, leaseEnd ?? Number.POSITIVE_INFINITY);
     }

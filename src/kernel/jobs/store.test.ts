@@ -6,7 +6,7 @@ import { jobMigrations } from './index.ts';
 import { type JobTables, nextJobsQuery } from './store.ts';
 
 forEachDatabase((open) => {
-  it('nextJobsQuery reads due jobs by the index of times, whatever waits for a later time', async () => {
+  it('nextJobsQuery reads due jobs through the index jobs_due, without reading all jobs that are due later', async () => {
     const database = await open(jobMigrations);
     await database.batch([
       {

@@ -49,10 +49,10 @@ const waiting = sql.lit<JobState>('waiting');
 export interface JobOrigin {
   readonly traceContext?: string | null | undefined;
   /**
-   * Whether all stored leases are of processes that have ended, so that no job is running: before the start of the only
-   * process that runs jobs.
+   * Whether all stored leases are of processes that have ended, so that no job is running: true before the start of the
+   * only process that runs jobs.
    */
-  readonly isNoneRunning?: boolean;
+  readonly areLeasesOutdated?: boolean;
 }
 
 /** Inserts a job, or updates the one of this kind and key as `JobRequest.key` says. */
@@ -67,13 +67,13 @@ export function insertJob(
 
 /**
  * Like `insertJob`, for several jobs in one statement.
- * @param requests have different keys; the first one says for all of them whether they replace waiting jobs
+ * @param requests requests with different keys; `replace` of the first request counts for all of them
  */
 export async function insertJobs(
   writer: Writer<JobTables>,
   requests: readonly JobRequest[],
   now: number,
-  { traceContext = null, isNoneRunning = false }: JobOrigin = {},
+  { traceContext = null, areLeasesOutdated = false }: JobOrigin = {},
 ): Promise<void> {
   if (requests.length === 0) return;
   const rows = requests.map((request) => ({
@@ -104,13 +104,13 @@ export async function insertJobs(
         result: null,
         error: null,
         trace_context: eb.ref('excluded.trace_context'),
-        ...(isNoneRunning && afterCrash(now)),
+        ...(areLeasesOutdated && afterCrash(now)),
       }));
       if (requests[0]?.replace) return update;
-      // A job that waits stays as it is.
+      // Does not change a waiting job.
       return update.where((eb) => {
         const isOver = eb('jobs.state', '<>', 'waiting');
-        return isNoneRunning ? isOver : eb.or([isOver, eb('jobs.lease_until', '<>', 0)]);
+        return areLeasesOutdated ? isOver : eb.or([isOver, eb('jobs.lease_until', '<>', 0)]);
       });
     })
     .execute();
@@ -308,22 +308,31 @@ async function applyOutcome(
   return (await query.executeTakeFirstOrThrow()).numUpdatedRows;
 }
 
-/** Creates a recurring job if it is missing. A job that is due later than `latest` becomes due then. */
+/** Creates the recurring jobs that are missing. A job that is due later than its interval from now becomes due then. */
 export async function ensureRecurring(
   writer: Writer<JobTables>,
-  kind: string,
-  latest: number,
+  intervals: ReadonlyMap<string, number>,
   now: number,
   origin: JobOrigin,
 ): Promise<void> {
-  await insertJob(writer, { kind, key: '', payload: null, runAt: latest }, now, origin);
-  await writer
-    .updateTable('jobs')
-    .set({ run_at: latest })
-    .where('kind', '=', kind)
-    .where('key', '=', '')
-    .where('run_at', '>', latest)
-    .execute();
+  const jobs = [...intervals].map(([kind, interval]) => ({
+    kind,
+    key: '',
+    payload: null,
+    runAt: now + interval,
+  }));
+  await insertJobs(writer, jobs, now, origin);
+  // One statement for each length of interval.
+  for (const [runAt, some] of Map.groupBy(jobs, ({ runAt }) => runAt)) {
+    const kinds = some.map(({ kind }) => kind);
+    await writer
+      .updateTable('jobs')
+      .set({ run_at: runAt })
+      .where('kind', 'in', kinds)
+      .where('key', '=', '')
+      .where('run_at', '>', runAt)
+      .execute();
+  }
 }
 
 /** Deletes finished jobs whose retention time has passed. */

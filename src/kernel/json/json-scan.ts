@@ -1,4 +1,4 @@
-import { jsonQuote, tooLarge } from '../../protocol/index.ts';
+import { indexOfQuote, jsonQuote, tooLarge } from '../../protocol/index.ts';
 
 /** Bounds of the contents of a JSON text; the number of its bytes is bounded elsewhere. An absent bound does not apply. */
 export interface JsonBounds {
@@ -6,6 +6,8 @@ export interface JsonBounds {
   readonly values?: number;
   /** Maximum number of objects and arrays: each costs far more memory than a number. */
   readonly containers?: number;
+  /** Maximum bytes of one string and its closing quote: a string is parsed without a pause. */
+  readonly stringBytes?: number;
   /** Maximum number of members of one object: they are sorted for canonical JSON. */
   readonly members?: number;
   /** Maximum number of items of a list that is a member of the outermost object, for example the list of PDUs. */
@@ -32,6 +34,8 @@ export class JsonScan {
   #depth = 0;
   #inString = false;
   #isEscaped = false;
+  /** Bytes of the open string in earlier chunks. */
+  #stringBytes = 0;
   #bytes = 0;
   #containers = 0;
   #values = 0;
@@ -62,12 +66,13 @@ export class JsonScan {
    */
   add(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    for (let i = this.#inString ? this.#endOfString(chunk, 0) : 0; i < chunk.length; i++) {
+    for (let i = this.#inString ? this.#readString(chunk, 0) : 0; i < chunk.length; i++) {
       const byte = chunk[i]!;
       if (byte === jsonQuote) {
         this.#inString = true;
-        i = this.#endOfString(chunk, i + 1) - 1;
-      } else if (byte === comma) this.#next();
+        this.#stringBytes = 0;
+        i = this.#readString(chunk, i + 1) - 1;
+      } else if (byte === comma) this.#countComma();
       else if ((byte | 0x20) === opening) this.#open(byte === openingObject);
       else if ((byte | 0x20) === closing && this.#depth > 0) this.#depth--;
     }
@@ -77,6 +82,16 @@ export class JsonScan {
       throw tooLarge(`The JSON has more than ${containers} objects and arrays`);
   }
 
+  /** Counts the bytes of the string that continues at `start`. @returns as `#endOfString` */
+  #readString(chunk: Buffer, start: number): number {
+    const end = this.#endOfString(chunk, start);
+    this.#stringBytes += end - start;
+    const { stringBytes } = this.#bounds;
+    if (stringBytes !== undefined && this.#stringBytes > stringBytes)
+      throw tooLarge(`A string of the JSON has more than ${stringBytes} bytes`);
+    return end;
+  }
+
   /** Returns the index after the string that continues at `start`, or the length of a chunk that ends before the string. */
   #endOfString(chunk: Buffer, start: number): number {
     let from = start;
@@ -84,7 +99,7 @@ export class JsonScan {
       this.#isEscaped = false;
       from++;
     }
-    for (let end = chunk.indexOf(jsonQuote, from); end !== -1; end = chunk.indexOf(jsonQuote, from)) {
+    for (let end = indexOfQuote(chunk, from); end !== -1; end = indexOfQuote(chunk, from)) {
       if (backslashesBefore(chunk, end, from) % 2 === 0) {
         this.#inString = false;
         return end + 1;
@@ -105,7 +120,7 @@ export class JsonScan {
     this.#isObject[this.#depth] = isObject;
   }
 
-  #next(): void {
+  #countComma(): void {
     this.#values++;
     if (this.#depth > maxCountedDepth || this.#depth === 0) return;
     const commas = this.#commas[this.#depth]! + 1;

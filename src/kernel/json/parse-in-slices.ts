@@ -62,11 +62,12 @@ export async function parseInSlices(
       if (top) top.lastString = i;
       i = endOfString(bytes, i + 1);
     } else if ((byte | 0x20) === opening) {
-      if (top?.isAfterItem || (!top && !isBlank(bytes, 0, i))) throw notJson('Not JSON');
+      if (top?.isAfterItem || (!top && !isBlank(bytes, 0, i))) throw notJson('The content is not valid JSON');
       if (frames.length >= maxDepth) throw badJson('JSON is nested too deeply');
       frames.push(frameAt(i, byte === openingList));
     } else if ((byte | 0x20) === closing) {
-      if (top === undefined || byte !== (top.isList ? 0x5d : 0x7d)) throw notJson('Not JSON');
+      if (top === undefined || byte !== (top.isList ? 0x5d : 0x7d))
+        throw notJson('The content is not valid JSON');
       if (top.value !== undefined) {
         builder.take(top, i, true);
         frames.pop();
@@ -78,7 +79,7 @@ export async function parseInSlices(
         if (frames.length === 0) return parse(bytes);
       }
       if (result !== undefined) {
-        if (!isBlank(bytes, i + 1, bytes.length)) throw notJson('Not JSON');
+        if (!isBlank(bytes, i + 1, bytes.length)) throw notJson('The content is not valid JSON');
         return result;
       }
     } else if (byte === comma && top && (top.isAfterItem || i - top.from >= pieceBytes)) {
@@ -90,7 +91,7 @@ export async function parseInSlices(
       if (pause) await pause;
     }
   }
-  if (frames.length > 0) throw notJson('Not JSON');
+  if (frames.length > 0) throw notJson('The content is not valid JSON');
   return parse(bytes);
 }
 
@@ -107,14 +108,14 @@ class PieceBuilder {
     this.#frames = frames;
   }
 
-  /** Parses the rest of the top frame before a comma, or before its end. */
+  /** Parses what follows the parsed part of the innermost frame, up to a comma or to the end of the frame. */
   take(frame: Frame, end: number, isLast: boolean): void {
     if (frame.value === undefined) this.#begin();
     if (frame.isAfterItem) {
-      if (!isBlank(this.#bytes, frame.from, end)) throw notJson('Not JSON');
+      if (!isBlank(this.#bytes, frame.from, end)) throw notJson('The content is not valid JSON');
     } else {
       const isEmpty = this.#add(frame, frame.from, end) === 0;
-      if (isEmpty && (!isLast || frame.isAfterComma)) throw notJson('Not JSON');
+      if (isEmpty && (!isLast || frame.isAfterComma)) throw notJson('The content is not valid JSON');
     }
     frame.from = end + 1;
     frame.isAfterItem = false;
@@ -130,13 +131,13 @@ class PieceBuilder {
     parent.isAfterComma = false;
   }
 
-  /** Makes the top frame, and each around it, one that is built from pieces. */
+  /** Makes the innermost frame, and each frame around it, one whose value is built from pieces. */
   #begin(): void {
     const first = this.#frames.findIndex(({ value }) => value === undefined);
     for (let index = first; index < this.#frames.length; index++) {
       const frame = this.#frames[index]!;
       frame.value = frame.isList ? [] : {};
-      // The member that is open at this level was begun by the frame before.
+      // The members before the one that is open must be parsed now, and its key be read.
       const inner = this.#frames[index + 1];
       if (inner) this.#takeBefore(frame, inner.start);
     }
@@ -144,7 +145,7 @@ class PieceBuilder {
     if (outer) this.#takeBefore(outer, this.#frames[first]!.start);
   }
 
-  /** Parses the members before the one that begins at `start`, and its key. */
+  /** Parses the members of a frame before the member whose value begins at `start`, and the key of that member. */
   #takeBefore(frame: Frame, start: number): void {
     let end = start;
     if (!frame.isList) {
@@ -156,13 +157,14 @@ class PieceBuilder {
         others.length > 0 ||
         this.#bytes[lastNonSpace(this.#bytes, end, start)] !== colon
       ) {
-        throw notJson('Not JSON');
+        throw notJson('The content is not valid JSON');
       }
       frame.key = key;
     }
     const last = lastNonSpace(this.#bytes, frame.from, end);
     if (last < frame.from) return;
-    if (this.#bytes[last] !== comma || this.#add(frame, frame.from, last) === 0) throw notJson('Not JSON');
+    if (this.#bytes[last] !== comma || this.#add(frame, frame.from, last) === 0)
+      throw notJson('The content is not valid JSON');
   }
 
   /** Parses members and adds them to the value of a frame. @returns their number */
@@ -174,9 +176,10 @@ class PieceBuilder {
       for (const item of piece as JsonValue[]) frame.value.push(item);
       return (piece as JsonValue[]).length;
     }
-    const members = Object.entries(piece as Readonly<Record<string, JsonValue>>);
-    for (const [key, member] of members) setMember(frame.value!, key, member);
-    return members.length;
+    const members = piece as Readonly<Record<string, JsonValue>>;
+    const keys = Object.keys(members);
+    for (const key of keys) setMember(frame.value!, key, members[key]!);
+    return keys.length;
   }
 
   #parsed(before: Buffer, from: number, end: number, after: Buffer): JsonValue {
@@ -218,4 +221,6 @@ function lastNonSpace(bytes: Buffer, from: number, end: number): number {
 }
 
 const [openList, closeList] = [Buffer.from('['), Buffer.from(']')];
-const [openObject, closeObject, zeroMember] = [Buffer.from('{'), Buffer.from('}'), Buffer.from('0}')];
+const [openObject, closeObject] = [Buffer.from('{'), Buffer.from('}')];
+/** The value 0 and the end of an object: completes a key and its colon, so that the key can be parsed. */
+const zeroMember = Buffer.from('0}');

@@ -57,7 +57,7 @@ const knownMembers: ReadonlySet<string> = new Set([
 const defaultProbability = 0.001;
 
 /**
- * Reads `jaeger_config`, whose members are those of the configuration of Jaeger's clients.
+ * Reads `jaeger_config`, which has the format of the configuration of Jaeger's clients.
  * Source: jaeger-client-python, `config.py`.
  */
 export function readJaegerConfig(config: Members): {
@@ -96,7 +96,11 @@ export function readJaegerConfig(config: Members): {
     if (type === 'const') return { type, records: amount('sampler.param', param, 1) > 0 };
     if (type === 'probabilistic') return probabilistic(defaultProbability);
     if (type === 'ratelimiting') return { type, perSecond: amount('sampler.param', param, 1) };
-    if (type === 'remote') useless('sampler.type', 'no collector is asked; sampler.param is the probability');
+    if (type === 'remote')
+      useless(
+        'sampler.type',
+        'this server asks no collector for the sampling rate; sampler.param is the probability',
+      );
     else if (type !== undefined && type !== null)
       wrong('sampler.type', 'one of const, probabilistic, ratelimiting, remote');
     return probabilistic(defaultProbability);

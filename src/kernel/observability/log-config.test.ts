@@ -5,8 +5,8 @@ import { defaultLogConfig, logConfigOf } from './index.ts';
 
 const parseLogConfig = (text: string) => logConfigOf(parse(text));
 
-/** A logging configuration in the format that servers of the wider ecosystem use. */
-const ecosystemFile = `
+/** A logging configuration in the format of other homeservers. */
+const otherServersFile = `
 version: 1
 formatters:
   precise:
@@ -43,8 +43,8 @@ disable_existing_loggers: false
 `;
 
 describe('logConfigOf', () => {
-  it('reads the log configuration of another server', () => {
-    const { level, levels, outputs, remarks } = parseLogConfig(ecosystemFile);
+  it('reads a log configuration that was written for other server software', () => {
+    const { level, levels, outputs, remarks } = parseLogConfig(otherServersFile);
     assert.equal(level, 'warn');
     assert.deepEqual(Object.fromEntries(levels), { database: 'debug', http: 'warn' });
     assert.deepEqual(outputs, [

@@ -42,20 +42,20 @@ export function logConfigOf(file: unknown): LogConfig {
   const levels = new Map<string, LevelWithSilent>();
   for (const [name, value] of Object.entries(members(document['loggers'] ?? {}, 'loggers'))) {
     const logger = members(value ?? {}, `loggers.${name}`);
-    const own = levelOf(logger, `loggers.${name}`);
+    const ownLevel = levelOf(logger, `loggers.${name}`);
     if (logger['handlers'] !== undefined)
       remarks.push(`loggers.${name}.handlers: ignored; all loggers use the handlers of root`);
-    if (own === undefined) continue;
-    const ours = hearthLoggerOf(name);
-    if (ours === undefined) remarks.push(`loggers.${name}: ignored; there is no such logger`);
-    else if (ours === '') level = own;
-    else levels.set(ours, moreVerbose(own, levels.get(ours) ?? own));
+    if (ownLevel === undefined) continue;
+    const hearthLogger = hearthLoggerOf(name);
+    if (hearthLogger === undefined) remarks.push(`loggers.${name}: ignored; there is no such logger`);
+    else if (hearthLogger === '') level = ownLevel;
+    else levels.set(hearthLogger, moreVerbose(ownLevel, levels.get(hearthLogger) ?? ownLevel));
   }
   return { level, levels, outputs: outputsOf(document, root, remarks), remarks };
 }
 
-/** Prefixes of logger names in servers of the ecosystem. */
-const ecosystemPrefix = /^(?:hearth|server|synapse)(?:\.|$)/;
+/** Prefixes of the names of loggers, in this server and in others. */
+const loggerPrefix = /^(?:hearth|server|synapse)(?:\.|$)/;
 
 /**
  * Patterns of logger names in other servers (without their prefix), and the corresponding logger of Hearth.
@@ -69,7 +69,7 @@ const loggerPatterns: readonly (readonly [RegExp, string])[] = [
 
 /** Returns the corresponding logger of Hearth. The empty name means all loggers. */
 function hearthLoggerOf(name: string): string | undefined {
-  const rest = name.replace(ecosystemPrefix, '');
+  const rest = name.replace(loggerPrefix, '');
   if (rest === '') return '';
   return loggerPatterns.find(([pattern]) => pattern.test(rest))?.[1];
 }

@@ -30,7 +30,7 @@ function run(file: string, rest: string) {
 }
 
 describe('LogDestination', () => {
-  it('reports a log that cannot be written once, and affects neither the process nor the other logs', () => {
+  it('reports only once that a log cannot be written, and affects neither the process nor the other logs', () => {
     const { status, stderr, messages } = run(
       `{ file: '/dev/full' }`,
       `for (const line of ['one', 'two', 'three']) { log.info(line); await delay(20); }
@@ -53,7 +53,7 @@ describe('LogDestination', () => {
     try {
       const log = new LogDestination(fd, 'pipe', 10_000);
       const line = `${JSON.stringify({ msg: 'x'.repeat(987) })}\n`;
-      // The pipe buffers some lines itself; in the first round as many as allowed wait.
+      // The operating system buffers some lines in the pipe, and LogDestination at most 10,000 characters; further lines are lost.
       for (let round = 0; round < 20; round += 1) {
         for (let count = 0; count < 12; count += 1) log.write(line);
         await new Promise((resolve) => setImmediate(resolve));

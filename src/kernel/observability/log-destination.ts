@@ -20,7 +20,7 @@ export class LogDestination {
   #unwritten: Uint8Array = new Uint8Array();
   /** True from the first write until no line waits, retry delays included. */
   #isBusy = false;
-  /** A write is with the system, which finishes it even if the process ends. */
+  /** Whether the operating system is writing; it finishes the write even if the process ends. */
   #isWriting = false;
   #isFailing = false;
   #isEnding = false;
@@ -35,6 +35,7 @@ export class LogDestination {
     process.on('exit', this.#atExit);
   }
 
+  /** Queues a line, which ends in a line break. A line that does not fit into the queue is lost and counted. */
   write(line: string): void {
     if (this.#waiting.length + line.length > this.#maxWaiting) this.#lost += 1;
     else this.#waiting += line;
@@ -42,8 +43,8 @@ export class LogDestination {
   }
 
   /**
-   * Writes the waiting lines. `write` must not be called afterwards. @param closing whether to close the file
-   * then
+   * Writes the waiting lines. `write` must not be called afterwards.
+   * @param closing whether to close the file then
    */
   end(closing: boolean): void {
     this.#isEnding = true;

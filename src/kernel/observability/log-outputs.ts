@@ -9,7 +9,7 @@ const pinoMetadata = Symbol.for('pino.metadata');
 interface OpenOutput {
   readonly minLevel: number;
   readonly destination: LogDestination;
-  /** Standard streams are not closed. */
+  /** Whether the output is a file, which is closed when it is replaced; standard streams stay open. */
   readonly isFile: boolean;
 }
 
@@ -29,8 +29,8 @@ export class LogOutputs {
   }
 
   write(line: string): void {
-    for (const { minLevel: least, destination } of this.#open) {
-      if (this.lastLevel >= least) destination.write(line);
+    for (const { minLevel, destination } of this.#open) {
+      if (this.lastLevel >= minLevel) destination.write(line);
     }
   }
 

@@ -12,8 +12,8 @@ export interface LoggedError {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Fields of log entries that name code and never users, rooms or content. */
-const harmlessFields = ['logger', 'job', 'route', 'method'] as const;
+/** Fields of log entries that are passed on, because they name code and never users, rooms or content. */
+const passedFields = ['logger', 'job', 'route', 'method'] as const;
 
 /** The level of pino from which errors are passed on. */
 export const errorLevel = 50;
@@ -24,17 +24,17 @@ const fatalLevel = 60;
 export class LoggedErrors {
   readonly #listeners = new Set<(logged: LoggedError) => void>();
 
-  /** Calls `listener` for each logged error. @returns a function that ends this */
+  /** Calls `listener` for each logged error. @returns a function that removes the listener */
   subscribe(listener: (logged: LoggedError) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /**
-   * Takes a log entry.
-   * @param level of pino, at least `errorLevel`
-   * @param bindings fields of the logger
-   * @param args of the call of the logger: fields and the message
+   * Passes on a log entry, if it has an error.
+   * @param level number of the level in pino, at least `errorLevel`
+   * @param bindings fields that all entries of the logger have
+   * @param entry the arguments with which the logger was called: fields and the message
    */
   logged(level: number, bindings: object, [fields, message]: readonly unknown[]): void {
     if (this.#listeners.size === 0) return;
@@ -42,7 +42,7 @@ export class LoggedErrors {
     const { err, exits } = fields as { err?: unknown; exits?: unknown };
     if (!(err instanceof Error)) return;
     const all: Readonly<Record<string, unknown>> = { ...bindings, ...fields };
-    const named = harmlessFields.flatMap((name) =>
+    const passed = passedFields.flatMap((name) =>
       typeof all[name] === 'string' ? [[name, all[name]] as const] : [],
     );
     for (const listener of this.#listeners) {
@@ -51,7 +51,7 @@ export class LoggedErrors {
         exits: exits === true,
         error: err,
         message: String(message ?? ''),
-        fields: Object.fromEntries(named),
+        fields: Object.fromEntries(passed),
       });
     }
   }

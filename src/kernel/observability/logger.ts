@@ -50,7 +50,7 @@ interface DescribedError {
   readonly cause: DescribedError | undefined;
 }
 
-/** Name, message, code, stack and causes only: other members of an error may be secret. */
+/** Describes an error by its name, message, code, stack and causes only: other members may be secret. */
 function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) {
     return {

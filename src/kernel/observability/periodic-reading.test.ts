@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { PeriodicReading } from './periodic-reading.ts';
 
 describe('PeriodicReading', () => {
-  it('reads once in an interval, however often the value is asked for', async () => {
+  it('reads once in an interval, however often the value is requested', async () => {
     const clock = manualClock();
     let reads = 0;
     const reading = new PeriodicReading(clock, 60_000, async () => {
@@ -32,7 +32,7 @@ describe('PeriodicReading', () => {
     assert.equal(await reading.value(), 'first');
   });
 
-  it('answers with the last value while a read does not end', async () => {
+  it('returns the last value while a read does not end', async () => {
     const clock = manualClock();
     const reading = new PeriodicReading<number>(clock, 1_000, () => new Promise(() => {}));
     const value = reading.value();

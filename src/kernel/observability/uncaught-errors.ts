@@ -1,6 +1,6 @@
 /**
- * Decides whether an uncaught error belongs to code that the server does not depend on, for instance a
- * module. @returns whether the process continues
+ * Decides whether an uncaught error belongs to code that the server does not depend on, for instance a module.
+ * @returns whether the process continues
  */
 export type ErrorClaim = (error: unknown) => boolean;
 

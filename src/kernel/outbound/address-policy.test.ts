@@ -20,23 +20,23 @@ describe('AddressPolicy', () => {
     for (const address of inside) assert.equal(policy().allows(address), false, address);
     for (const address of ['93.184.216.34', '2606:2800:220:1::1'])
       assert.equal(policy().allows(address), true);
-    const none = new AddressPolicy({ refused: [], allowed: [] });
-    for (const address of inside) assert.equal(none.allows(address), true, address);
+    const refusesNone = new AddressPolicy({ refused: [], allowed: [] });
+    for (const address of inside) assert.equal(refusesNone.allows(address), true, address);
   });
 
   it('checks the IPv4 addresses embedded in IPv6 addresses', () => {
-    const dressed = ['::ffff:127.0.0.1', '::ffff:7f00:1', '64:ff9b::a00:1', '2002:7f00:1::1', '::127.0.0.1'];
-    for (const address of dressed) assert.equal(policy().allows(address), false, address);
+    const embedded = ['::ffff:127.0.0.1', '::ffff:7f00:1', '64:ff9b::a00:1', '2002:7f00:1::1', '::127.0.0.1'];
+    for (const address of embedded) assert.equal(policy().allows(address), false, address);
     for (const address of ['::ffff:93.184.216.34', '64:ff9b::5db8:d822', '2002:5db8:d822::1']) {
       assert.equal(policy().allows(address), true, address);
     }
   });
 
   it('allows exceptions from refused ranges [option: ip_range_whitelist]', () => {
-    const some = policy(['10.1.0.0/16', '::1']);
+    const withExceptions = policy(['10.1.0.0/16', '::1']);
     for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '::1'])
-      assert.equal(some.allows(address), true, address);
-    assert.equal(some.allows('10.2.0.1'), false);
+      assert.equal(withExceptions.allows(address), true, address);
+    assert.equal(withExceptions.allows('10.2.0.1'), false);
   });
 
   it('never allows the unspecified address', () => {

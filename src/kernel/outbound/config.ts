@@ -1,6 +1,6 @@
 import { cidr, list, nullable, option, type SectionType, section, string } from '../config/index.ts';
 
-/** Private, local, reserved and multicast ranges, which requests on behalf of strangers must not reach. */
+/** Private, local, reserved and multicast ranges, which requests must not reach when users or other servers choose the target. */
 export const privateRanges = [
   '127.0.0.0/8',
   '10.0.0.0/8',
@@ -81,7 +81,7 @@ export const outboundSection = section({
 
 export type OutboundConfig = SectionType<typeof outboundSection>;
 
-/** Returns the options for requests of the federation: with a list of refused addresses of its own, if it has one. */
+/** Returns the options for requests of the federation, with the list of refused addresses for the federation if it is given. */
 export function outboundOfFederation(config: OutboundConfig): OutboundConfig {
   const { federation_ip_range_blacklist: refused } = config;
   return refused === null ? config : { ...config, ip_range_blacklist: refused, ip_range_whitelist: [] };

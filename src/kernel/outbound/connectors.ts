@@ -50,8 +50,8 @@ export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
 }
 
 /**
- * HTTP/1.1 only, unless an operator wants HTTP/2 for a service: requests to one server are few at a time, and
- * a second protocol would double the attack surface.
+ * Allows HTTP/1.1 only, unless the caller adds HTTP/2, which operators may want for a service: requests to one server are
+ * few at a time, and a second protocol would double the attack surface.
  */
 function optionsOf({ tls }: Endpoint) {
   return {

@@ -29,12 +29,12 @@ describe('OutboundHttp', () => {
   });
   after(() => authority.remove());
   afterEach(async () => {
-    for (const one of open.splice(0).reverse()) await one.close();
+    for (const closable of open.splice(0).reverse()) await closable.close();
   });
 
-  const keep = <T extends { close(): Promise<void> }>(one: T): T => {
-    open.push(one);
-    return one;
+  const keep = <T extends { close(): Promise<void> }>(closable: T): T => {
+    open.push(closable);
+    return closable;
   };
   const serve = async (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
     keep(await serveOnLoopback(answer));
@@ -94,12 +94,16 @@ describe('OutboundHttp', () => {
     ]) {
       await assert.rejects(http.fetch(url(server, '/', host), limits), { failure: 'refused-address' }, host);
     }
-    const open = client({ ip_range_blacklist: [] });
+    const unrestricted = client({ ip_range_blacklist: [] });
     for (const host of ['nowhere.example', '0.0.0.0', '[::]']) {
-      await assert.rejects(open.fetch(url(server, '/', host), limits), { failure: 'refused-address' }, host);
+      await assert.rejects(
+        unrestricted.fetch(url(server, '/', host), limits),
+        { failure: 'refused-address' },
+        host,
+      );
     }
     assert.equal(requests, 0);
-    assert.equal((await open.fetch(url(server), limits)).status, 200);
+    assert.equal((await unrestricted.fetch(url(server), limits)).status, 200);
     assert.equal((await client().fetch(url(server), limits)).status, 200);
   });
 
@@ -197,11 +201,11 @@ describe('OutboundHttp', () => {
     });
     const http = client(local, { ...clock });
     for (const path of ['/silent', '/slow']) {
-      const here = new Promise<void>((resolve) => {
+      const arrival = new Promise<void>((resolve) => {
         arrived = resolve;
       });
       const answer = assert.rejects(http.fetch(url(server, path), limits), { failure: 'timeout' }, path);
-      await here;
+      await arrival;
       clock.advance(60_000);
       await answer;
     }
@@ -263,11 +267,11 @@ describe('OutboundHttp', () => {
     );
     const http = client();
     const trusting = new TlsSettings({ verify: true, authorities: [authority.pem] });
-    const blind = new TlsSettings({ verify: false });
+    const unverified = new TlsSettings({ verify: false });
     const secure = (host: string, tls?: TlsSettings) =>
       http.fetch(new URL(`https://${host}:${server.port}/`), { ...limits, tls });
     assert.equal((await secure('a.example', trusting)).body.toString(), 'safe');
-    assert.equal((await secure('b.example', blind)).status, 200);
+    assert.equal((await secure('b.example', unverified)).status, 200);
     await assert.rejects(secure('a.example'), { failure: 'tls' });
     await assert.rejects(secure('b.example', trusting), { failure: 'tls' });
     await assert.rejects(secure('127.0.0.1', trusting), { failure: 'tls' });

@@ -135,12 +135,12 @@ export class OutboundHttp {
     return { ...response, body: await this.#read(response.body) };
   }
 
-  /** Like `send`, with the body as a stream like that of `open`. */
+  /** Like `send`, with the body as a stream, as `open` returns it. */
   openTarget(target: Target, request: OutboundRequest): Promise<OutboundResponse<Readable>> {
     return this.#withDeadline(request, (deadline) => this.#exchange(target, request, deadline));
   }
 
-  /** Closes all connections, also those in use: their requests fail as `aborted`. */
+  /** Closes all connections. Requests in progress fail as `aborted`. */
   close(): Promise<void> {
     this.#isClosed = true;
     return this.#pools.close();
@@ -154,7 +154,7 @@ export class OutboundHttp {
     }
   }
 
-  /** The error of a request: when this server stops, that is not a failure of the other server. */
+  /** Converts the error of a request. After `close` it is `aborted`, so that it does not count as a failure of the other server. */
   #failure(error: unknown): OutboundError {
     const failure = toOutboundError(error);
     if (!this.#isClosed || failure.failure === 'aborted') return failure;

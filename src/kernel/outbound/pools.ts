@@ -55,7 +55,7 @@ export class Pools {
   }
 
   /**
-   * Returns the route to a target. Send the request before any `await`: the pool may be closed afterwards.
+   * Returns the route to a target. The request must be sent before any `await`, because the pool may be closed afterwards.
    */
   routeTo(target: Target): PoolRoute {
     const proxy = this.#deps.proxies.for(target.tls !== undefined, target.host);
@@ -75,7 +75,7 @@ export class Pools {
     };
   }
 
-  /** Closes all connections, also those in use. */
+  /** Closes all connections, also connections in use. */
   async close(): Promise<void> {
     const pools = this.#pools.values();
     await Promise.all(pools.map((pool) => pool.destroy()));

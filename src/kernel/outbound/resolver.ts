@@ -1,9 +1,8 @@
 import { Resolver as DnsResolver, lookup } from 'node:dns/promises';
+import { systemClock } from '../clock.ts';
+import { type HostAddress, LookupQueue } from './lookup-queue.ts';
 
-export interface HostAddress {
-  readonly address: string;
-  readonly family: 4 | 6;
-}
+export type { HostAddress };
 
 /** One target of a service. Source: RFC 2782. */
 export interface SrvRecord {
@@ -20,7 +19,8 @@ export interface Resolver {
   /** Returns all addresses of a host. @throws Error with a code, for example `ENOTFOUND` */
   addresses(host: string): Promise<readonly HostAddress[]>;
   /**
-   * Returns the targets of a service; none when there is no such record. @throws Error when the look-up fails
+   * Returns the targets of a service; none when there is no such record.
+   * @throws Error when the look-up fails
    */
   services(name: string): Promise<readonly SrvRecord[]>;
 }
@@ -31,9 +31,14 @@ const noRecord = new Set(['ENOTFOUND', 'ENODATA', 'NXDOMAIN', 'EBADNAME']);
 /** Milliseconds per attempt of a service look-up, and number of attempts. */
 const [srvTimeout, tries] = [5_000, 2];
 
+const hostLookups = new LookupQueue(
+  async (host) => (await lookup(host, { all: true })) as HostAddress[],
+  systemClock,
+);
+
 /** The resolver of the machine: hosts through the operating system, services through its name servers. */
 export const systemResolver: Resolver = {
-  addresses: async (host) => (await lookup(host, { all: true })) as HostAddress[],
+  addresses: (host) => hostLookups.addresses(host),
   async services(name) {
     try {
       return await new DnsResolver({ timeout: srvTimeout, tries }).resolveSrv(name);

@@ -11,7 +11,7 @@ import { openTunnel } from './tunnel.ts';
 /** Milliseconds until the TLS handshake is complete. */
 const timeout = 10_000;
 
-/** Maximum number of addresses of a host that are asked. */
+/** Maximum number of addresses of a host whose certificates are read. */
 const maxAddresses = 8;
 
 /** The certificate that a server presents. */
@@ -25,8 +25,8 @@ export interface ServedCertificate {
   /** Milliseconds since the epoch. */
   readonly validTo: number;
   /**
-   * OpenSSL's code for the reason that no trusted authority vouches for it; `undefined` when one does, or
-   * when only its time is wrong.
+   * OpenSSL's code for why the certificate does not lead to a trusted authority; `undefined` when it does, or when only
+   * its period of validity is wrong.
    */
   readonly chainProblem: string | undefined;
 }

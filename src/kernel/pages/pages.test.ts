@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Type } from 'typebox';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { createKernelServer, logLines } from '../../../test/support/servers/kernel-server.ts';
 import { forbidden, limitExceeded } from '../../protocol/index.ts';
 import { type Reply, type Route, route } from '../http/index.ts';
@@ -14,22 +15,22 @@ import { Templates } from '../templates/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-pages-'));
-const [own, files, secret] = ['own', 'files', 'secret'].map((name) => join(folder, name)) as [
+const [templates, files, secret] = ['templates', 'files', 'secret'].map((name) => join(folder, name)) as [
   string,
   string,
   string,
 ];
-for (const path of [own, files, join(files, 'img'), secret]) mkdirSync(path);
+for (const path of [templates, files, join(files, 'img'), secret]) mkdirSync(path);
 writeFileSync(
-  join(own, 'hello.html'),
+  join(templates, 'hello.html'),
   '{% extends "_base.html" %}{% block body %}<p>{{ name }}</p>{% endblock %}',
 );
-writeFileSync(join(own, 'broken.html'), '{{ nothing.at.all() }}');
+writeFileSync(join(templates, 'broken.html'), '{{ nothing.at.all() }}');
 writeFileSync(join(files, 'a b.css'), 'body {}');
 writeFileSync(join(files, 'img', 'logo.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
 writeFileSync(join(secret, 'key.txt'), 'SECRET');
 
-const pages = new Pages(new Templates({ folders: [own, pageTemplates] }));
+const pages = new Pages(new Templates({ folders: [templates, pageTemplates] }));
 
 const page = (path: string, handler: Route['handler']): Route =>
   route({ method: 'GET', path: `/_proto/client/${path}`, auth: 'none', errors: 'page' }, handler);
@@ -257,7 +258,7 @@ describe('staticFiles', () => {
         const answer = await getRaw(`/_matrix/static/${parts.join('')}`);
         assert.match(answer, /^HTTP\/1.1 (404|400) /);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../clock.ts';
 /** Milliseconds between two measurements of the CPU time, and idle milliseconds after which memory is released. */
 const [sampleInterval, quietTime] = [5_000, 20_000];
 
-/** Share of one CPU that a quiet process uses at most. */
+/** Maximum share of one CPU that a quiet process uses. */
 const maxShare = 0.05;
 
 /** Bytes by which the heap must have grown since the last collection. */
@@ -22,8 +22,8 @@ export interface IdleCollectionDeps {
 }
 
 /**
- * Collects garbage once when the process has been quiet for 20 seconds and its heap has grown since: V8 collects
- * while objects are made, so that a process which has become quiet keeps its memory.
+ * Collects garbage once when the process has been quiet for 20 seconds and its heap has grown since the last collection:
+ * V8 collects garbage only while objects are allocated, so a process that has become quiet would keep its memory.
  */
 export class IdleCollection {
   readonly #clock: Clock;
@@ -31,16 +31,16 @@ export class IdleCollection {
   readonly #heapSize: () => number;
   readonly #collect: () => Promise<unknown>;
   #timer: Timer | undefined;
-  #usedBefore: number;
-  #quietFor = 0;
-  #sizeAfter = 0;
+  #cpuTimeBefore: number;
+  #quietMilliseconds = 0;
+  #heapAfterCollection = 0;
 
   constructor({ clock, cpuTime, heapSize, collect }: IdleCollectionDeps) {
     this.#clock = clock;
     this.#cpuTime = cpuTime ?? cpuTimeOfProcess;
     this.#heapSize = heapSize ?? (() => process.memoryUsage().heapUsed);
     this.#collect = collect ?? collector();
-    this.#usedBefore = this.#cpuTime();
+    this.#cpuTimeBefore = this.#cpuTime();
     this.#schedule();
   }
 
@@ -51,21 +51,21 @@ export class IdleCollection {
   #schedule(): void {
     this.#timer = this.#clock.setTimer(sampleInterval, () => {
       const used = this.#cpuTime();
-      const isQuiet = used - this.#usedBefore <= maxShare * sampleInterval * 1_000;
-      this.#usedBefore = used;
-      const before = this.#quietFor;
-      this.#quietFor = isQuiet ? before + sampleInterval : 0;
-      if (before < quietTime && this.#quietFor >= quietTime) void this.#collectIfGrown();
+      const isQuiet = used - this.#cpuTimeBefore <= maxShare * sampleInterval * 1_000;
+      this.#cpuTimeBefore = used;
+      const before = this.#quietMilliseconds;
+      this.#quietMilliseconds = isQuiet ? before + sampleInterval : 0;
+      if (before < quietTime && this.#quietMilliseconds >= quietTime) void this.#collectIfGrown();
       this.#schedule();
     });
   }
 
   async #collectIfGrown(): Promise<void> {
-    if (this.#heapSize() < this.#sizeAfter + minGrowth) return;
+    if (this.#heapSize() < this.#heapAfterCollection + minGrowth) return;
     await this.#collect();
-    this.#sizeAfter = this.#heapSize();
+    this.#heapAfterCollection = this.#heapSize();
     // The time of the collection itself does not end the quiet period.
-    this.#usedBefore = this.#cpuTime();
+    this.#cpuTimeBefore = this.#cpuTime();
   }
 }
 

@@ -1,6 +1,7 @@
 /** The process and its host. */
 export { builtInLogin } from './config.ts';
 export { limitOpenFiles } from './file-limit.ts';
+export { HeapGrowth } from './heap-growth.ts';
 export { IdleCollection } from './idle-collection.ts';
 export { keepObjectPrototype } from './keep-object-prototype.ts';
 export { ownCommand } from './own-command.ts';

@@ -53,7 +53,8 @@ describe('StallWatch', () => {
 
 /**
  * Runs a program that is stuck for a time in code of a `data:` URL, and exits with code 5 afterwards.
- * @param foreign the beginning of URLs of foreign code @param within a command that runs the program
+ * @param foreign the beginning of URLs of foreign code
+ * @param within a command that runs the program
  */
 async function endOf(
   foreign: string,

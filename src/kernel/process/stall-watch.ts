@@ -47,7 +47,7 @@ setInterval(() => {
     write('The process is stuck in this code');
   }
   if (milliseconds >= hopeless) {
-    // Looks again later: a pause is lost that is requested while the process is paused.
+    // Looks again after a while: a pause that is requested while the process is already paused is lost.
     milliseconds = stuck;
     lookUp(endForeign);
   }

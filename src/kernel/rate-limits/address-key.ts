@@ -2,8 +2,8 @@ import { isIPv6 } from 'node:net';
 import { formatIpRange, parseIpRange } from '../config/index.ts';
 
 /**
- * Returns the key by which a client address is counted, in limits and bounds: of IPv6 the first 64 bits, because
- * a client can choose the others; an IPv4-mapped address (`::ffff:192.0.2.1`) counts as its
+ * Returns the key by which a client address is counted, in limits and bounds: of an IPv6 address the first 64 bits,
+ * because a client can choose the last 64 bits; an IPv4-mapped address (`::ffff:192.0.2.1`) counts as its
  * IPv4 address. Other texts, for instance IPv4 addresses and user ids, are returned unchanged.
  */
 export function addressKey(text: string): string {
@@ -16,5 +16,5 @@ export function addressKey(text: string): string {
   return formatIpRange(parseIpRange(`${address}/64`)!);
 }
 
-/** Spares most keys, which begin with `@`, the longer check. */
+/** A quick check that most keys fail, which begin with `@`: only texts that pass it get the longer check. */
 const mayBeIPv6 = /^[0-9a-f]{0,4}:/i;

@@ -18,7 +18,7 @@ function limitSchema(perSecondDefault: number, burstDefault: number) {
 }
 
 function limitOption(perSecondDefault: number, burstDefault: number, description: string, since?: string) {
-  const notes = { description, whole: true as const, ...(since !== undefined && { since }) };
+  const notes = { description, countsAsOne: true as const, ...(since !== undefined && { since }) };
   return option(limitSchema(perSecondDefault, burstDefault), notes);
 }
 
@@ -83,7 +83,7 @@ export const rateLimitsSection = section({
       description:
         "Redactions of other users' messages by users with enough power in the room. Null applies `rc_message` to them.",
       default: null,
-      whole: true,
+      countsAsOne: true,
     }),
     rc_joins: option(
       object({

@@ -57,8 +57,8 @@ export class RateLimiter {
    * Counts an action.
    * @throws MatrixError M_LIMIT_EXCEEDED with `retry_after_ms`; the action is then not counted
    */
-  take(key: string, cost = 1): void {
-    const wait = this.tryTake(key, cost);
+  take(keyOrAddress: string, cost = 1): void {
+    const wait = this.tryTake(keyOrAddress, cost);
     if (wait > 0) throw limitExceeded(wait);
   }
 
@@ -66,8 +66,8 @@ export class RateLimiter {
    * Rejects like `take`, but does not count the action. For limits on failures, which are counted when they
    * happen.
    */
-  check(given: string, cost = 1): void {
-    const key = addressKey(given);
+  check(keyOrAddress: string, cost = 1): void {
+    const key = addressKey(keyOrAddress);
     const bucket = this.#buckets.get(key);
     const wait = this.#wait(bucket === undefined ? 0 : this.#drained(bucket, this.#clock.monotonic()), cost);
     if (wait > 0 && !this.#isExempt(key)) throw limitExceeded(wait);
@@ -77,8 +77,8 @@ export class RateLimiter {
    * Counts an action if the limit allows it.
    * @returns 0, or the milliseconds until the limit allows it
    */
-  tryTake(given: string, cost = 1): number {
-    const key = addressKey(given);
+  tryTake(keyOrAddress: string, cost = 1): number {
+    const key = addressKey(keyOrAddress);
     if (this.#isExempt(key)) return 0;
     const now = this.#clock.monotonic();
     const bucket = this.#buckets.get(key);

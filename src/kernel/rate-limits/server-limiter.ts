@@ -17,8 +17,9 @@ const defaultMaxCallers = 10_000;
 
 /**
  * Limits the requests of each remote server (`rc_federation`): delays requests beyond a number per window,
- * handles a bounded number at the same time, and rejects the rest when too many wait. Bounds the number of
- * servers in memory: forgets servers without requests in progress; if all have some, rejects requests of further servers.
+ * handles a bounded number at the same time, and rejects requests while too many wait. Bounds the number of servers in
+ * memory: forgets servers without requests in progress; if every server has requests in progress, rejects requests of
+ * further servers.
  */
 export class ServerLimiter {
   readonly #limit: RateLimitsConfig['rc_federation'];

@@ -22,7 +22,7 @@ export const serverSection = section({
     }),
     extra_well_known_client_content: option(freeObject(), {
       description:
-        'Further members of the response of `/.well-known/proto/client`. That path is served only when `public_baseurl` is set.',
+        'Further fields of the response of `/.well-known/proto/client`. That path is served only when `public_baseurl` is set.',
       default: {},
       since: '1.62.0',
     }),

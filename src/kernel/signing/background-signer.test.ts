@@ -34,8 +34,8 @@ test('BackgroundSigner.poll takes finished signatures in the middle of a turn of
     turnIsOver = true;
   });
   let signatures: readonly string[] | undefined;
-  void signer.sign(texts).then((made) => {
-    signatures = made;
+  void signer.sign(texts).then((finished) => {
+    signatures = finished;
   });
   const moment = new Int32Array(new SharedArrayBuffer(4));
   for (let waited = 0; !signatures && waited < 60_000; waited += 1) {

@@ -9,11 +9,15 @@ test('signingWith and its two implementations make the same signatures as the pl
   const { privateKey } = generateKeyPairSync('ed25519');
   const sodium = loadedSodium();
   assert.ok(sodium, 'sodium-native has a build for this machine');
-  const ways = [signingWith(privateKey), signingBySodium(sodium, privateKey), signingByPlatform(privateKey)];
+  const implementations = [
+    signingWith(privateKey),
+    signingBySodium(sodium, privateKey),
+    signingByPlatform(privateKey),
+  ];
   fc.assert(
     fc.property(fc.string({ unit: codePoint }), (text) => {
-      const right = sign(null, Buffer.from(text), privateKey).toString('base64').replace(/=+$/, '');
-      for (const way of ways) assert.equal(way(text), right);
+      const expected = sign(null, Buffer.from(text), privateKey).toString('base64').replace(/=+$/, '');
+      for (const signText of implementations) assert.equal(signText(text), expected);
     }),
   );
 });

@@ -25,10 +25,12 @@ export function signingWith(key: KeyObject): SignText {
   return sodium ? signingBySodium(sodium, key) : signingByPlatform(key);
 }
 
+/** Returns a function that signs with `key` by the crypto module of Node. @param key an Ed25519 private key */
 export function signingByPlatform(key: KeyObject): SignText {
   return (text) => unpadded(sign(null, Buffer.from(text), key));
 }
 
+/** Returns a function that signs with `key` by libsodium. @param key an Ed25519 private key */
 export function signingBySodium(sodium: Sodium, key: KeyObject): SignText {
   const secretKey = Buffer.alloc(secretKeyBytes);
   const seed = Buffer.from(key.export({ format: 'jwk' }).d ?? '', 'base64url');

@@ -5,7 +5,7 @@ import { signingWith } from './sign-text.ts';
 /** Texts to sign. Requests are answered in the order of arrival. */
 export type SigningRequest = readonly string[];
 
-/** Makes the thread serve a signer. It may serve several signers, one after the other. */
+/** Makes the thread serve a signer. A thread may serve several signers, one after the other. */
 export interface SignerData {
   /** An Ed25519 private key. */
   readonly key: KeyObject;

@@ -6,9 +6,9 @@ export { OwnedRows } from './owned-rows.ts';
 export type { AccountRows, AccountTable, DeviceRows, DeviceTable } from './owned-tables.ts';
 export type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
 export {
+  type AfterRestore,
   migrationsOf,
   type OptionsOf,
   optionsOf,
-  type Restored,
   type SliceManifest,
 } from './slice-manifest.ts';

@@ -9,7 +9,7 @@ export interface PurgedRoom {
 /** A table whose rows refer to a room. */
 export interface RoomTable {
   readonly table: string;
-  /** The column with the reference, and what it contains. */
+  /** The column that refers to the room, and the kind of its values. */
   readonly column: string;
   readonly holds: 'room id' | 'room nid';
   /** Columns of the primary key. */

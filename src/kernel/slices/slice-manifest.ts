@@ -26,14 +26,15 @@ export interface SliceManifest {
   readonly checks?: readonly DatabaseCheck[];
   /** Columns whose numbers are assigned in memory. */
   readonly numbers?: readonly AssignedNumbers[];
-  readonly restored?: Restored;
+  /** Changes to a database that was restored from a backup. */
+  readonly afterRestore?: AfterRestore;
 }
 
 /**
  * Changes to a database that was restored from a backup: clients and other servers have seen events and
  * numbers from after the backup.
  */
-export interface Restored {
+export interface AfterRestore {
   /** Sequences of numbers that clients or other servers have seen: they continue far ahead. */
   readonly sequences?: readonly string[];
   /** Further changes. */
@@ -45,6 +46,7 @@ export type OptionsOf<Manifest> = Intersection<
   Manifest extends { readonly options: infer Options extends Sections } ? Options : never
 >;
 
+/** The intersection of the members of a union. TypeScript infers it where a parameter has to accept each member. */
 type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
   member: infer All extends Sections,
 ) => void

@@ -1,28 +1,35 @@
 import type { Database } from '../database/database.ts';
+import type { NumberBound } from '../database/number-bounds.ts';
 import { raiseBound } from './store.ts';
 
-/** Maximum step by which the bound is raised at a time. A crash leaves at most this many numbers unused. */
+/** Maximum step by which the bound is raised at a time. A crash leaves a few steps of numbers unused at most. */
 const maxStep = 1_000_000;
 
 /**
- * A bound on disk above all numbers that were assigned. A process begins above the bound of the last run, so that no
- * number is assigned twice, not even after a crash. One process at a time writes the database (decision 0131): all
- * numbers up to the raised bound are its own.
+ * A bound on disk at or above all numbers that are on disk or were seen outside of this process. A process begins above the
+ * bound of the last run, so that no number is assigned twice, not even after a crash. One process at a time writes the
+ * database (decision 0131): all numbers up to the raised bound are its own.
+ *
+ * The bound is raised in the background long before it is reached. When that raise is late, numbers above the
+ * bound are assigned all the same, and the transaction that writes them raises it (`NumberBounds`).
  */
-export class DurableBound {
+export class DurableBound implements NumberBound {
+  readonly name: string;
   readonly #database: Database;
-  readonly #name: string;
   #step: number;
   #value: number;
-  /** The highest number that a caller asked for. */
-  #wanted = 0;
-  #extension: Promise<void> | undefined;
+  /** The highest number that is assigned. */
+  #assigned: number;
+  #isRaising = false;
+  #onRaised: ((value: number) => void) | undefined;
+  #onFailed: ((error: unknown) => void) | undefined;
 
   private constructor(database: Database, name: string, step: number, value: number) {
     this.#database = database;
-    this.#name = name;
+    this.name = name;
     this.#step = step;
     this.#value = value;
+    this.#assigned = value - step;
   }
 
   /**
@@ -31,49 +38,58 @@ export class DurableBound {
    */
   static async open(database: Database, name: string, step: number): Promise<[DurableBound, last: number]> {
     const value = await raiseBound(database, name, step);
-    return [new DurableBound(database, name, step, value), value - step];
+    const bound = new DurableBound(database, name, step, value);
+    database.numberBounds.add(bound);
+    return [bound, value - step];
   }
 
-  /** Whether `number` may be used. Raises the bound in the background long before it is reached. */
-  covers(number: number): boolean {
-    if (number > this.#value - this.#step / 2) {
-      this.#wanted = Math.max(this.#wanted, number);
-      void this.#extend().catch(() => undefined);
-    }
-    return number <= this.#value;
+  /** The bound on disk, as far as this process knows. */
+  get value(): number {
+    return this.#value;
   }
 
-  /**
-   * Waits until `number` may be used, with a quarter of a step to spare for numbers that are used without waiting.
-   * @returns `undefined` when the number may be used already, so that nothing needs to be awaited
-   * @throws the error of the database that could not raise the bound
-   */
-  untilCovered(number: number): Promise<void> | undefined {
-    return this.covers(number) && number <= this.#value - this.#step / 4 ? undefined : this.#reach(number);
-  }
-
-  async #reach(number: number): Promise<void> {
-    do {
-      this.#wanted = Math.max(this.#wanted, number);
-      await this.#extend();
-    } while (number > this.#value - this.#step / 4);
+  get due(): number | undefined {
+    return this.#assigned > this.#value ? this.#assigned + this.#step : undefined;
   }
 
   /**
-   * Raises the bound, once at a time; after a failure, the next call tries again. Numbers that are used up faster than
-   * the database raises their bound double the step.
+   * @param onRaised called when the bound was raised
+   * @param onFailed called when the bound could not be raised in the background; `raiseIfLow` tries again
    */
-  #extend(): Promise<void> {
-    const by = Math.max(this.#step, this.#wanted - this.#value + this.#step);
-    const before = this.#value;
-    this.#extension ??= raiseBound(this.#database, this.#name, by)
-      .then((value) => {
-        this.#value = value;
-        if (this.#wanted > before - this.#step / 4) this.#step = Math.min(this.#step * 2, maxStep);
-      })
-      .finally(() => {
-        this.#extension = undefined;
-      });
-    return this.#extension;
+  watch(onRaised: (value: number) => void, onFailed: (error: unknown) => void): void {
+    this.#onRaised = onRaised;
+    this.#onFailed = onFailed;
+  }
+
+  /** Notes that all numbers up to `number` are assigned. */
+  assign(number: number): void {
+    this.#assigned = number;
+    this.raiseIfLow();
+  }
+
+  /** Doubles the step when numbers are used up faster than the database raises the bound. */
+  raised(value: number): void {
+    if (value <= this.#value) return;
+    if (this.#assigned > this.#value - this.#step / 4) this.#step = Math.min(this.#step * 2, maxStep);
+    this.#value = value;
+    this.#onRaised?.(value);
+  }
+
+  /** Raises the bound in the background when less than half a step is left, once at a time. */
+  raiseIfLow(): void {
+    if (this.#isRaising || this.#assigned <= this.#value - this.#step / 2) return;
+    this.#isRaising = true;
+    const increase = Math.max(this.#step, this.#assigned - this.#value + this.#step);
+    raiseBound(this.#database, this.name, increase).then(
+      (value) => {
+        this.#isRaising = false;
+        this.raised(value);
+        this.raiseIfLow();
+      },
+      (error: unknown) => {
+        this.#isRaising = false;
+        this.#onFailed?.(error);
+      },
+    );
   }
 }

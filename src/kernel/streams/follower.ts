@@ -19,7 +19,7 @@ export interface FollowerOptions {
   readonly interval?: number;
   /**
    * Returns the position up to which all work is done, including work that continues after `follow` has
-   * resolved. The cursor on disk does not pass it, so that the rest is handled again after a crash.
+   * resolved. The cursor on disk does not pass it, so that later facts are handled again after a crash.
    */
   readonly settled?: () => number;
 }
@@ -80,7 +80,7 @@ export class Follower {
     this.#wake();
   }
 
-  /** Stops after the range that is being handled; the rest is handled after the next start. */
+  /** Stops after the range that is being handled; later facts are handled after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#intervalEnd.abort();

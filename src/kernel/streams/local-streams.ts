@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Database, Writer } from '../database/database.ts';
-import { DatabaseOverloaded } from '../database/errors.ts';
+import { DatabaseClosed } from '../database/errors.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
 import { DurableBound } from './durable-bound.ts';
 import { PendingWatch } from './pending-watch.ts';
@@ -16,18 +16,22 @@ export interface LocalStreamsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
+  /** Positions by which the bound on disk is raised at a time. */
+  readonly boundStep?: number | undefined;
 }
 
-/** Positions by which the bound on disk is raised at a time. */
-const boundStep = 100_000;
+const defaultBoundStep = 100_000;
+
+/** Milliseconds after which the bound is raised again when the database could not do it. */
+const boundRetryDelay = 1_000;
 
 /**
  * The writing half of the streams: the one counter that they all share, and the order in which their facts become
  * visible. Positions are reserved before a transaction, complete when it settles, and `current` never passes one that
  * is pending.
  *
- * No position is assigned twice, not even after a crash or on streams that live in memory: a bound above all positions
- * is on disk before any position below it is used.
+ * No position is assigned twice, not even after a crash or on streams that live in memory: a bound on disk is raised
+ * with the transactions that store positions, and `current` never passes it. Reserving a position never waits for it.
  */
 export class LocalStreams implements StreamWriter {
   readonly #database: Database;
@@ -36,6 +40,7 @@ export class LocalStreams implements StreamWriter {
   readonly #counter: PositionCounter;
   readonly #bound: DurableBound;
   readonly #pending: PendingWatch;
+  #isRetryPending = false;
   readonly #advanced: ((current: number) => void)[] = [];
   #publisher: FactPublisher | undefined;
 
@@ -44,13 +49,18 @@ export class LocalStreams implements StreamWriter {
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#bound = bound;
-    this.#counter = new PositionCounter(last, (current) => this.#onAdvance(current));
+    this.#counter = new PositionCounter(last, bound.value, (current) => this.#onAdvance(current));
     this.#pending = new PendingWatch(this.#counter, deps);
+    bound.watch(
+      (value) => this.#counter.raiseLimit(value),
+      (error) => this.#onBoundFailed(error),
+    );
   }
 
   /** Starts above every position that an earlier run may have assigned. */
   static async open(deps: LocalStreamsDeps): Promise<LocalStreams> {
-    return new LocalStreams(deps, ...(await DurableBound.open(deps.database, 'positions', boundStep)));
+    const step = deps.boundStep ?? defaultBoundStep;
+    return new LocalStreams(deps, ...(await DurableBound.open(deps.database, 'positions', step)));
   }
 
   get current(): number {
@@ -71,8 +81,6 @@ export class LocalStreams implements StreamWriter {
   }
 
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
-    const positions = this.#bound.untilCovered(this.#counter.next);
-    if (positions) await positions;
     let facts: TransactionFacts | undefined;
     try {
       const result = await this.#database.transaction<S, T>((writer) => {
@@ -109,11 +117,9 @@ export class LocalStreams implements StreamWriter {
   }
 
   #reserve<F>(stream: Stream<F>): Reservation<F> {
-    if (!this.#bound.covers(this.#counter.next)) {
-      throw new DatabaseOverloaded('stream positions ran out before their bound could be extended');
-    }
     this.#pending.watch();
     const reservation = this.#counter.reserve(stream.name, this.#clock.monotonic());
+    this.#bound.assign(reservation.position);
     return {
       position: reservation.position,
       complete: (fact, delivered) => this.#complete(reservation, stream, fact, delivered),
@@ -126,6 +132,17 @@ export class LocalStreams implements StreamWriter {
       deliver(stream, fact, position, this.#listenerFailed);
       this.#publisher?.add(stream, fact, position);
       delivered?.();
+    });
+  }
+
+  /** Tries again later, because facts in memory wait for the bound even when nothing else is written. */
+  #onBoundFailed(error: unknown): void {
+    if (error instanceof DatabaseClosed || this.#isRetryPending) return;
+    this.#isRetryPending = true;
+    this.#log.error({ err: error }, 'The bound of stream positions could not be raised');
+    this.#clock.setTimer(boundRetryDelay, () => {
+      this.#isRetryPending = false;
+      this.#bound.raiseIfLow();
     });
   }
 

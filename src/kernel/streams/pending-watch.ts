@@ -5,7 +5,7 @@ import type { PositionCounter } from './position-counter.ts';
 /** Milliseconds for which a position may be pending before it is reported: far longer than any write takes. */
 const limit = 10_000;
 
-/** Positions that one line of the log names. */
+/** Maximum number of positions that one line of the log names. */
 const maxNamed = 10;
 
 /**

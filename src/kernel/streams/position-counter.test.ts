@@ -6,7 +6,7 @@ import { PositionCounter } from './position-counter.ts';
 test('PositionCounter moves current over a position when all lower ones have settled', () => {
   const advances: number[] = [];
   const delivered: number[] = [];
-  const counter = new PositionCounter(10, (current) => advances.push(current));
+  const counter = new PositionCounter(10, 1_000, (current) => advances.push(current));
   const [a, b, c] = [counter.reserve('test', 0), counter.reserve('test', 0), counter.reserve('test', 0)];
   assert.deepEqual([a.position, b.position, c.position], [11, 12, 13]);
   c.complete((position) => delivered.push(position));
@@ -20,7 +20,7 @@ test('PositionCounter moves current over a position when all lower ones have set
 });
 
 test('PositionCounter ignores a position that settles twice', () => {
-  const counter = new PositionCounter(0, () => undefined);
+  const counter = new PositionCounter(0, 1_000_000, () => undefined);
   const delivered: number[] = [];
   const reservation = counter.reserve('test', 0);
   reservation.complete((position) => delivered.push(position));
@@ -31,7 +31,7 @@ test('PositionCounter ignores a position that settles twice', () => {
 });
 
 test('PositionCounter delivers a position that is reserved during a delivery after that delivery', () => {
-  const counter = new PositionCounter(0, () => undefined);
+  const counter = new PositionCounter(0, 1_000_000, () => undefined);
   const delivered: number[] = [];
   counter.reserve('test', 0).complete((position) => {
     delivered.push(position);
@@ -40,13 +40,27 @@ test('PositionCounter delivers a position that is reserved during a delivery aft
   assert.deepEqual(delivered, [1, 2]);
 });
 
+test('PositionCounter moves current up to its limit, and over the settled positions above it when the limit is raised', () => {
+  const advances: number[] = [];
+  const delivered: number[] = [];
+  const counter = new PositionCounter(0, 2, (current) => advances.push(current));
+  for (let number = 0; number < 5; number++)
+    counter.reserve('test', 0).complete((position) => delivered.push(position));
+  assert.deepEqual([counter.current, counter.next], [2, 6]);
+  counter.raiseLimit(4);
+  assert.equal(counter.current, 4);
+  counter.raiseLimit(1_000);
+  assert.deepEqual(delivered, [1, 2, 3, 4, 5]);
+  assert.deepEqual(advances, [1, 2, 4, 5]);
+});
+
 test('PositionCounter delivers every completed position once and in order, in whatever order they settle', () => {
   const plan = fc.array(fc.record({ order: fc.double({ noNaN: true }), completes: fc.boolean() }), {
     maxLength: 3_000,
   });
   fc.assert(
     fc.property(plan, (steps) => {
-      const counter = new PositionCounter(0, () => undefined);
+      const counter = new PositionCounter(0, 1_000_000, () => undefined);
       const delivered: number[] = [];
       const pending = steps.map((step) => ({ ...step, reservation: counter.reserve('test', 0) }));
       const expected = pending

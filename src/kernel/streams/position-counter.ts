@@ -19,18 +19,23 @@ export interface PendingPosition {
   readonly reservedAt: number;
 }
 
-/** A two-phase counter: assigns positions and moves `current` over those that have settled, in order. */
+/** A two-phase counter: assigns positions and moves `current` over settled positions, in order, up to a limit. */
 export class PositionCounter {
   #current: number;
   /** Slots of the positions above `current`, the lowest at `#head`. */
   #slots: Slot[] = [];
   #head = 0;
   #isAdvancing = false;
+  #limit: number;
   readonly #onAdvance: (current: number) => void;
 
-  /** @param last the last position that may have been used before. */
-  constructor(last: number, onAdvance: (current: number) => void) {
+  /**
+   * @param last the last position that may have been used before
+   * @param limit the position that `current` must not pass until `raiseLimit` is called
+   */
+  constructor(last: number, limit: number, onAdvance: (current: number) => void) {
     this.#current = last;
+    this.#limit = limit;
     this.#onAdvance = onAdvance;
   }
 
@@ -38,7 +43,7 @@ export class PositionCounter {
     return this.#current;
   }
 
-  /** Returns the position that `reserve` would give out next. */
+  /** Returns the position that the next call of `reserve` will assign. */
   get next(): number {
     return this.#current + (this.#slots.length - this.#head) + 1;
   }
@@ -64,12 +69,22 @@ export class PositionCounter {
     return this.#slots.slice(first).filter(({ isSettled }) => !isSettled);
   }
 
+  /** Lets `current` move up to `limit`. */
+  raiseLimit(limit: number): void {
+    this.#limit = limit;
+    this.#settled();
+  }
+
   readonly #settled = (): void => {
     if (this.#isAdvancing) return;
     const before = this.#current;
     this.#isAdvancing = true;
     try {
-      for (let slot = this.#slots[this.#head]; slot?.isSettled; slot = this.#slots[this.#head]) {
+      for (
+        let slot = this.#slots[this.#head];
+        slot?.isSettled && this.#current < this.#limit;
+        slot = this.#slots[this.#head]
+      ) {
         this.#head++;
         this.#current++;
         slot.deliver?.(this.#current);

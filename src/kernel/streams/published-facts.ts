@@ -14,7 +14,7 @@ export interface PublishedFact {
 /**
  * All facts of the positions in `(after, upTo]`, in their order; positions without a fact stay unused. Ranges follow
  * each other without a gap, so that a process that misses one notices it by the next. A range with equal bounds and no
- * facts says how far the writer has come.
+ * facts only announces the current position of the writer.
  */
 export interface PublishedRange {
   readonly after: number;
@@ -43,6 +43,7 @@ export class FactPublisher {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Encodes a fact for the next range. */
   add<F>(stream: Stream<F>, fact: F, position: number): void {
     try {
       this.#facts.push({ stream: stream.name, position, fact: stream.codec.encode(fact) });

@@ -3,7 +3,7 @@ import type { StreamWriter } from './stream-writer.ts';
 
 const refused = () => new Error('This process follows the streams of another one and does not write');
 
-/** The streams in a process that does not write: they follow those of the writer, and methods that write fail. */
+/** The streams of a reader process: they follow the streams of the main process, and methods that write fail. */
 export class ReadOnlyStreams implements StreamWriter {
   readonly #remote: RemoteStreams;
 

@@ -21,13 +21,13 @@ interface Note {
   readonly by: string | undefined;
 }
 
-/** A process that writes and one that follows it, with the same streams and a bus between them. */
+/** A main process and a reader process, with the same streams and a bus between them. */
 class TwoProcesses {
   readonly streams: LocalStreams;
-  /** The streams of the process that writes. */
-  readonly here = streamsOf();
+  /** The streams of the main process. */
+  readonly ofWriter = streamsOf();
   /** The streams of the process that follows. */
-  readonly there = streamsOf();
+  readonly ofFollower = streamsOf();
   readonly remote: RemoteStreams;
   /** Ranges on the bus, as text. */
   readonly sent: string[] = [];
@@ -39,10 +39,10 @@ class TwoProcesses {
 
   constructor(streams: LocalStreams) {
     this.streams = streams;
-    for (const { name, stream } of all(this.here)) {
+    for (const { name, stream } of all(this.ofWriter)) {
       stream.subscribe((fact: unknown, position: number) => this.written.push([name, fact, position]));
     }
-    for (const { name, stream } of all(this.there)) {
+    for (const { name, stream } of all(this.ofFollower)) {
       stream.subscribe((fact: unknown, position: number) => {
         assert.equal(this.remote.current, position);
         this.received.push([name, fact, position]);
@@ -62,7 +62,7 @@ class TwoProcesses {
         return this.published.filter(({ position }) => position > after && position <= upTo);
       },
     });
-    this.remote.follow(...all(this.there).map(({ stream }) => stream));
+    this.remote.follow(...all(this.ofFollower).map(({ stream }) => stream));
   }
 
   /** Delivers the ranges on the bus. @param fate returns the copies of a range that arrive; by default one */
@@ -93,14 +93,14 @@ describe('RemoteStreams', () => {
   const openWriter = () => LocalStreams.open({ database, clock: systemClock, log: silentLogger });
 
   it('delivers the facts of another process in the order of their positions, and moves current', async () => {
-    const { streams, here, remote, ...two } = new TwoProcesses(await openWriter());
+    const { streams, ofWriter, remote, ...two } = new TwoProcesses(await openWriter());
     const advances: number[] = [];
     remote.onAdvance((current) => advances.push(current));
-    const [early, late] = streams.reserving((reserve) => [reserve(here.notes), reserve(here.words)]);
+    const [early, late] = streams.reserving((reserve) => [reserve(ofWriter.notes), reserve(ofWriter.words)]);
     late.complete('second');
     assert.deepEqual(two.sent, []);
     early.complete({ text: 'first', by: undefined });
-    streams.announce(here.notes, { text: 'third', by: 'alice' });
+    streams.announce(ofWriter.notes, { text: 'third', by: 'alice' });
     for (const text of two.sent) remote.receive(JSON.parse(text) as PublishedRange);
     await remote.settled();
     assert.deepEqual(two.received, two.written);
@@ -126,10 +126,10 @@ describe('RemoteStreams', () => {
   it('reads a lost range from the database before it delivers what came after it', async () => {
     const two = new TwoProcesses(await openWriter());
     const before = two.streams.current;
-    two.streams.announce(two.here.words, 'lost');
+    two.streams.announce(two.ofWriter.words, 'lost');
     two.sent.length = 0;
     two.failures = 2;
-    two.streams.announce(two.here.words, 'came');
+    two.streams.announce(two.ofWriter.words, 'came');
     two.bring();
     await two.remote.settled();
     assert.deepEqual(
@@ -144,7 +144,7 @@ describe('RemoteStreams', () => {
 
   it('detects from a range without facts that the range before it was lost', async () => {
     const two = new TwoProcesses(await openWriter());
-    two.streams.announce(two.here.words, 'lost');
+    two.streams.announce(two.ofWriter.words, 'lost');
     two.sent.length = 0;
     const { current } = two.streams;
     two.remote.receive({ after: current, upTo: current, facts: [] });
@@ -178,10 +178,10 @@ describe('RemoteStreams', () => {
   });
 
   it('delivers facts that it received before it followed a stream', async () => {
-    const { streams, here, remote } = new TwoProcesses(await openWriter());
+    const { streams, ofWriter, remote } = new TwoProcesses(await openWriter());
     const early = new RemoteStreams({ current: streams.current, clock: eagerClock(), log: silentLogger });
     streams.onPublish((range) => early.receive(range));
-    streams.announce(here.words, 'early');
+    streams.announce(ofWriter.words, 'early');
     await early.settled();
     const words = new Stream<string>('words', jsonFacts());
     const received: string[] = [];
@@ -221,18 +221,18 @@ describe('RemoteStreams', () => {
 
   it('delivers later facts after a listener has thrown', async () => {
     const two = new TwoProcesses(await openWriter());
-    two.there.words.subscribe(() => {
+    two.ofFollower.words.subscribe(() => {
       throw new Error('a mistake');
     });
-    two.streams.announce(two.here.words, 'a');
-    two.streams.announce(two.here.words, 'b');
+    two.streams.announce(two.ofWriter.words, 'a');
+    two.streams.announce(two.ofWriter.words, 'b');
     two.bring();
     await two.remote.settled();
     assert.equal(two.remote.current, two.streams.current);
     assert.equal(two.received.length, 2);
   });
 
-  it('publishes a range in which a fact could not be encoded as a gap', async () => {
+  it('leaves out a range with a fact that could not be encoded, so that the other process detects a gap', async () => {
     const streams = await openWriter();
     const broken: FactCodec<string> = {
       encode: () => {
@@ -269,8 +269,8 @@ describe('RemoteStreams', () => {
           two.streams.reserving((reserve) => {
             const complete =
               stream === 'notes'
-                ? reserveNote(reserve(two.here.notes), { text, by })
-                : reserveNote(reserve(two.here.words), text);
+                ? reserveNote(reserve(two.ofWriter.notes), { text, by })
+                : reserveNote(reserve(two.ofWriter.words), text);
             if (settles === 'at once') complete.done();
             else late.push(settles === 'never' ? complete.abandon : complete.done);
           });

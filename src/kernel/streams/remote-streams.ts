@@ -32,9 +32,9 @@ const [minBackoff, maxBackoff] = [100, 60_000];
 
 /**
  * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`
- * produces in the writing process, and delivers their facts to the listeners in the order of their positions. A lost
- * range is noticed when the next one arrives, and is read again before later facts are delivered. Where it cannot be,
- * the process must drop its caches.
+ * produces in the main process, and delivers their facts to the listeners in the order of their positions. A lost
+ * range is noticed when the next one arrives, and is read again before later facts are delivered. If it cannot be
+ * read, the process must drop its caches.
  */
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;
@@ -59,7 +59,7 @@ export class RemoteStreams implements StreamReader {
     this.#advanced.push(listener);
   }
 
-  /** Begins to deliver facts, also those that were received before; facts of other streams are ignored. */
+  /** Begins to deliver the facts of these streams, also facts that were received before; ignores facts of other streams. */
   follow(...streams: readonly AnyStream[]): void {
     for (const stream of streams) this.#streams.set(stream.name, stream);
     this.#isFollowing = true;

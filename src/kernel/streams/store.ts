@@ -1,6 +1,7 @@
 import type { AnyWriter } from '../database/any-writer.ts';
 import { type Database, type Reader, writerFor } from '../database/database.ts';
 
+/** The bounds of assigned numbers (`DurableBound`), and the cursors of followers. */
 export interface PositionTables {
   number_bounds: { name: string; bound: number };
   stream_followers: { name: string; position: number };
@@ -8,7 +9,7 @@ export interface PositionTables {
 
 /**
  * Raises a bound by `step`; it begins at 0. One statement, so that two processes never begin at the same number.
- * @returns the raised bound: the `step` numbers up to it were never given out
+ * @returns the raised bound: the `step` numbers up to it were never assigned
  */
 export function raiseBound(database: Database, name: string, step: number): Promise<number> {
   return database.transaction<PositionTables, number>(async (writer) => {
@@ -63,6 +64,7 @@ export async function forgetCursor(database: Database, name: string): Promise<vo
   });
 }
 
+/** Stores the position up to which a follower has handled all facts. */
 export function writeCursor(database: Database, name: string, position: number): Promise<void> {
   return database.transaction<PositionTables, void>(async (writer) => {
     await writer

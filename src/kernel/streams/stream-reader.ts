@@ -1,6 +1,6 @@
 /**
- * The interface to follow the streams. The process that writes has a `StreamWriter`, the others `RemoteStreams`; in
- * both, facts come through `Stream.subscribe`.
+ * The interface to follow the streams. The main process has a `StreamWriter`, and a reader process has
+ * `RemoteStreams`. Both deliver facts to the listeners of `Stream.subscribe`.
  */
 export interface StreamReader {
   /** Every fact at or below this position is committed and has been delivered. */

@@ -4,7 +4,7 @@ import type { Stream } from './stream.ts';
 import type { StreamReader } from './stream-reader.ts';
 
 /**
- * The interface to publish facts. The process that writes has `LocalStreams`; in a process that follows it, every
+ * The interface to publish facts. The main process has `LocalStreams`; in a process that follows it, every
  * method that publishes throws (`ReadOnlyStreams`).
  */
 export interface StreamWriter extends StreamReader {

@@ -2,6 +2,7 @@ import type { FactCodec } from './fact-codec.ts';
 
 type Listener<F> = (fact: F, position: number) => void;
 
+/** Reads the private listeners of a stream. Set in the class, so that `deliver` can read them and users of a stream cannot. */
 let listenersOf: <F>(stream: Stream<F>) => readonly Listener<F>[];
 
 /** A named kind of fact. Its facts are delivered to listeners in the order of their positions, after commit. */

@@ -2,8 +2,8 @@ import { invalidParam } from '../../protocol/index.ts';
 
 /**
  * Forms of sync tokens. The letter is the kind of token, the digit its form: `s1_4711` is a position; `s2_4711_4600` is
- * a position and a lower one, up to which the client has its to-device messages (the others did not fit into the last
- * response). A later form may hold one position for each writer.
+ * a position and a lower one, up to which the client has its to-device messages (later messages did not fit into the
+ * last response). A later form may hold one position for each writer.
  */
 const form = /^s(?:1_(\d{1,16})|2_(\d{1,16})_(\d{1,16}))$/;
 
@@ -23,7 +23,7 @@ export function encodePosition(position: number): string {
   return `s1_${position}`;
 }
 
-/** Returns a sync token: `s1_4711`, or `s2_4711_4700` where to-device messages are behind the rest. */
+/** Returns a sync token: `s1_4711`, or `s2_4711_4700` when the client lacks to-device messages up to `position`. */
 export function encodeSyncPosition({ position, toDevice }: SyncPosition): string {
   return toDevice === position ? encodePosition(position) : `s2_${position}_${toDevice}`;
 }
@@ -33,7 +33,7 @@ export function decodeSyncPosition(token: string): SyncPosition {
   const [, single, position = single, toDevice = single] = form.exec(token) ?? [];
   const decoded = { position: Number(position), toDevice: Number(toDevice) };
   if (!Number.isSafeInteger(decoded.position) || !(decoded.toDevice <= decoded.position)) {
-    throw invalidParam('The token is not one of this server');
+    throw invalidParam('This server did not issue the sync token');
   }
   return decoded;
 }

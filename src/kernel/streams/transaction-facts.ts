@@ -1,6 +1,6 @@
 import type { Publish, Reserve } from './reservation.ts';
 
-/** The facts of one attempt of a transaction. All of their positions settle, whether it succeeds or fails. */
+/** The facts of one attempt of a transaction. Each reserved position is completed or abandoned when the attempt ends. */
 export class TransactionFacts {
   readonly #reserve: Reserve;
   #published: { complete(): Promise<void>; abandon(): void }[] = [];
@@ -11,8 +11,8 @@ export class TransactionFacts {
   }
 
   /**
-   * Reserves a position for a fact; the work of the transaction receives this function.
-   * @throws Error when the transaction has ended, as for work that it has not waited for
+   * Reserves a position for a fact. The transaction passes this function to its work.
+   * @throws Error when the transaction has ended, for instance in work for whose promise the transaction did not wait
    */
   readonly publish: Publish = (stream, fact) => {
     if (this.#isOver) throw new Error('the transaction has ended: nothing can be published in it any more');

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { setPriority } from 'node:os';
 
-/** Messages of a task process: it is ready, it cannot prepare, or a task is done. */
+/** Messages of a task process: it is ready for tasks, its preparation has failed, or a task is done. */
 export type ProcessMessage<R> =
   | { readonly kind: 'ready' }
   | { readonly kind: 'broken'; readonly detail: string }
@@ -23,6 +24,8 @@ export async function performTasks<T, R>(prepare: () => Promise<(task: T) => Pro
   } catch (error) {
     return send({ kind: 'broken', detail: String(error).slice(0, 1_000) }, () => process.exit(1));
   }
+  // A process that is killed does not store its compiled code at its end.
+  flushCompileCache();
   process.on('message', async (task: T) => send({ kind: 'done', result: await perform(task) }));
   send({ kind: 'ready' });
 }

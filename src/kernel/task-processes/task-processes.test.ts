@@ -15,9 +15,11 @@ import { type TaskLimits, TaskProcesses } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-tasks-'));
 after(() => rmSync(folder, { recursive: true }));
+// The programs are JavaScript, because each process would load the compiler of TypeScript.
+writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 const moduleUrl = JSON.stringify(new URL('./index.ts', import.meta.url).href);
 writeFileSync(
-  join(folder, 'tasks.ts'),
+  join(folder, 'tasks.js'),
   `import { performTasks } from ${moduleUrl};
    await performTasks(async () => async ({ say }) => {
      if (say === 'crash') process.abort();
@@ -31,13 +33,13 @@ writeFileSync(
    });`,
 );
 writeFileSync(
-  join(folder, 'broken.ts'),
+  join(folder, 'broken.js'),
   `import { performTasks } from ${moduleUrl};
    await performTasks(() => import('a-library-that-is-missing'));`,
 );
 
 writeFileSync(
-  join(folder, 'gated.ts'),
+  join(folder, 'gated.js'),
   `import { existsSync } from 'node:fs';
    import { setTimeout as delay } from 'node:timers/promises';
    import { performTasks } from ${moduleUrl};
@@ -60,7 +62,7 @@ function processes(
 ): Processes {
   const made: Processes = new TaskProcesses({
     program,
-    importedFrom: pathToFileURL(join(folder, 'here.ts')).href,
+    importedFrom: pathToFileURL(join(folder, 'here.js')).href,
     environment: { GIVEN: 'x' },
     limits: {
       processes: 1,
@@ -139,7 +141,7 @@ it('TaskProcesses limits the time of a task from when its process is ready, and 
   assert.match(await next, / b$/);
 });
 
-it('TaskProcesses rejects tasks as unavailable when the program cannot prepare', async () => {
+it('TaskProcesses rejects tasks as unavailable when the program fails before it is ready for tasks', async () => {
   const tasks = processes({}, systemClock, './broken');
   await assert.rejects(tasks.run({ say: 'a' }, 'urgent'), {
     reason: 'unavailable',
@@ -158,12 +160,12 @@ it('TaskProcesses bounds waiting tasks and performs urgent tasks first', async (
   const order: string[] = [];
   const run = (say: string, urgency: 'urgent' | 'background') =>
     tasks.run({ say }, urgency).then(() => void order.push(say));
-  const all = [run('first', 'background'), run('p1', 'background'), run('p2', 'background')];
-  await failsAs(tasks.run({ say: 'p3' }, 'background'), 'busy');
+  const all = [run('first', 'background'), run('b1', 'background'), run('b2', 'background')];
+  await failsAs(tasks.run({ say: 'b3' }, 'background'), 'busy');
   all.push(run('u1', 'urgent'), run('u2', 'urgent'));
   await failsAs(tasks.run({ say: 'u3' }, 'urgent'), 'busy');
   await Promise.all(all);
-  assert.deepEqual(order, ['first', 'u1', 'u2', 'p1', 'p2']);
+  assert.deepEqual(order, ['first', 'u1', 'u2', 'b1', 'b2']);
 });
 
 it('TaskProcesses keeps one process free of background tasks', async () => {
@@ -179,7 +181,7 @@ it('TaskProcesses starts a second process only for a task that has waited', asyn
   const tasks = processes({ processes: 2, growAfter: 500 }, clock);
   const pids = (await Promise.all(['a', 'b', 'c'].map((say) => tasks.run({ say }, 'urgent')))).map(pidOf);
   assert.equal(new Set(pids).size, 1);
-  const hanging = tasks.run({ say: 'hang' }, 'urgent');
+  const hanging = tasks.run({ say: 'wait' }, 'urgent');
   const second = tasks.run({ say: 'd' }, 'urgent');
   clock.advance(500);
   assert.notEqual(pidOf(await second), pids[0]);
@@ -205,7 +207,7 @@ it('TaskProcesses ends idle processes, and all processes when it stops', async (
 it('TaskProcesses leaves no task process behind when its own process is killed', async () => {
   const importing = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   writeFileSync(
-    join(folder, 'parent.ts'),
+    join(folder, 'parent.js'),
     `import { TaskProcesses } from ${importing('./index.ts')};
      import { systemClock } from ${importing('../clock.ts')};
      const limits = { processes: 1, waiting: { urgent: 9, background: 9 }, taskTimeout: 60_000, idleTimeout: 60_000, growAfter: 0 };
@@ -214,7 +216,7 @@ it('TaskProcesses leaves no task process behind when its own process is killed',
      console.log(await tasks.run({ say: 'here' }, 'urgent'));
      await tasks.run({ say: 'wait' }, 'urgent');`,
   );
-  const parent = spawn(process.execPath, [join(folder, 'parent.ts')], {
+  const parent = spawn(process.execPath, [join(folder, 'parent.js')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [output] = (await once(parent.stdout, 'data')) as [Buffer];

@@ -16,7 +16,7 @@ export interface TaskLimits {
 }
 
 export interface TaskProcessesDeps {
-  /** The program of the processes, without `.ts` or `.js`; the extension is that of `importedFrom`. */
+  /** Path of the program of the processes, without `.ts` or `.js`; it has the extension of `importedFrom`. */
   readonly program: string;
   readonly importedFrom: string;
   /** Environment variables of the processes, which do not inherit those of this process. */

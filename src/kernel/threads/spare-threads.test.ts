@@ -66,9 +66,9 @@ test('SpareThreads keeps at most four spare threads', async () => {
   for (const thread of taken) threads.giveBack(thread);
   const ended = Promise.all(taken.slice(4).map(endOf));
   await ended;
-  const again = Array.from({ length: 6 }, () => threads.take());
-  assert.equal(again.filter((thread) => taken.includes(thread)).length, 4);
-  await Promise.all(again.map((thread) => thread.terminate()));
+  const takenAgain = Array.from({ length: 6 }, () => threads.take());
+  assert.equal(takenAgain.filter((thread) => taken.includes(thread)).length, 4);
+  await Promise.all(takenAgain.map((thread) => thread.terminate()));
 });
 
 test('SpareThreads ends a spare thread after 10 seconds, and not one that was taken again', async () => {

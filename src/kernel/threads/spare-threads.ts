@@ -26,7 +26,7 @@ export class SpareThreads {
   readonly #spare: Spare[] = [];
 
   /**
-   * @param entry path of the file without `.ts` or `.js`; the extension is that of `importedFrom`
+   * @param entry path of the file without `.ts` or `.js`; it has the extension of `importedFrom`
    * @param importedFrom `import.meta.url` of the caller, to which `entry` is relative
    */
   constructor(entry: string, importedFrom: string, clock = systemClock) {

@@ -34,6 +34,7 @@ export class SpanExporter {
     this.#deps = deps;
   }
 
+  /** Queues spans that have ended. */
   add(spans: readonly Span[]): void {
     const { settings, clock, log } = this.#deps;
     for (const span of spans) {

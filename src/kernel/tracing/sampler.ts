@@ -5,6 +5,7 @@ import { type Randomness, randomFraction } from '../randomness.ts';
 /** Decides whether a new trace is recorded. */
 export type Sampler = () => boolean;
 
+/** Returns the function that decides about new traces. */
 export function samplerOf(settings: SamplerSettings, clock: Clock, randomness: Randomness): Sampler {
   if (settings.type === 'const') return () => settings.records;
   if (settings.type === 'probabilistic') {
@@ -14,7 +15,7 @@ export function samplerOf(settings: SamplerSettings, clock: Clock, randomness: R
   return rateLimited(settings.perSecond, clock);
 }
 
-/** Records on average at most `perSecond` traces a second, with bursts of at most as many, or of one if that is more. */
+/** Records on average at most `perSecond` traces a second. A burst has at most `perSecond` traces, or one trace if `perSecond` is below 1. */
 function rateLimited(perSecond: number, clock: Clock): Sampler {
   const maximum = Math.max(1, perSecond);
   let credit = perSecond > 0 ? maximum : 0;

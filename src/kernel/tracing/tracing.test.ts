@@ -287,7 +287,7 @@ describe('SpanExporter', () => {
     );
   });
 
-  it('gives up a request to a collector that does not answer when the exporter is closed', async () => {
+  it('aborts the request to a collector that does not answer, when close() is called', async () => {
     const clock = manualClock();
     const warnings: string[] = [];
     const exporter = new SpanExporter({

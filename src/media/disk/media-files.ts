@@ -10,7 +10,7 @@ import type { MediaStore } from './media-store.ts';
 export class MediaFiles {
   readonly disk: MediaStore;
   readonly #providerStorage: Pick<ProviderStorage, 'isUsed' | 'open'>;
-  /** Running restores of files from providers, by area and id of the file. */
+  /** Files that are being restored from providers, by area and id of the file. */
   readonly #running = new LoadOnce<string, void>();
 
   constructor(disk: MediaStore, providerStorage: Pick<ProviderStorage, 'isUsed' | 'open'>) {
@@ -18,17 +18,17 @@ export class MediaFiles {
     this.#providerStorage = providerStorage;
   }
 
-  /** Whether the complete file is on the disk. */
+  /** Reports whether the complete file is on the disk. */
   async isOnDisk({ area, fileId, size }: MediaFile): Promise<boolean> {
     return (await this.disk.sizeOf(area, fileId)) === size;
   }
 
-  /** Whether a file is on the disk, or may be at a provider. */
+  /** Reports whether a file is on the disk, or may be at a provider. */
   async mayExist(file: MediaFile): Promise<boolean> {
     return (await this.isOnDisk(file)) || this.#providerStorage.isUsed;
   }
 
-  /** Whether a file was deleted. A file that is missing on the disk may have been moved to a provider. */
+  /** Reports whether a file was deleted. A file that is missing on the disk may have been moved to a provider. */
   async isDeleted({ area, fileId }: MediaFile): Promise<boolean> {
     if ((await this.disk.sizeOf(area, fileId)) !== undefined) return false;
     return !this.#providerStorage.isUsed || !(await this.disk.mayHaveRow(area, fileId));
@@ -36,7 +36,7 @@ export class MediaFiles {
 
   /**
    * Opens a file at a provider, and restores it on the disk while it is read. The stream fails before its last bytes if
-   * the provider returns other bytes than those that were stored.
+   * the provider returns other bytes than the stored ones.
    * @param isNeeded whether the stream fails when the file cannot be restored
    * @returns `undefined` when no provider has the file
    */

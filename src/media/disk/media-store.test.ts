@@ -28,14 +28,14 @@ describe('MediaStore', () => {
   });
   afterEach(() => rmSync(join(directory, '..'), { recursive: true, force: true }));
 
-  const opened = (isKept = async (_area: MediaArea, _id: string) => false, full = false) =>
+  const openStore = (isKept = async (_area: MediaArea, _id: string) => false, isFull = false) =>
     MediaStore.open(
       {
         directory,
         randomness: systemRandomness,
         log: silentLogger,
         // A real device that is always full.
-        ...(full && { openFile: (() => openFile('/dev/full', 'w')) as typeof openFile }),
+        ...(isFull && { openFile: (() => openFile('/dev/full', 'w')) as typeof openFile }),
       },
       isKept,
     );
@@ -55,7 +55,7 @@ describe('MediaStore', () => {
   const files = () => filesBelow(directory).map((path) => path.slice(directory.length + 1));
 
   it('stores the bytes unchanged under a random name', async () => {
-    const store = await opened();
+    const store = await openStore();
     const stored = await store.store('local', pieces('one ', '', 'two'), async (file) => {
       assert.equal(files().filter((name) => name.endsWith('.part')).length, 1, 'the file waits for its row');
       return file;
@@ -73,7 +73,7 @@ describe('MediaStore', () => {
   });
 
   it('frees each chunk before it takes the next, so that memory does not grow with the size of a file', async () => {
-    const store = await opened();
+    const store = await openStore();
     const chunks = Array.from({ length: 50 }, (_, index) => Buffer.from(new ArrayBuffer(65_536)).fill(index));
     const whole = createHash('sha256').update(Buffer.concat(chunks)).digest('hex');
     async function* content() {
@@ -92,40 +92,43 @@ describe('MediaStore', () => {
     assert.equal(createHash('sha256').update(beginning).digest('hex'), whole);
   });
 
-  it('stores files, and deletes those without a row at the next start, where the file system has no hard links', async () => {
-    const refused = mock.method(promises, 'link', () =>
+  it('stores files, and deletes files without a row at the next start, where the file system has no hard links', async () => {
+    const linkMock = mock.method(promises, 'link', () =>
       Promise.reject(Object.assign(new Error('not permitted'), { code: 'EPERM' })),
     );
     syncBuiltinESMExports();
     try {
-      const store = await opened();
+      const store = await openStore();
       const { fileId } = await store.store('local', pieces('text'), async (file) => {
         assert.deepEqual(readdirSync(join(directory, 'incoming')), [`local.${file.fileId}.placed`]);
         return file;
       });
-      assert.equal(refused.mock.callCount() > 0, true);
+      assert.equal(linkMock.mock.callCount() > 0, true);
       assert.deepEqual(
         [await store.sizeOf('local', fileId), readdirSync(join(directory, 'incoming'))],
         [4, []],
       );
       // The process ends before the row is written.
-      let other = '';
+      let fileWithoutRow = '';
       void store.store('local', pieces('more'), (file) => {
-        other = file.fileId;
+        fileWithoutRow = file.fileId;
         return new Promise(() => undefined);
       });
-      await eventually('the file to wait for its row', () => other !== '');
-      const again = await opened(async (_area, id) => id === fileId);
-      const sizes = [await again.sizeOf('local', fileId), await again.sizeOf('local', other)];
+      await eventually('the file to wait for its row', () => fileWithoutRow !== '');
+      const restarted = await openStore(async (_area, id) => id === fileId);
+      const sizes = [
+        await restarted.sizeOf('local', fileId),
+        await restarted.sizeOf('local', fileWithoutRow),
+      ];
       assert.deepEqual([sizes, readdirSync(join(directory, 'incoming'))], [[4, undefined], []]);
     } finally {
-      refused.mock.restore();
+      linkMock.mock.restore();
       syncBuiltinESMExports();
     }
   });
 
   it('deletes the file when the upload is interrupted or the row cannot be written', async () => {
-    const store = await opened();
+    const store = await openStore();
     async function* broken() {
       yield Buffer.alloc(100_000);
       throw new Error('the line is dead');
@@ -143,45 +146,48 @@ describe('MediaStore', () => {
   });
 
   it('throws an error without paths when the disk is full, and deletes the file', async () => {
-    const store = await opened(undefined, true);
-    const full = { status: 507, errcode: 'M_UNKNOWN', message: /no disk space/ };
+    const store = await openStore(undefined, true);
+    const diskFullError = { status: 507, errcode: 'M_UNKNOWN', message: /no disk space/ };
     await assert.rejects(
       store.store('local', pieces('x'), async () => 1),
-      full,
+      diskFullError,
     );
     assert.deepEqual(files(), []);
   });
 
   it('deletes incomplete files and files without a row at the next start after a crash', async () => {
-    const store = await opened();
+    const store = await openStore();
     const keep = async () => (await store.store('local', pieces('x'), async (file) => file)).fileId;
-    const [withRow, without, moved, movedAndDeleted] = [
+    const [withRow, withoutRow, moved, movedAndDeleted] = [
       await keep(),
       await keep(),
       await keep(),
       await keep(),
     ];
-    const marker = (name: string) => writeFileSync(join(directory, 'incoming', name), '');
-    marker(`local.${withRow}.placed`);
-    marker(`local.${without}.placed`);
-    marker(`local.${moved}.moving`);
-    marker(`local.${movedAndDeleted}.moving`);
-    marker(`remote.${'a'.repeat(24)}.part`);
-    marker('unrelated');
-    const again = await opened(async (_area, fileId) => [withRow, moved].includes(fileId));
-    assert.equal(await again.sizeOf('local', withRow), 1);
-    assert.equal(await again.sizeOf('local', moved), 1);
-    assert.equal(await again.sizeOf('local', without), undefined);
-    assert.deepEqual(again.swept.map(({ fileId }) => fileId).sort(), [without, movedAndDeleted].sort());
+    const writeMarker = (name: string) => writeFileSync(join(directory, 'incoming', name), '');
+    writeMarker(`local.${withRow}.placed`);
+    writeMarker(`local.${withoutRow}.placed`);
+    writeMarker(`local.${moved}.moving`);
+    writeMarker(`local.${movedAndDeleted}.moving`);
+    writeMarker(`remote.${'a'.repeat(24)}.part`);
+    writeMarker('unrelated');
+    const restarted = await openStore(async (_area, fileId) => [withRow, moved].includes(fileId));
+    assert.equal(await restarted.sizeOf('local', withRow), 1);
+    assert.equal(await restarted.sizeOf('local', moved), 1);
+    assert.equal(await restarted.sizeOf('local', withoutRow), undefined);
+    assert.deepEqual(
+      restarted.swept.map(({ fileId }) => fileId).sort(),
+      [withoutRow, movedAndDeleted].sort(),
+    );
     assert.deepEqual(readdirSync(join(directory, 'incoming')), ['unrelated']);
   });
 
   it('deletes files at the next start whose rows were deleted just before the process ended', async () => {
-    const store = await opened();
+    const store = await openStore();
     const ids: string[] = [];
     for (let count = 0; count < 3; count++)
       ids.push((await store.store('local', pieces('text'), async (file) => file)).fileId);
-    const [deleted, kept, other] = ids as [string, string, string];
+    const [deleted, kept, fileWithoutRow] = ids as [string, string, string];
     // The process ends when the rows are gone and before the files are.
     const ended = new Promise<string[]>(() => undefined);
     let isMarked = false;
@@ -190,15 +196,17 @@ describe('MediaStore', () => {
       return ended;
     });
     await eventually('the markers', () => isMarked);
-    const again = await opened(async (_area, fileId) => fileId !== deleted);
-    const sizes = await Promise.all([deleted, kept, other].map((id) => again.sizeOf('local', id)));
+    const restarted = await openStore(async (_area, fileId) => fileId !== deleted);
+    const sizes = await Promise.all(
+      [deleted, kept, fileWithoutRow].map((id) => restarted.sizeOf('local', id)),
+    );
     assert.deepEqual(sizes, [undefined, 4, 4]);
-    assert.deepEqual(again.swept, [{ area: 'local', fileId: deleted }]);
+    assert.deepEqual(restarted.swept, [{ area: 'local', fileId: deleted }]);
     assert.deepEqual(readdirSync(join(directory, 'incoming')), []);
   });
 
   it('closes files after reading, also when the reader stops early', async () => {
-    const store = await opened();
+    const store = await openStore();
     const { fileId } = await store.store('local', pieces('x'.repeat(1_000_000)), async (file) => file);
     for (let count = 0; count < 5; count++) {
       (await store.open('local', fileId))!.close();
@@ -213,32 +221,32 @@ describe('MediaStore', () => {
   });
 
   it('closes the source of a stream that is destroyed before its first byte is read', async () => {
-    const store = await opened();
+    const store = await openStore();
     const { fileId, size } = await store.store('local', pieces('x'), async (file) => file);
     const content = (await store.open('local', fileId))!;
-    const described = { contentType: 'text/plain', fileName: undefined, size };
-    const reply = serveMultipart({ ...described, body: content }, systemRandomness);
+    const properties = { contentType: 'text/plain', fileName: undefined, size };
+    const reply = serveMultipart({ ...properties, body: content }, systemRandomness);
     (reply.body as Readable).destroy();
     await eventually('the files to be closed', () => openFiles().length === 0);
 
     const source = new Readable({ read() {} });
     const files = new MediaFiles(store, { isUsed: true, open: async () => source });
-    const stored = { area: 'local', fileId: 'a'.repeat(24), sha256: '', ...described } as const;
+    const stored = { area: 'local', fileId: 'a'.repeat(24), sha256: '', ...properties } as const;
     (await files.restore({ ...stored, isAuthenticated: true, isQuarantined: false }))!.destroy();
     await eventually('the source to be closed', () => source.destroyed);
   });
 
   /** Returns a file with these bytes at a provider, which the disk lacks. */
   const fileOfProvider = (text: string) => {
-    const described = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
+    const properties = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
     const sha256 = createHash('sha256').update(text).digest('hex');
-    const file = { area: 'local', fileId: 'a'.repeat(24), size: text.length, sha256, ...described } as const;
+    const file = { area: 'local', fileId: 'a'.repeat(24), size: text.length, sha256, ...properties } as const;
     return { file, provider: { isUsed: true, open: async () => Readable.from(pieces(text)) } };
   };
 
   it('serves a file of a storage provider even when the disk is full and the file cannot be restored', async () => {
     const { file, provider } = fileOfProvider('the text');
-    const media = new MediaFiles(await opened(undefined, true), provider);
+    const media = new MediaFiles(await openStore(undefined, true), provider);
     assert.equal((await buffer((await media.restore(file))!)).toString(), 'the text');
     await assert.rejects(media.ensure(file), { status: 507 }, 'a thumbnail needs the file on the disk');
     assert.deepEqual(files(), []);
@@ -247,7 +255,7 @@ describe('MediaStore', () => {
   it('does not restore a file that is deleted while it is read', async () => {
     const { file, provider } = fileOfProvider('the text');
     let hasRow = true;
-    const store = new MediaFiles(await opened(async () => hasRow), provider);
+    const store = new MediaFiles(await openStore(async () => hasRow), provider);
     assert.equal((await buffer((await store.restore(file))!)).length, 8);
     assert.equal(files().length, 1);
     await store.disk.delete('local', file.fileId);
@@ -261,7 +269,7 @@ describe('MediaStore', () => {
       [async () => true, true],
       [() => Promise.reject(new Error('no connection')), false],
     ] as const) {
-      const store = await opened(answer);
+      const store = await openStore(answer);
       let id = '';
       const record = async ({ fileId }: { fileId: string }) => {
         id = fileId;
@@ -269,18 +277,21 @@ describe('MediaStore', () => {
       };
       await assert.rejects(store.store('local', pieces('x'), record), /connection lost/);
       assert.equal(await store.sizeOf('local', id), 1);
-      const again = await opened(async () => kept);
-      assert.equal(await again.sizeOf('local', id), kept ? 1 : undefined);
+      const restarted = await openStore(async () => kept);
+      assert.equal(await restarted.sizeOf('local', id), kept ? 1 : undefined);
       assert.deepEqual(readdirSync(join(directory, 'incoming')), []);
     }
   });
 
   it('closes the source when a file cannot be restored because the disk is full', async () => {
     const source = Readable.from(pieces('x'));
-    const files = new MediaFiles(await opened(undefined, true), { isUsed: true, open: async () => source });
+    const files = new MediaFiles(await openStore(undefined, true), {
+      isUsed: true,
+      open: async () => source,
+    });
     const file = { area: 'local', fileId: 'a'.repeat(24), size: 1, sha256: '' } as const;
-    const described = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
-    const restored = await files.restore({ ...file, ...described });
+    const properties = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
+    const restored = await files.restore({ ...file, ...properties });
     await assert.rejects(buffer(restored!));
     await eventually('the source to be closed', () => source.destroyed);
   });

@@ -24,20 +24,20 @@ export interface MediaStoreDeps {
   readonly openFile?: typeof openFile;
 }
 
-/** Returns whether a row refers to a file. */
+/** Reports whether a row refers to a file. */
 export type IsKept = (area: MediaArea, fileId: string) => Promise<boolean>;
 
 const fileIdLength = 24;
 
-/** Letters of a file id that name its directories, and number of files after which new directories are used. */
+/** Number of letters of a file id that name its directories, and of files after which new directories are used. */
 const [directoryLetters, filesPerDirectory] = [4, 500];
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /**
  * Names in the directory `incoming`. `local.aBcD….part` is a file that is being written, or whose row is about to be
  * written: it is then linked at its final path. `local.aBcD….placed` marks a file at its final path whose row is about to
- * be deleted, or to be written where the file system has no hard links. `local.aBcD….moving` marks one that is being moved
- * to storage providers.
+ * be deleted, or to be written where the file system has no hard links. `local.aBcD….moving` marks a file that is being
+ * moved to storage providers.
  */
 const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed|moving)$/;
 
@@ -46,7 +46,7 @@ const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed|moving)$/;
  * all: see decision 0107.
  */
 export class MediaStore {
-  /** Files without rows, which were deleted at the start, and which storage providers may have. */
+  /** Files without rows that were deleted at the start. Storage providers may still have them. */
   readonly swept: { readonly area: MediaArea; readonly fileId: string }[] = [];
   readonly #directory: string;
   readonly #randomness: Randomness;
@@ -58,13 +58,13 @@ export class MediaStore {
   #idsLeft = 0;
 
   private constructor(
-    { directory, randomness, log, openFile: given = openFile }: MediaStoreDeps,
+    { directory, randomness, log, openFile: openForWriting = openFile }: MediaStoreDeps,
     isKept: IsKept,
   ) {
     this.#directory = directory;
     this.#randomness = randomness;
     this.#log = log;
-    this.#openFile = given;
+    this.#openFile = openForWriting;
     this.#isKept = isKept;
   }
 
@@ -92,7 +92,7 @@ export class MediaStore {
 
   /**
    * Writes a file, and keeps it once `record` has written its row. Deletes it when anything fails, unless `record` may have
-   * written the row although it fails, because the connection to the database was lost: then the next start decides.
+   * written the row although it fails, because the connection to the database was lost: then the next start of the server decides.
    * @throws errors of `content` and `record`; MatrixError M_UNKNOWN when the disk fails
    */
   async store<T>(
@@ -129,7 +129,7 @@ export class MediaStore {
     }
   }
 
-  /** Returns whether a row refers to a file; true when the database does not answer. */
+  /** Reports whether a row refers to a file; true when the database does not answer. */
   mayHaveRow(area: MediaArea, fileId: string): Promise<boolean> {
     return this.#isKept(area, fileId).catch(() => true);
   }
@@ -190,7 +190,7 @@ export class MediaStore {
    * after size and hash were checked; a file with another size or hash is not restored. When the disk fails, the bytes are
    * yielded all the same.
    * @param isNeeded whether the caller needs the file on the disk
-   * @throws StorageError when size or hash differ from those of the stored file, and when the disk fails and `isNeeded`
+   * @throws StorageError when size or hash differ from the size and hash of the stored file, and when the disk fails and `isNeeded`
    */
   async *restoring(
     file: MediaFile,
@@ -214,18 +214,18 @@ export class MediaStore {
       }
     };
     const hash = createHash('sha256');
-    let [size, held] = [0, new Uint8Array()];
+    let [size, heldBack] = [0, new Uint8Array()];
     try {
       await writing(async () => {
         handle = await this.#openFile(part, 'wx', 0o640);
       });
       for await (const chunk of content) {
-        if (held.length > 0) yield held;
+        if (heldBack.length > 0) yield heldBack;
         hash.update(chunk);
         const open = handle;
         if (open !== undefined) await writing(() => writeChunk(open, chunk));
         size += chunk.length;
-        held = new Uint8Array(chunk);
+        heldBack = new Uint8Array(chunk);
       }
       if (size !== file.size || hash.digest('hex') !== file.sha256) {
         const cause = new Error(`a storage provider returned wrong bytes for the file ${file.fileId}`);
@@ -246,7 +246,7 @@ export class MediaStore {
       await handle?.close();
       await rm(part, { force: true });
     }
-    if (held.length > 0) yield held;
+    if (heldBack.length > 0) yield heldBack;
   }
 
   /** Deletes a file with its thumbnails. */
@@ -274,10 +274,10 @@ export class MediaStore {
 
   /** Gives a written file its final path. @returns the path of the marker that remains until the row is written */
   async #linkOrRename(area: MediaArea, fileId: string, part: string): Promise<string> {
-    const place = this.#path(area, fileId);
+    const finalPath = this.#path(area, fileId);
     try {
-      // The first name is the marker: this takes fewer system calls than a file for the marker and a new name.
-      await this.#withParents(area, fileId, () => link(part, place));
+      // The file in `incoming` stays as the marker: a link takes fewer system calls than a file for the marker and a rename.
+      await this.#withParents(area, fileId, () => link(part, finalPath));
       return part;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
@@ -285,12 +285,12 @@ export class MediaStore {
       // The file system does not support hard links.
       const placed = this.#incoming(area, fileId, 'placed');
       await (await openFile(placed, 'wx')).close();
-      await this.#withParents(area, fileId, () => rename(part, place));
+      await this.#withParents(area, fileId, () => rename(part, finalPath));
       return placed;
     }
   }
 
-  /** Runs a step again, after it failed because the directories of the file are missing and were made. */
+  /** Runs a step. When it fails because the directories of the file are missing, makes them and runs the step again. */
   async #withParents(area: MediaArea, fileId: string, step: () => Promise<void>): Promise<void> {
     await step().catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
@@ -314,7 +314,7 @@ export class MediaStore {
     return this.#idStart + randomLetters(this.#randomness, fileIdLength - directoryLetters);
   }
 
-  #parents(area: MediaArea, fileId: string): readonly [string, string] {
+  #parents(area: MediaArea, fileId: string): readonly [first: string, second: string] {
     const [first, second] = parentsOf(fileId);
     return [join(this.#directory, area, first), join(this.#directory, area, second)];
   }

@@ -8,7 +8,7 @@ export const incomingDirectory = 'incoming';
 export const thumbnailsDirectory = 'thumbnails';
 
 /** Returns the two directory levels of a file, below the directory of its area. */
-export const parentsOf = (fileId: string): readonly [string, string] => [
+export const parentsOf = (fileId: string): readonly [first: string, second: string] => [
   fileId.slice(0, 2),
   join(fileId.slice(0, 2), fileId.slice(2, 4)),
 ];
@@ -21,7 +21,7 @@ export const fileIdAt = (place: string) => place.replaceAll(/[\\/]/g, '');
 
 /**
  * Returns the path of a file, or of a marker of a file, in the incoming directory.
- * @param stage `part`: the file is being written. The others are markers of a file at its final path; `placed`: its row
+ * @param stage `part`: the file is being written. The other stages are markers of a file at its final path; `placed`: its row
  * is about to be written or deleted; `moving`: `hearth media move` is storing it at providers
  */
 export const incomingPath = (

@@ -1,7 +1,7 @@
 import { MatrixError } from '../../protocol/index.ts';
 
 /** Error codes of a full disk, an exceeded quota and a file that is too large. */
-const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+const fullDiskCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /** A failure of the disk, with the cause for the log and a message without paths for the client. */
 export class StorageError extends MatrixError {
@@ -15,7 +15,7 @@ export class StorageError extends MatrixError {
 export function asStorageError(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (typeof code !== 'string' || !/^E[A-Z]+$/.test(code)) return error;
-  return full.has(code)
+  return fullDiskCodes.has(code)
     ? new StorageError(507, 'The server has no disk space left to store files', error)
     : new StorageError(500, 'The server cannot store or read files at the moment', error);
 }

@@ -14,14 +14,14 @@ describe('ThumbnailStore', () => {
   let directory: string;
   let media: MediaStore;
   let store: ThumbnailStore;
-  const opened = () => ThumbnailStore.open({ directory, randomness: systemRandomness, maxKept: 5 });
+  const openStore = () => ThumbnailStore.open({ directory, randomness: systemRandomness, maxKept: 5 });
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
     media = await MediaStore.open(
       { directory, randomness: systemRandomness, log: silentLogger },
       async () => false,
     );
-    store = await opened();
+    store = await openStore();
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -65,7 +65,7 @@ describe('ThumbnailStore', () => {
   it('deletes incomplete files of a crashed process at the start', async () => {
     writeFileSync(join(directory, 'incoming', `${'x'.repeat(24)}.thumbnail`), '');
     writeFileSync(join(directory, 'incoming', 'unrelated'), '');
-    await opened();
+    await openStore();
     assert.deepEqual(incoming(), ['unrelated']);
   });
 
@@ -87,13 +87,13 @@ describe('ThumbnailStore', () => {
       yield Buffer.from('image');
     }
     const { fileId } = await media.store('local', content(), async (file) => file);
-    const own = { area: 'local', fileId } as const;
-    await store.store(own, 'a.png', write('x'));
-    await store.storeFacts(own, 'facts');
+    const deletedOwner = { area: 'local', fileId } as const;
+    await store.store(deletedOwner, 'a.png', write('x'));
+    await store.storeFacts(deletedOwner, 'facts');
     await store.store(owner, 'a.png', write('x'));
     await media.delete('local', fileId);
-    assert.equal(await store.sizeOf(own, 'a.png'), undefined);
-    assert.equal(await store.readFacts(own), undefined);
+    assert.equal(await store.sizeOf(deletedOwner, 'a.png'), undefined);
+    assert.equal(await store.readFacts(deletedOwner), undefined);
     assert.equal(await store.sizeOf(owner, 'a.png'), 1);
     await store.delete(owner);
     assert.equal(await store.sizeOf(owner, 'a.png'), undefined);

@@ -20,7 +20,7 @@ export interface ThumbnailStoreDeps {
 const leftover = /^[A-Za-z]{24}\.thumbnail$/;
 
 /** Name of the file with the properties of the original image. */
-const facts = 'picture.json';
+const propertiesFile = 'picture.json';
 
 /**
  * Stores thumbnails on disk. No row refers to them, and their names describe their content, so that missing
@@ -49,8 +49,8 @@ export class ThumbnailStore {
 
   /** Returns the bytes of a thumbnail; `undefined` when it is missing. */
   async sizeOf(owner: Owner, name: string): Promise<number | undefined> {
-    const found = await stat(this.#path(owner, name)).catch(ignoreMissing);
-    return found?.size;
+    const stats = await stat(this.#path(owner, name)).catch(ignoreMissing);
+    return stats?.size;
   }
 
   /** Opens a thumbnail; `undefined` when it is missing. */
@@ -78,12 +78,14 @@ export class ThumbnailStore {
     }
   }
 
+  /** Returns the stored properties of the original image; `undefined` when they are missing. */
   async readFacts(owner: Owner): Promise<string | undefined> {
-    return readFile(this.#path(owner, facts), 'utf8').catch(ignoreMissing);
+    return readFile(this.#path(owner, propertiesFile), 'utf8').catch(ignoreMissing);
   }
 
+  /** Stores the properties of the original image. */
   storeFacts(owner: Owner, text: string): Promise<void> {
-    return this.store(owner, facts, (path) => writeFile(path, text));
+    return this.store(owner, propertiesFile, (path) => writeFile(path, text));
   }
 
   /** Deletes all thumbnails of a file. */
@@ -93,7 +95,7 @@ export class ThumbnailStore {
 
   /** Deletes the oldest thumbnails when there are too many. */
   async #deleteOldest(owner: Owner): Promise<void> {
-    const names = (await readdir(this.#place(owner))).filter((name) => name !== facts);
+    const names = (await readdir(this.#place(owner))).filter((name) => name !== propertiesFile);
     if (names.length <= this.#maxKept) return;
     const withAge = await Promise.all(
       names.map(async (name) => {

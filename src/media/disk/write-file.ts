@@ -5,7 +5,7 @@ import { asStorageError } from './storage-error.ts';
 type FileHandle = Awaited<ReturnType<typeof openFile>>;
 
 export interface WrittenFile {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number;
   /** In hexadecimal. */
   readonly sha256: string;
@@ -13,19 +13,20 @@ export interface WrittenFile {
   readonly beginning: Uint8Array;
 }
 
-/** Number of bytes that distinguish an image from other content. */
+/** Number of first bytes that are needed to tell an image from other content. */
 const beginningLength = 16;
 
 /** Number of bytes that are collected before they are hashed and written. */
 const batchBytes = 512 * 1024;
 
-/** Buffers for batches that no file uses at the moment, and the maximum number of them. */
+/** Buffers for batches that no file uses at the moment, and the maximum number of these buffers. */
 const freeBuffers: Buffer[] = [];
 const maxFreeBuffers = 8;
 
 /**
  * Writes a new file and flushes it to the disk. Frees the memory of the chunks: the caller must not use them afterwards.
- * @param place gives the written file its other name: before the flush, since many file systems then write both at once
+ * @param place gives the written file its final name. Called before the flush, since many file systems then write the bytes
+ * and the name at once
  * @throws errors of `content`; StorageError when the disk fails
  */
 export async function writeNewFile(

@@ -35,7 +35,7 @@ export interface LocalMediaDeps {
   /** Receives each uploaded file that begins like an image, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
-  /** Rules of modules. */
+  /** Rules that modules supply. */
   readonly rules?: MediaRepositoryRules | undefined;
 }
 
@@ -53,8 +53,8 @@ export class LocalMedia {
   readonly #quota: UploadQuota;
   readonly #pendingUploads: PendingUploads;
   /**
-   * Stores one upload, or makes one media id, of a user at a time: their transactions check the same limits, and on
-   * PostgreSQL none would see the rows of the others.
+   * Runs the transactions of a user that store an upload or make a media id one at a time: they check the same limits,
+   * and on PostgreSQL none would see the rows of the others.
    */
   readonly #storing = new KeyedMutex();
 
@@ -134,9 +134,14 @@ export class LocalMedia {
     signal: AbortSignal,
     reading?: MediaReading,
   ): Promise<MediaFile> {
-    const found = await this.#pendingUploads.wait(mediaId, () => this.#look(mediaId), uploadTimeout, signal);
-    if (found === undefined) throw notYetUploaded();
-    return this.#deps.access.open(found, reading);
+    const file = await this.#pendingUploads.wait(
+      mediaId,
+      () => this.#findUploaded(mediaId),
+      uploadTimeout,
+      signal,
+    );
+    if (file === undefined) throw notYetUploaded();
+    return this.#deps.access.open(file, reading);
   }
 
   /** Returns the properties of an uploaded file; `undefined` when there is no such file. */
@@ -145,7 +150,7 @@ export class LocalMedia {
     return media?.file;
   }
 
-  async #look(mediaId: string): Promise<MediaFile | undefined> {
+  async #findUploaded(mediaId: string): Promise<MediaFile | undefined> {
     const { database, clock } = this.#deps;
     const media = await store.readLocal(database.reader(), mediaId);
     if (media === undefined) throw mediaNotFound();
@@ -187,10 +192,10 @@ export class LocalMedia {
           database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
             await this.#quota.check(writer, limits, userId, stored.size);
             const quarantinedBy = await quarantinedHash(writer, stored.sha256);
-            const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
-            await record(writer, described);
+            const uploadedFile = { ...stored, ...description, isAuthenticated, quarantinedBy };
+            await record(writer, uploadedFile);
             await providerStorage.schedule(writer, 'local', stored);
-            return described;
+            return uploadedFile;
           });
         return await this.#storing.run(userId, insert);
       } catch (error) {

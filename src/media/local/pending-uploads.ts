@@ -24,10 +24,10 @@ export class PendingUploads {
     for (;;) {
       const watch = this.#watch(mediaId, signal);
       try {
-        const found = await look();
-        const left = end - this.#clock.monotonic();
-        if (found !== undefined || left <= 0 || signal.aborted) return found;
-        await sleep(this.#clock, left, watch.signal);
+        const upload = await look();
+        const remainingTime = end - this.#clock.monotonic();
+        if (upload !== undefined || remainingTime <= 0 || signal.aborted) return upload;
+        await sleep(this.#clock, remainingTime, watch.signal);
       } finally {
         watch.end();
       }
@@ -39,13 +39,16 @@ export class PendingUploads {
     for (const wake of this.#waiting.get(mediaId) ?? []) wake();
   }
 
-  #watch(mediaId: string, outer: AbortSignal): { readonly signal: AbortSignal; readonly end: () => void } {
+  #watch(
+    mediaId: string,
+    requestSignal: AbortSignal,
+  ): { readonly signal: AbortSignal; readonly end: () => void } {
     const arrived = new AbortController();
     const wake = () => arrived.abort();
     const waiting = this.#waiting.get(mediaId) ?? new Set();
     this.#waiting.set(mediaId, waiting.add(wake));
     return {
-      signal: AbortSignal.any([arrived.signal, outer]),
+      signal: AbortSignal.any([arrived.signal, requestSignal]),
       end: () => {
         waiting.delete(wake);
         if (waiting.size === 0 && this.#waiting.get(mediaId) === waiting) this.#waiting.delete(mediaId);

@@ -22,7 +22,7 @@ after(() => rmSync(directory, { recursive: true }));
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('PreviewImages', () => {
-    const opened = async (maxBytes: number, share: number) => {
+    const openTest = async (maxBytes: number, share: number) => {
       const database = await open(mediaMigrations);
       const clock = manualClock();
       const disk = await MediaStore.open(
@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           options: { enable_authenticated_media: true },
           maxBytes,
         } as unknown as PreviewImagesDeps);
-      const stored = async () =>
+      const storedNames = async () =>
         (
           await database
             .reader<MediaTables>()
@@ -57,35 +57,35 @@ forSelectedDatabases(import.meta.url, (open) => {
             .orderBy('file_name')
             .execute()
         ).map((row) => row.file_name);
-      return { clock, openImages, stored };
+      return { clock, openImages, storedNames };
     };
 
     it('deletes the oldest images when all together have their maximum size, also after a restart', async () => {
-      const { clock, openImages, stored } = await opened(250, 100_000);
+      const { clock, openImages, storedNames } = await openTest(250, 100_000);
       let images = openImages();
       for (const name of ['1', '2', '3', '4']) {
         clock.advance(1_000);
         assert.notEqual(await images.store('@anna:test', name, image(100)), undefined);
       }
-      assert.deepEqual(await stored(), ['2', '3', '4']);
+      assert.deepEqual(await storedNames(), ['2', '3', '4']);
       images = openImages();
       clock.advance(1_000);
       await images.store('@anna:test', '5', image(100));
-      assert.deepEqual(await stored(), ['3', '4', '5']);
+      assert.deepEqual(await storedNames(), ['3', '4', '5']);
       clock.advance(4 * 24 * 3_600_000);
       await images.deleteOld();
-      assert.deepEqual(await stored(), []);
+      assert.deepEqual(await storedNames(), []);
     });
 
-    it('stores no more than a share of images for one user, and goes on for other users', async () => {
-      const { clock, openImages, stored } = await opened(1_000, 250);
+    it('stores images for one user up to the share of a user, and still stores images for other users', async () => {
+      const { clock, openImages, storedNames } = await openTest(1_000, 250);
       const images = openImages();
       const storeFor = async (user: string, name: string) =>
         (await images.store(user, name, image(100))) !== undefined;
-      const all = await Promise.all(['1', '2', '3', '4'].map((name) => storeFor('@anna:test', name)));
-      assert.equal(all.filter(Boolean).length, 2);
+      const results = await Promise.all(['1', '2', '3', '4'].map((name) => storeFor('@anna:test', name)));
+      assert.equal(results.filter(Boolean).length, 2);
       assert.equal(await storeFor('@ben:test', '5'), true);
-      assert.equal((await stored()).length, 3);
+      assert.equal((await storedNames()).length, 3);
       clock.advance(60_000);
       assert.equal(await storeFor('@anna:test', '6'), true);
     });

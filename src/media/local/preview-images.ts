@@ -40,12 +40,13 @@ export interface StoredPreviewImage {
 /** Milliseconds that an image is stored: longer than the preview that links to it. */
 const lifetime = 3 * 24 * 3_600_000;
 
+/** Maximum number of images that are deleted at once. */
 const idsAtOnce = 200;
 
 /** Default maximum bytes of all images: no user's quota bounds them, because they belong to no user. */
 const maxBytes = 2 * 1024 ** 3;
 
-/** Maximum bytes of the images that previews for one user cause at once and within their lifetime: an eighth of all. */
+/** Maximum bytes of the images that previews for one user cause at once and within their lifetime: an eighth of the bytes of all images. */
 export const previewImageShare: RateLimit = {
   burst_count: maxBytes / 8,
   per_second: maxBytes / 8 / (lifetime / 1_000),
@@ -102,10 +103,10 @@ export class PreviewImages {
       database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
         const quarantinedBy = await quarantinedHash(writer, stored.sha256);
         const isAuthenticated = options.enable_authenticated_media;
-        const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
+        const previewImage = { ...stored, ...description, isAuthenticated, quarantinedBy };
         const at = clock.now();
-        await store.insertPreviewImage(writer, { mediaId, at, until: at + lifetime }, described);
-        return described;
+        await store.insertPreviewImage(writer, { mediaId, at, until: at + lifetime }, previewImage);
+        return previewImage;
       }),
     );
     const stored: MediaFile = { area: 'local', ...file, isQuarantined: false };

@@ -28,7 +28,7 @@ export class UploadQuota {
 
   /**
    * Checks that an upload fits into the quota of a user.
-   * @param limits of the user, from `limitsOf`
+   * @param limits the limits of the user, from `limitsOf`
    * @param size bytes of the next upload
    * @throws MatrixError M_FORBIDDEN when it exceeds the quota
    * Source: client-server API, `POST /_matrix/media/v3/upload`.

@@ -4,7 +4,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 
-/** Milliseconds between two writes. */
+/** Milliseconds between two writes of the pending times. */
 const flushInterval = 60_000;
 
 /** A flush starts early when this many different files are pending. */
@@ -12,7 +12,7 @@ const maxPending = 10_000;
 
 /** How a file is read. */
 export interface MediaReading {
-  /** Whether an administrator inspects the file, which is no use of it. */
+  /** Whether an administrator inspects the file, which does not change the time of its last use. */
   readonly isInspection?: boolean;
   /** Whether the file is also read if it is quarantined. */
   readonly readsQuarantined?: boolean;
@@ -20,7 +20,7 @@ export interface MediaReading {
 
 /**
  * Records when each file was last read by users and servers. A request updates memory only; pending times are written
- * together once a minute, so that a crash loses the times of at most a minute.
+ * together once a minute, so a crash loses the times of at most a minute.
  */
 export class MediaAccess {
   readonly #database: Database;
@@ -51,10 +51,10 @@ export class MediaAccess {
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const read = [...this.#pending.values()];
+    const reads = [...this.#pending.values()];
     this.#pending = new Map();
     this.#flushing = this.#flushing
-      .then(() => this.#write(read))
+      .then(() => this.#write(reads))
       .catch((error: unknown) => this.#log.warn({ err: error }, 'Failed to write when media was last read'));
     return this.#flushing;
   }
@@ -65,12 +65,12 @@ export class MediaAccess {
     else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
   }
 
-  async #write(read: readonly { readonly file: MediaFile; readonly at: number }[]): Promise<void> {
+  async #write(reads: readonly { readonly file: MediaFile; readonly at: number }[]): Promise<void> {
     const statements = (['local', 'remote'] as const).map((area) => ({
       sql: `UPDATE ${area}_media SET last_access_at = ? WHERE file_id = ?`,
-      rows: read.filter(({ file }) => file.area === area).map(({ file, at }) => [at, file.fileId]),
+      rows: reads.filter(({ file }) => file.area === area).map(({ file, at }) => [at, file.fileId]),
     }));
-    const needed = statements.filter(({ rows }) => rows.length > 0);
-    if (needed.length > 0) await this.#database.batch(needed);
+    const nonEmpty = statements.filter(({ rows }) => rows.length > 0);
+    if (nonEmpty.length > 0) await this.#database.batch(nonEmpty);
   }
 }

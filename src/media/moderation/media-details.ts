@@ -2,7 +2,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { MediaAddress } from '../media-address.ts';
 import type { MediaTables } from '../tables.ts';
 
-/** The stored properties of a file. Times are milliseconds since the epoch. */
+/** The stored properties of a file. Times are milliseconds since the epoch, sizes are bytes. */
 export interface MediaDetails {
   readonly origin: string;
   /** Absent for copies of remote media. */
@@ -21,7 +21,7 @@ export interface MediaDetails {
   readonly sha256: string | null;
 }
 
-/** Returns the stored properties of an upload, or of a media id that waits for its upload; `undefined` for unknown ones. */
+/** Returns the stored properties of an upload, or of a media id that waits for its upload; `undefined` for an unknown media id. */
 export async function localDetails(
   reader: Reader<MediaTables>,
   { serverName, mediaId }: MediaAddress,
@@ -43,7 +43,7 @@ export async function localDetails(
   );
 }
 
-/** Returns the stored properties of a copy of remote media; `undefined` when there is none. */
+/** Returns the stored properties of a copy of remote media; `undefined` when there is no copy. */
 export async function remoteDetails(
   reader: Reader<MediaTables>,
   { serverName, mediaId }: MediaAddress,

@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const old = { before: 2, largerThan: 0 };
 
-    it('deletes at most a given number of old files at once, and further ones with the next call', async () => {
+    it('deletes at most a given number of old files in one call, and further files with the next call', async () => {
       const { moderation } = await openWith(['a', 'b', 'c', 'd']);
       const keepB = async () => new Set(['b']);
       assert.deepEqual(await moderation.deleteOldLocal(old, keepB, 2), ['a', 'c']);
@@ -73,8 +73,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       assert.deepEqual(await moderation.deleteOldLocal(old, keepSome, 10), ['unused']);
       for (const mediaId of ['protected', 'quarantined']) {
-        const found = await moderation.details({ serverName: 'test', mediaId });
-        assert.equal(await disk.sizeOf('local', found?.fileId ?? ''), 4, mediaId);
+        const details = await moderation.details({ serverName: 'test', mediaId });
+        assert.equal(await disk.sizeOf('local', details?.fileId ?? ''), 4, mediaId);
       }
     });
   });

@@ -21,7 +21,7 @@ export interface MediaModerationDeps {
   readonly serverName: string;
 }
 
-/** Media to delete, by its last use and its size. */
+/** Selects media to delete by its last use and its size. */
 export interface MediaAge {
   /** Milliseconds since the epoch: media that was used at this time or later is kept. */
   readonly before: number;
@@ -36,7 +36,8 @@ type Deletion = DeleteQueryBuilder<MediaTables, 'local_media', DeleteResult>;
 type Restriction = (deletion: Deletion) => Deletion;
 
 /**
- * Leaves out quarantined and protected files, also when they became so after they were chosen for deletion.
+ * Leaves out quarantined and protected files, also files that an administrator has quarantined or protected after they
+ * were chosen for deletion.
  */
 const exceptKept: Restriction = (deletion) =>
   deletion.where('quarantined_by', 'is', null).where('protected', '=', 0);
@@ -64,19 +65,19 @@ export class MediaModeration {
   }
 
   /**
-   * Quarantines files, with all files of the same content, except protected ones: they cannot be read.
+   * Quarantines files and all files of the same content, except protected files. Quarantined files cannot be read.
    * @param administrator user id, which is stored with the files
-   * @returns how many of the given files are quarantined
+   * @returns the number of the files in `addresses` that are quarantined
    */
   async quarantine(addresses: readonly MediaAddress[], administrator: string): Promise<number> {
     let count = 0;
     for (const address of addresses) {
       const isDone = await this.#deps.database.transaction<MediaTables, boolean>(async (writer) => {
-        const hash = await this.#mark(writer, address, administrator);
+        const hash = await this.#quarantineFile(writer, address, administrator);
         if (hash === undefined) return false;
-        const others =
-          hash === null ? [] : await markHash(writer, hash, administrator, this.#deps.serverName);
-        await recordQuarantineChanges(writer, [address, ...others], true);
+        const filesWithHash =
+          hash === null ? [] : await quarantineHash(writer, hash, administrator, this.#deps.serverName);
+        await recordQuarantineChanges(writer, [address, ...filesWithHash], true);
         return true;
       });
       if (isDone) count++;
@@ -84,7 +85,7 @@ export class MediaModeration {
     return count;
   }
 
-  /** Quarantines all uploads of a local user, except protected ones. @returns how many are quarantined */
+  /** Quarantines all uploads of a local user, except protected uploads. @returns the number of quarantined uploads */
   async quarantineOfUser(userId: string, administrator: string): Promise<number> {
     const { serverName, database } = this.#deps;
     let count = 0;
@@ -131,7 +132,10 @@ export class MediaModeration {
     });
   }
 
-  /** Reads which files were last quarantined or released, the oldest change first. @param after the id of the change before */
+  /**
+   * Reads the last quarantine or release of each file, the oldest first.
+   * @param after id of the last change that is known; 0 for none
+   */
   changes(after: number, limit: number): Promise<QuarantineChange[]> {
     return readQuarantineChanges(this.#deps.database, after, limit);
   }
@@ -153,23 +157,23 @@ export class MediaModeration {
     return this.#deleteByIds(mediaIds, (deletion) => deletion);
   }
 
-  async #deleteByIds(mediaIds: readonly string[], only: Restriction): Promise<string[]> {
+  async #deleteByIds(mediaIds: readonly string[], restrict: Restriction): Promise<string[]> {
     const deleted: string[] = [];
     for (let start = 0; start < mediaIds.length; start += rowsAtOnce) {
-      const some = mediaIds.slice(start, start + rowsAtOnce);
+      const chunk = mediaIds.slice(start, start + rowsAtOnce);
       const rows = await this.#deps.database
         .reader<MediaTables>()
         .selectFrom('local_media')
         .select(['media_id', 'file_id'])
-        .where('media_id', 'in', some)
+        .where('media_id', 'in', chunk)
         .execute();
-      deleted.push(...(await this.#deleteUploads(rows, only)));
+      deleted.push(...(await this.#deleteUploads(rows, restrict)));
     }
     return deleted;
   }
 
   /**
-   * Deletes uploads that were last read before a time, except quarantined and protected ones.
+   * Deletes uploads that were last read before a time, except quarantined and protected uploads.
    * @param deleted receives the number of deleted uploads after each transaction
    */
   async purgeLocal(
@@ -196,8 +200,8 @@ export class MediaModeration {
   }
 
   /**
-   * Deletes uploads by age and size, except quarantined and protected ones.
-   * @param kept returns which of the given media ids are kept
+   * Deletes uploads by age and size, except quarantined and protected uploads.
+   * @param kept returns the media ids that are kept, out of the media ids in its argument
    * @param limit maximum number of uploads to delete
    * @returns the ids of the deleted uploads
    */
@@ -209,9 +213,9 @@ export class MediaModeration {
     await this.#deps.access.flush();
     const deleted: string[] = [];
     for (let after = ''; ; ) {
-      const ids = await this.#oldLocal(age, after);
-      const staying = await kept(ids);
-      const unused = ids.filter((id) => !staying.has(id)).slice(0, limit - deleted.length);
+      const ids = await this.#readOldLocal(age, after);
+      const keptIds = await kept(ids);
+      const unused = ids.filter((id) => !keptIds.has(id)).slice(0, limit - deleted.length);
       deleted.push(...(await this.#deleteByIds(unused, exceptKept)));
       if (ids.length < rowsAtOnce || deleted.length >= limit) return deleted;
       after = ids.at(-1) ?? after;
@@ -219,9 +223,9 @@ export class MediaModeration {
   }
 
   /**
-   * Deletes copies of remote media that were last read before a time, except quarantined ones.
+   * Deletes copies of remote media that were last read before a time, except quarantined copies.
    * @param deleted receives the number of deleted copies after each transaction
-   * @returns how many were deleted
+   * @returns the number of deleted copies
    */
   async purgeRemote(
     before: number,
@@ -250,10 +254,10 @@ export class MediaModeration {
             .where('quarantined_by', 'is', null)
             .returning('file_id')
             .execute();
-          const gone = rows.map((row) => row.file_id);
-          await providerStorage.scheduleDeletion(writer, 'remote', gone);
-          removed = gone.length;
-          return gone;
+          const deletedFileIds = rows.map((row) => row.file_id);
+          await providerStorage.scheduleDeletion(writer, 'remote', deletedFileIds);
+          removed = deletedFileIds.length;
+          return deletedFileIds;
         }),
       );
       count += removed;
@@ -263,11 +267,11 @@ export class MediaModeration {
 
   /**
    * Deletes rows and files of uploads.
-   * @returns the ids of the deleted uploads: those that existed and met the restriction
+   * @returns the ids of the deleted uploads, which existed and met the restriction
    */
   async #deleteUploads(
     uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],
-    only: Restriction,
+    restrict: Restriction,
   ): Promise<string[]> {
     const { database, disk, providerStorage } = this.#deps;
     if (uploads.length === 0) return [];
@@ -276,20 +280,20 @@ export class MediaModeration {
     let deleted: string[] = [];
     await disk.deleteWithRows('local', fileIds, () =>
       database.transaction<MediaTables, string[]>(async (writer) => {
-        const rows = await only(writer.deleteFrom('local_media').where('media_id', 'in', mediaIds))
+        const rows = await restrict(writer.deleteFrom('local_media').where('media_id', 'in', mediaIds))
           .returning(['media_id', 'file_id', 'user_id', 'size', 'preview_until'])
           .execute();
         await subtractFromUsage(writer, rows);
         deleted = rows.map((row) => row.media_id);
-        const gone = rows.flatMap(({ file_id }) => file_id ?? []);
-        await providerStorage.scheduleDeletion(writer, 'local', gone);
-        return gone;
+        const deletedFileIds = rows.flatMap(({ file_id }) => file_id ?? []);
+        await providerStorage.scheduleDeletion(writer, 'local', deletedFileIds);
+        return deletedFileIds;
       }),
     );
     return deleted;
   }
 
-  async #oldLocal({ before, largerThan }: MediaAge, after: string): Promise<string[]> {
+  async #readOldLocal({ before, largerThan }: MediaAge, after: string): Promise<string[]> {
     const rows = await this.#deps.database
       .reader<MediaTables>()
       .selectFrom('local_media')
@@ -312,7 +316,7 @@ export class MediaModeration {
   }
 
   /** Quarantines one file. @returns the hash of the file; `undefined` for an unknown or protected file */
-  async #mark(
+  async #quarantineFile(
     writer: Writer<MediaTables>,
     { serverName, mediaId }: MediaAddress,
     administrator: string,
@@ -339,10 +343,10 @@ export class MediaModeration {
 }
 
 /**
- * Quarantines all files with a content hash, except protected ones.
+ * Quarantines all files with a content hash, except protected files.
  * @returns the files that were not quarantined before
  */
-async function markHash(
+async function quarantineHash(
   writer: Writer<MediaTables>,
   hash: string,
   administrator: string,

@@ -9,12 +9,13 @@ export interface QuarantineChange extends MediaAddress {
   readonly isQuarantined: boolean;
 }
 
-/** Number of changes that one statement inserts or deletes. */
+/** Maximum number of changes that one statement inserts or deletes. */
 const rowsAtOnce = 1_000;
 
 /**
- * Records that files were quarantined or released, in the transaction that does it. Earlier changes of the same files are
- * deleted, so that the table has one row for each file at most; a reader of the changes still gets the last one.
+ * Records that files were quarantined or released, in the transaction that quarantines or releases them. Earlier
+ * changes of the same files are deleted, so that the table has one row for each file at most; a reader of the changes
+ * still gets the last one.
  */
 export async function recordQuarantineChanges(
   writer: Writer<MediaTables>,
@@ -27,17 +28,17 @@ export async function recordQuarantineChanges(
     is_quarantined: isQuarantined ? 1 : 0,
   }));
   for (let start = 0; start < rows.length; start += rowsAtOnce) {
-    const some = rows.slice(start, start + rowsAtOnce);
+    const chunk = rows.slice(start, start + rowsAtOnce);
     // Inserted first: SQLite would otherwise use the id of the newest row again when that row is deleted.
-    await writer.insertInto('quarantine_changes').values(some).execute();
+    await writer.insertInto('quarantine_changes').values(chunk).execute();
     await deleteSuperseded(
       writer,
-      some.map((row) => row.media_id),
+      chunk.map((row) => row.media_id),
     );
   }
 }
 
-/** Deletes the changes of files that have a later one. */
+/** Deletes the changes of files that have a later change. */
 async function deleteSuperseded(writer: Writer<MediaTables>, mediaIds: readonly string[]): Promise<void> {
   await writer
     .deleteFrom('quarantine_changes')
@@ -54,7 +55,7 @@ async function deleteSuperseded(writer: Writer<MediaTables>, mediaIds: readonly 
     .execute();
 }
 
-/** Reads the last change of each file, the oldest first. @param after the id of the change before them; 0 for the first ones */
+/** Reads the last change of each file, the oldest first. @param after id of the last change that is known; 0 for none */
 export async function readQuarantineChanges(
   database: Database,
   after: number,

@@ -35,7 +35,7 @@ const provider = object({
     }),
     {
       description:
-        'The configuration of the storage. Members that are not listed here are passed to it; see the operating guide for those of `s3`.',
+        'The configuration of the storage. Options that are not listed here are passed to it; see the operating guide for those of `s3`.',
     },
   ),
 });
@@ -124,7 +124,7 @@ export const repositoryOptions = {
   }),
   dynamic_thumbnails: option(boolean(), {
     description:
-      'Makes a thumbnail of exactly the requested size. When off, the smallest of `thumbnail_sizes` that is large enough is served; when none is, the largest one, doubled until it is.',
+      'Makes a thumbnail of exactly the requested size. When off, the smallest of `thumbnail_sizes` that is large enough is served; when none is large enough, the largest one is doubled until it is.',
     default: false,
   }),
   thumbnail_sizes: option(list(thumbnail), {

@@ -20,13 +20,13 @@ describe('FileSystemProvider', () => {
     assert.deepEqual(filesBelow(target), [join(target, 'local/aa/bb')]);
   });
 
-  it('deletes at the start the incomplete files that crashed processes have left, and no others', async () => {
+  it('deletes at the start the incomplete files that crashed processes have left, and no other files', async () => {
     const target = join(folder, 'swept');
     const incoming = join(target, 'incoming');
     mkdirSync(incoming, { recursive: true });
     const letters = 'a'.repeat(16);
     const [day, now] = [24 * 3_600_000, Date.now()];
-    const made: Record<string, Date> = {
+    const changeTimes: Record<string, Date> = {
       // The process of this test writes no file at the moment; there is no process 4194305; the parent process is running.
       [`${hostname()}.${process.pid}.${letters}.part`]: new Date(now),
       [`${hostname()}.4194305.${letters}.part`]: new Date(now),
@@ -35,7 +35,7 @@ describe('FileSystemProvider', () => {
       [`other.example.2.${letters}.part`]: new Date(now - 2 * day),
       'a file of the operator': new Date(now - 2 * day),
     };
-    for (const [name, changed] of Object.entries(made)) {
+    for (const [name, changed] of Object.entries(changeTimes)) {
       writeFileSync(join(incoming, name), 'half');
       utimesSync(join(incoming, name), changed, changed);
     }

@@ -15,7 +15,7 @@ const partName = /^(.+)\.(\d+)\.[A-Za-z]{16}\.part$/;
 const abandonedAfter = 24 * 3_600_000;
 
 /** Incomplete files that this process is writing. */
-const writing = new Set<string>();
+const filesBeingWritten = new Set<string>();
 
 /** Stores media in a directory, for instance of a network file system: `module: file_system`. */
 export class FileSystemProvider implements StorageProvider {
@@ -37,12 +37,12 @@ export class FileSystemProvider implements StorageProvider {
     for (const name of names) {
       const [, host, pid] = partName.exec(name) ?? [];
       const path = join(this.#directory, incoming, name);
-      if (host === undefined || writing.has(path)) continue;
-      const isLeft =
+      if (host === undefined || filesBeingWritten.has(path)) continue;
+      const isAbandoned =
         host === hostname()
           ? Number(pid) === process.pid || !isRunning(Number(pid))
           : (await modifiedAt(path)) < now - abandonedAfter;
-      if (isLeft) await rm(path, { force: true });
+      if (isAbandoned) await rm(path, { force: true });
     }
   }
 
@@ -50,7 +50,7 @@ export class FileSystemProvider implements StorageProvider {
     const place = join(this.#directory, path);
     const name = `${hostname()}.${process.pid}.${randomLetters(systemRandomness, 16)}.part`;
     const part = join(this.#directory, incoming, name);
-    writing.add(part);
+    filesBeingWritten.add(part);
     try {
       await mkdir(dirname(part), { recursive: true });
       await mkdir(dirname(place), { recursive: true });
@@ -61,7 +61,7 @@ export class FileSystemProvider implements StorageProvider {
       await rm(part, { force: true }).catch(() => undefined);
       throw error;
     } finally {
-      writing.delete(part);
+      filesBeingWritten.delete(part);
     }
     await flush(dirname(place));
   }
@@ -89,7 +89,7 @@ async function flush(path: string): Promise<void> {
   }
 }
 
-/** Whether a process of this host is running. */
+/** Reports whether a process of this host is running. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -41,7 +41,7 @@ describe('moveMedia', () => {
       writeFileSync(join(source, 'local/aa/bb', name), `moved ${name}`);
     const environment = { clock: systemClock, http: outboundHttp(), environment: {} };
     const providers = await openProviders([s3Options()], environment);
-    const seen: number[] = [];
+    const reportedFiles: number[] = [];
     s3.answerWith(undefined);
     const move = () =>
       moveMedia({
@@ -49,8 +49,8 @@ describe('moveMedia', () => {
         providers,
         keeps: false,
         report({ files }) {
-          seen.push(files);
-          if (seen.length === 2) s3.answerWith((response) => response.writeHead(500).end());
+          reportedFiles.push(files);
+          if (reportedFiles.length === 2) s3.answerWith((response) => response.writeHead(500).end());
         },
       });
     await assert.rejects(move(), /status 500/);
@@ -80,10 +80,21 @@ describe('moveMedia', () => {
         stored.has(path) ? Readable.from([Buffer.from(stored.get(path)!)]) : undefined,
       delete: async (path: string) => void stored.delete(path),
     };
-    const opened = { name: 'own', provider, storesLocal: true, storesRemote: false, isSynchronous: false };
-    await moveMedia({ directory: source, providers: [opened], keeps: false, report: () => undefined });
+    const openedProvider = {
+      name: 'own',
+      provider,
+      storesLocal: true,
+      storesRemote: false,
+      isSynchronous: false,
+    };
+    await moveMedia({
+      directory: source,
+      providers: [openedProvider],
+      keeps: false,
+      report: () => undefined,
+    });
     assert.deepEqual([...stored], []);
-    const left = ['marked', 'new'].map((name) => join(source, 'local/aa/bb', name));
-    assert.deepEqual(filesBelow(join(source, 'local')).sort(), left);
+    const remainingFiles = ['marked', 'new'].map((name) => join(source, 'local/aa/bb', name));
+    assert.deepEqual(filesBelow(join(source, 'local')).sort(), remainingFiles);
   });
 });

@@ -28,7 +28,7 @@ export interface MoveOptions {
  * Stores the media of this machine at the providers, reads it back to compare its hash, and then deletes it on this
  * machine. After an interruption, the next call continues: files that a provider already has are compared, and sent only
  * if they differ. A file that the server deletes meanwhile is deleted at the providers: by this call, or by the next start
- * of the server if this process is ended before.
+ * of the server if this process ends before that.
  * @throws Error that names the file if a provider returns other bytes; errors of providers
  */
 export async function moveMedia({ directory, providers, keeps, report }: MoveOptions): Promise<MoveProgress> {
@@ -40,17 +40,17 @@ export async function moveMedia({ directory, providers, keeps, report }: MoveOpt
   }));
   const used = areas.filter((area) => area.providers.length > 0);
   const files: FileToMove[] = [];
-  for (const { area, providers: ofArea } of used)
-    for (const path of await pathsOf(directory, area)) files.push({ area, path, providers: ofArea });
+  for (const { area, providers: providersOfArea } of used)
+    for (const path of await pathsOf(directory, area)) files.push({ area, path, providers: providersOfArea });
   await mkdir(join(directory, incomingDirectory), { recursive: true });
   let sentBytes = 0;
   for (const [index, file] of files.entries()) {
     report({ files: index, totalFiles: files.length, sentBytes });
     sentBytes += await moveFile(directory, file, keeps);
   }
-  const done = { files: files.length, totalFiles: files.length, sentBytes };
-  report(done);
-  return done;
+  const finalProgress = { files: files.length, totalFiles: files.length, sentBytes };
+  report(finalProgress);
+  return finalProgress;
 }
 
 interface FileToMove {
@@ -59,7 +59,7 @@ interface FileToMove {
   readonly providers: readonly OpenedProvider[];
 }
 
-/** @returns the bytes that were sent @throws as `moveMedia` */
+/** Moves one file. @returns the number of sent bytes @throws the errors of `moveMedia` */
 async function moveFile(directory: string, file: FileToMove, keeps: boolean): Promise<number> {
   // The server is storing or deleting the file, or was ended while it did.
   if (await isInUse(directory, file)) return 0;
@@ -83,7 +83,7 @@ async function moveFile(directory: string, file: FileToMove, keeps: boolean): Pr
     throw error;
   }
   if (await isDeleted(directory, file)) {
-    // The server has deleted it meanwhile, at the providers perhaps before this command stored it there.
+    // The server has deleted the file meanwhile, at the providers perhaps before this command stored it there.
     for (const { provider } of file.providers) await provider.delete(file.path);
   } else if (!keeps) await rm(source, { force: true });
   await rm(moving, { force: true });
@@ -100,11 +100,11 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** Whether the server is storing or deleting a file. */
+/** Reports whether the server is storing or deleting a file. */
 const isInUse = async (directory: string, file: FileToMove) =>
   (await exists(markerOf(directory, file, 'part'))) || (await exists(markerOf(directory, file, 'placed')));
 
-/** Whether the server has deleted a file, or is about to. */
+/** Reports whether the server has deleted a file, or is about to. */
 const isDeleted = async (directory: string, file: FileToMove) =>
   (await isInUse(directory, file)) || !(await exists(join(directory, file.path)));
 

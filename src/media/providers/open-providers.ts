@@ -37,8 +37,8 @@ export interface ProviderEnvironment {
 }
 
 /**
- * The names of this server, and those of the reference server's modules, so that its configurations can be
- * used.
+ * The names of this server, and the names of the reference server's modules, so that configurations of the reference
+ * server can be used.
  */
 const fileSystemModules = new Set([
   'file_system',

@@ -22,6 +22,7 @@ export interface ProviderStorageDeps {
 /** Kinds of the jobs that store and delete files. */
 const [storing, deleting] = ['media/store-in-provider', 'media/delete-in-providers'] as const;
 
+/** The payload of a job that stores a file. */
 interface Storing {
   [member: string]: string | number;
   readonly provider: string;
@@ -31,6 +32,7 @@ interface Storing {
   readonly sha256: string;
 }
 
+/** The payload of a job that deletes files. */
 interface Deleting {
   [member: string]: string | string[];
   readonly area: MediaArea;
@@ -63,14 +65,14 @@ export class ProviderStorage {
     });
   }
 
-  /** Whether any provider is configured. */
+  /** Whether a storage provider is configured. */
   get isUsed(): boolean {
     return this.#deps.providers.length > 0;
   }
 
   /**
    * Stores an upload of a local user at the providers with `store_synchronous`.
-   * @throws MatrixError M_UNKNOWN (503) when one of these fails
+   * @throws MatrixError M_UNKNOWN (503) when one of these providers fails
    */
   async storeNow(file: StoredFile): Promise<void> {
     const { disk, log } = this.#deps;
@@ -118,8 +120,8 @@ export class ProviderStorage {
   }
 
   /**
-   * Opens a file at the first provider that has it; `undefined` when none has.
-   * @throws MatrixError M_UNKNOWN (503) when none has it and a provider fails
+   * Opens a file at the first provider that has it; `undefined` when no provider has it.
+   * @throws MatrixError M_UNKNOWN (503) when no provider has the file and at least one fails
    */
   async open(area: MediaArea, fileId: string): Promise<Readable | undefined> {
     const { providers, log } = this.#deps;
@@ -148,20 +150,20 @@ export class ProviderStorage {
 
   async #store({ provider: name, area, fileId, size, sha256 }: Storing): Promise<void> {
     const { providers, disk, database, log } = this.#deps;
-    const found = providers.find((provider) => provider.name === name);
-    if (found === undefined) {
+    const target = providers.find((provider) => provider.name === name);
+    if (target === undefined) {
       log.warn(
         { provider: name, area, fileId },
-        'A file is not copied to a storage provider that media_storage_providers has no longer at this place',
+        'A file is not copied, because its storage provider is not in media_storage_providers any more',
       );
       return;
     }
     const path = pathAtProvider(area, fileId);
     const isKept = () => isFileStored(database.reader(), area, fileId);
     if ((await isKept()) && (await disk.sizeOf(area, fileId)) === size)
-      await found.provider.store(path, { source: disk.pathOf(area, fileId), size, sha256 });
-    // A file that is deleted while it is sent, by this attempt or by one that a crash ended, may arrive after the deletion.
-    if (!(await isKept())) await found.provider.delete(path);
+      await target.provider.store(path, { source: disk.pathOf(area, fileId), size, sha256 });
+    // A file that is deleted while it is sent, by this attempt or by an attempt that a crash ended, may arrive after the deletion.
+    if (!(await isKept())) await target.provider.delete(path);
   }
 
   async #delete({ area, fileIds }: Deleting): Promise<void> {

@@ -153,16 +153,16 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('serves files that are missing on the disk from a provider, and restores them while they stream', async () => {
       const large = 'x'.repeat(1_000_000);
-      const [one, two] = [await upload('from the directory'), await upload(large)];
+      const [small, big] = [await upload('from the directory'), await upload(large)];
       await eventually(
         'the copies in the directory',
         () => atProviders(large)[0] && atProviders('from the directory')[0],
       );
       loseLocalFiles();
-      assert.equal((await read(one)).text, 'from the directory');
+      assert.equal((await read(small)).text, 'from the directory');
       assert.equal(local().length, 1);
       rmSync(directory, { recursive: true });
-      assert.equal((await read(two)).text, large);
+      assert.equal((await read(big)).text, large);
       assert.equal(local().length, 2);
     });
 
@@ -278,7 +278,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await eventually('the copies to be deleted', () => !atProviders('to be deleted').includes(true));
     });
 
-    it('names providers by where they store files, so that jobs find them after their order in the configuration has changed', async () => {
+    it('names providers by the places where they store files, so that jobs find a provider after the order of providers in the configuration has changed', async () => {
       const environment = { clock, http: outboundHttp(), environment: {} };
       const disk = { ...s3Options(), module: 'file_system', config: { directory } };
       const namesOf = async (list: Parameters<typeof openProviders>[0]) =>
@@ -315,6 +315,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const lines: string[] = [];
       const jobs = { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) };
       const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+      // Registers its jobs.
       new ProviderStorage({ jobs, log, clock, providers: [] } as unknown as ProviderStorageDeps);
       const payload = { provider: '1 s3', area: 'local', fileId: 'abc', size: 1, sha256: '' };
       await runs.get('media/store-in-provider')!({ payload });
@@ -333,6 +334,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         delete: async (path: string) => void stored.delete(path),
       };
       const runs = new Map<string, (job: { payload: unknown }) => Promise<unknown>>();
+      // Registers its jobs.
       new ProviderStorage({
         jobs: { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) },
         disk: { sizeOf: async () => 1, pathOf: () => '' },

@@ -11,7 +11,7 @@ describe('s3Options', () => {
   const keys = { access_key_id: 'id', secret_access_key: 'secret' };
 
   it('returns URLs with the bucket in the path or in the host name, at any endpoint, with an encoded prefix', () => {
-    const cases: readonly (readonly [Record<string, unknown>, string])[] = [
+    const cases: readonly (readonly [config: Record<string, unknown>, url: string])[] = [
       [{}, 'https://media.s3.us-east-1.amazonaws.com/local/aa'],
       [{ region_name: 'eu-north-1' }, 'https://media.s3.eu-north-1.amazonaws.com/local/aa'],
       [{ path_style: true }, 'https://s3.us-east-1.amazonaws.com/media/local/aa'],
@@ -33,7 +33,7 @@ describe('s3Options', () => {
       AWS_SESSION_TOKEN: 'token of the environment',
       AWS_REGION: 'eu-north-1',
     };
-    const found = (config: object) => {
+    const credentialsOf = (config: object) => {
       const { accessKeyId, secretAccessKey, sessionToken, region } = s3Options(
         { bucket: 'media', ...config },
         environment,
@@ -41,25 +41,25 @@ describe('s3Options', () => {
       return [accessKeyId, secretAccessKey, sessionToken, region];
     };
     const files = { access_key_id_path: id, secret_access_key_path: secret };
-    assert.deepEqual(found({ ...keys, ...files, session_token: 'token' }), [
+    assert.deepEqual(credentialsOf({ ...keys, ...files, session_token: 'token' }), [
       'id',
       'secret',
       'token',
       'eu-north-1',
     ]);
-    assert.deepEqual(found({ ...files, access_key_id: 'id', region_name: 'r' }), [
+    assert.deepEqual(credentialsOf({ ...files, access_key_id: 'id', region_name: 'r' }), [
       'id',
       'secret of a file',
       undefined,
       'r',
     ]);
-    assert.deepEqual(found({}), [
+    assert.deepEqual(credentialsOf({}), [
       'id of the environment',
       'secret of the environment',
       'token of the environment',
       'eu-north-1',
     ]);
-    assert.deepEqual(found(files).slice(0, 3), ['id of a file', 'secret of a file', undefined]);
+    assert.deepEqual(credentialsOf(files).slice(0, 3), ['id of a file', 'secret of a file', undefined]);
   });
 
   it('rejects a missing bucket, missing keys, an endpoint with a path, and an empty key', () => {

@@ -40,16 +40,16 @@ export function s3Options(
   config: Readonly<Record<string, unknown>>,
   environment: Readonly<Record<string, string | undefined>>,
 ): S3Options {
-  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null));
-  const [problem] = Value.Errors(schema, given);
+  const presentOptions = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null));
+  const [problem] = Value.Errors(schema, presentOptions);
   if (problem !== undefined)
     throw new Error(
       `config of the s3 storage${problem.instancePath.replaceAll('/', '.')}: ${problem.message}`,
     );
-  const options = given as Config;
-  const ownKey = credential(options, 'access_key_id');
+  const options = presentOptions as Config;
+  const configuredKeyId = credential(options, 'access_key_id');
   const keys = {
-    accessKeyId: ownKey ?? environment['AWS_ACCESS_KEY_ID'],
+    accessKeyId: configuredKeyId ?? environment['AWS_ACCESS_KEY_ID'],
     secretAccessKey: credential(options, 'secret_access_key') ?? environment['AWS_SECRET_ACCESS_KEY'],
   };
   const { accessKeyId, secretAccessKey } = keys;
@@ -65,7 +65,7 @@ export function s3Options(
     secretAccessKey,
     // The token of the environment belongs to the key of the environment.
     sessionToken:
-      options.session_token ?? (ownKey === undefined ? environment['AWS_SESSION_TOKEN'] : undefined),
+      options.session_token ?? (configuredKeyId === undefined ? environment['AWS_SESSION_TOKEN'] : undefined),
     storageClass: options.storage_class,
     urlOf: (path) => base + path.split('/').map(encodeURIComponent).join('/'),
   };

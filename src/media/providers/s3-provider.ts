@@ -19,6 +19,7 @@ const transferTimeout = (bytes: number) => responseTimeout + bytes / 128;
 /** Timeout of a download with its body, in milliseconds: clients with slow connections read the body as it arrives. */
 const downloadTimeout = 2 * 3_600_000;
 
+/** Maximum number of bytes that are read of an error response. */
 const maxErrorBytes = 65_536;
 
 /** SHA-256 of an empty body, in hexadecimal. */
@@ -53,13 +54,13 @@ export class S3Provider implements StorageProvider {
 
   async open(path: string): Promise<Readable | undefined> {
     const { clock } = this.#deps;
-    const late = new AbortController();
-    const timer = clock.setTimer(responseTimeout, () => late.abort());
+    const timeout = new AbortController();
+    const timer = clock.setTimer(responseTimeout, () => timeout.abort());
     try {
       const response = await this.#request('GET', path, {
         timeout: downloadTimeout,
         maxBody: Number.MAX_SAFE_INTEGER,
-        signal: late.signal,
+        signal: timeout.signal,
       });
       if (response.status === 404) {
         response.body.destroy();

@@ -23,24 +23,24 @@ export class ByteSource {
   }
 
   /**
-   * Yields the bytes before `mark` in pieces, and skips the mark. @returns whether the mark was found before
-   * the end
+   * Yields the bytes before `delimiter` in pieces, and skips the delimiter.
+   * @returns whether the delimiter was found before the end of the stream
    */
-  async *until(mark: Buffer): AsyncGenerator<Buffer, boolean> {
+  async *until(delimiter: Buffer): AsyncGenerator<Buffer, boolean> {
     for (;;) {
-      const at = this.#buffer.indexOf(mark);
-      if (at !== -1) {
-        const last = this.#take(at + mark.length).subarray(0, at);
+      const position = this.#buffer.indexOf(delimiter);
+      if (position !== -1) {
+        const last = this.#take(position + delimiter.length).subarray(0, position);
         if (last.length > 0) yield last;
         return true;
       }
-      const safe = this.#buffer.length - mark.length + 1;
+      const safe = this.#buffer.length - delimiter.length + 1;
       if (safe > 0) yield this.#take(safe);
       if (!(await this.#fill())) return false;
     }
   }
 
-  /** Skips these bytes if the stream continues with them. @returns whether it does */
+  /** Skips these bytes if the stream continues with them. @returns whether the bytes were skipped */
   async skip(bytes: string): Promise<boolean> {
     while (this.#buffer.length < bytes.length && (await this.#fill()));
     if (this.#buffer.toString('latin1', 0, bytes.length) !== bytes) return false;

@@ -16,7 +16,7 @@ export interface IncomingMedia extends MediaDescription {
 /**
  * Requests media from a remote server: from the federation endpoint, or from the unauthenticated endpoint of the
  * client-server API if the server does not have the federation endpoint.
- * @param openly uses only the unauthenticated endpoint
+ * @param unauthenticatedOnly whether only the unauthenticated endpoint is used
  * @throws MatrixError; reading `content` throws MatrixError and MalformedMultipart
  * Source: server-server API, "Content Repository".
  */
@@ -24,16 +24,16 @@ export async function fetchMedia(
   servers: MediaServers,
   address: MediaAddress,
   request: MediaRequest,
-  openly: boolean,
+  unauthenticatedOnly: boolean,
 ): Promise<IncomingMedia> {
-  const answer = openly ? undefined : await servers.download(address, request);
+  const answer = unauthenticatedOnly ? undefined : await servers.download(address, request);
   if (answer === undefined) return plainMedia(await servers.downloadUnauthenticated(address, request));
   try {
     const { headers, content } = await readMediaPart(headerOf(answer, 'content-type'), answer.body);
     const location = headers.get('location');
     if (location === undefined) {
       const type = headers.get('content-type');
-      return incoming(answer, content, type, headers.get('content-disposition'));
+      return incomingMedia(answer, content, type, headers.get('content-disposition'));
     }
     answer.body.destroy();
     return plainMedia(await servers.fetch(locationOf(location), request));
@@ -52,10 +52,10 @@ function plainMedia(answer: MediaResponse): IncomingMedia {
     throw answer.status === 404 ? mediaNotFound() : unknown('Failed to fetch the media', 502);
   }
   const [type, disposition] = ['content-type', 'content-disposition'].map((name) => headerOf(answer, name));
-  return incoming(answer, answer.body, type, disposition);
+  return incomingMedia(answer, answer.body, type, disposition);
 }
 
-const incoming = (
+const incomingMedia = (
   { body }: MediaResponse,
   content: AsyncIterable<Uint8Array>,
   type: string | undefined,

@@ -5,7 +5,7 @@ import { codePoint } from '../../../test/support/inputs/code-point.ts';
 import { boundaryOf, MalformedMultipart, readMediaPart } from './multipart.ts';
 
 const type = 'multipart/mixed; boundary=abc';
-const usual = '--abc\r\nContent-Type: application/json\r\n\r\n{}\r\n--abc\r\n';
+const metadataPart = '--abc\r\nContent-Type: application/json\r\n\r\n{}\r\n--abc\r\n';
 
 /** Cuts bytes into pieces of these lengths, repeatedly. */
 async function* cut(bytes: Buffer, lengths: readonly number[] = [bytes.length]) {
@@ -19,21 +19,21 @@ async function* cut(bytes: Buffer, lengths: readonly number[] = [bytes.length]) 
 
 async function read(body: Buffer | string, lengths?: readonly number[], contentType = type) {
   const { headers, content } = await readMediaPart(contentType, cut(Buffer.from(body), lengths));
-  const all: Uint8Array[] = [];
-  for await (const piece of content) all.push(piece);
-  return { headers: Object.fromEntries(headers), content: Buffer.concat(all) };
+  const pieces: Uint8Array[] = [];
+  for await (const piece of content) pieces.push(piece);
+  return { headers: Object.fromEntries(headers), content: Buffer.concat(pieces) };
 }
 
-const malformed = (body: string, says: RegExp) =>
+const malformed = (body: string, message: RegExp) =>
   assert.rejects(
     read(body),
-    (error) => error instanceof MalformedMultipart && says.test(error.message),
+    (error) => error instanceof MalformedMultipart && message.test(error.message),
     body,
   );
 
 describe('readMediaPart', () => {
   it('returns headers and content of the media part', async () => {
-    const body = `${usual}Content-Type: image/png\r\nContent-Disposition: inline; filename=a.png\r\n\r\nPNG\r\n--ab\r\n--abc--\r\n`;
+    const body = `${metadataPart}Content-Type: image/png\r\nContent-Disposition: inline; filename=a.png\r\n\r\nPNG\r\n--ab\r\n--abc--\r\n`;
     const expected = {
       headers: { 'content-type': 'image/png', 'content-disposition': 'inline; filename=a.png' },
       content: Buffer.from('PNG\r\n--ab'),
@@ -41,26 +41,26 @@ describe('readMediaPart', () => {
     assert.deepEqual(await read(body), expected);
     assert.deepEqual(await read(`\r\n${body}`, [1]), expected, 'after a line break, byte by byte');
     assert.deepEqual(await read(`${body}whatever comes after`), expected);
-    assert.deepEqual(await read(`${usual}\r\n\r\n--abc--`), { headers: {}, content: Buffer.alloc(0) });
+    assert.deepEqual(await read(`${metadataPart}\r\n\r\n--abc--`), { headers: {}, content: Buffer.alloc(0) });
   });
 
   it('rejects malformed responses', async () => {
     await malformed('', /begin/);
     await malformed('preamble\r\n--abc\r\n', /begin/);
-    await malformed('--abc--\r\n', /part less/);
-    await malformed(usual, /header/);
-    await malformed(`${usual}\r\ntoo short`, /ends too early/);
-    await malformed(`${usual}\r\nx\r\n--abc\r\n\r\nthird\r\n--abc--`, /part more/);
-    await malformed(usual.replace('{}', '[]'), /JSON object/);
-    await malformed(usual.replace('{}', '{"a":'), /no JSON/);
-    await malformed(usual.replace('application/json', 'text/plain'), /content type application.json/);
-    await malformed(usual.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`), /too large/);
+    await malformed('--abc--\r\n', /part is missing/);
+    await malformed(metadataPart, /header/);
+    await malformed(`${metadataPart}\r\ntoo short`, /ends too early/);
+    await malformed(`${metadataPart}\r\nx\r\n--abc\r\n\r\nthird\r\n--abc--`, /more than two parts/);
+    await malformed(metadataPart.replace('{}', '[]'), /JSON object/);
+    await malformed(metadataPart.replace('{}', '{"a":'), /no JSON/);
+    await malformed(metadataPart.replace('application/json', 'text/plain'), /content type application.json/);
+    await malformed(metadataPart.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`), /too large/);
     await malformed('--abc\r\nContent-Type: application/json\r\n\r\n{}', /ends too early/);
     await malformed('--abc\r\n{}\r\n--abc--', /header/);
-    await malformed(`${usual}A b: c\r\n\r\nx\r\n--abc--`, /header/);
-    await malformed(`${usual}${'A: b\r\n'.repeat(100)}\r\nx\r\n--abc--`, /too many/);
-    await malformed(`${usual}A: ${'b'.repeat(10_000)}\r\n\r\nx\r\n--abc--`, /header/);
-    await malformed(`${usual}A: ${' '.repeat(8_000)}x\n`, /header/);
+    await malformed(`${metadataPart}A b: c\r\n\r\nx\r\n--abc--`, /header/);
+    await malformed(`${metadataPart}${'A: b\r\n'.repeat(100)}\r\nx\r\n--abc--`, /too many/);
+    await malformed(`${metadataPart}A: ${'b'.repeat(10_000)}\r\n\r\nx\r\n--abc--`, /header/);
+    await malformed(`${metadataPart}A: ${' '.repeat(8_000)}x\n`, /header/);
   });
 
   it('reads the boundary of the content type', () => {
@@ -97,11 +97,11 @@ describe('readMediaPart', () => {
       .filter((text) => !text.includes('\r\n--abc'));
     await fc.assert(
       fc.asyncProperty(
-        fc.oneof(bytes, nearly).filter((found) => !Buffer.from(found).includes('\r\n--abc')),
+        fc.oneof(bytes, nearly).filter((content) => !Buffer.from(content).includes('\r\n--abc')),
         lengths,
         async (media, cuts) => {
           const body = Buffer.concat([
-            Buffer.from(`${usual}A: b\r\n\r\n`),
+            Buffer.from(`${metadataPart}A: b\r\n\r\n`),
             media,
             Buffer.from('\r\n--abc--\r\n'),
           ]);
@@ -128,14 +128,14 @@ describe('readMediaPart', () => {
     );
     const nonsense = fc.oneof(
       fc.array(words, { maxLength: 60 }).map((parts) => Buffer.from(parts.join(''))),
-      fc.array(words, { maxLength: 30 }).map((parts) => Buffer.from(usual + parts.join(''))),
+      fc.array(words, { maxLength: 30 }).map((parts) => Buffer.from(metadataPart + parts.join(''))),
       fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
     );
     await fc.assert(
       fc.asyncProperty(nonsense, lengths, async (body, cuts) => {
         const [whole, inPieces] = await Promise.all(
-          [undefined, cuts].map((given) =>
-            read(body, given).then(
+          [undefined, cuts].map((pieceLengths) =>
+            read(body, pieceLengths).then(
               ({ headers, content }) => ({ headers, content: content.toString('latin1') }),
               (error: unknown) => {
                 assert.ok(error instanceof MalformedMultipart, String(error));

@@ -25,9 +25,9 @@ const headerName = /^[!#$%&'*+\-.^_`|~A-Za-z0-9]+$/;
 
 /** The part with the media, or with the URL of the media. */
 export interface MediaPart {
-  /** Header values by lower-case name; the first of each name. */
+  /** Header values by lower-case name; the first value where a name is repeated. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Fails with MalformedMultipart when the response ends incorrectly. */
+  /** The media; reading it throws MalformedMultipart when the response ends incorrectly. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 
@@ -45,7 +45,7 @@ export async function readMediaPart(
   const source = new ByteSource(body);
   await source.skip('\r\n');
   if (!(await source.skip(`--${boundary}`)))
-    throw new MalformedMultipart('It does not begin with a boundary');
+    throw new MalformedMultipart('The body does not begin with a boundary');
   await endOfBoundary(source);
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   await readMetadata(source, delimiter);
@@ -67,7 +67,7 @@ export function boundaryOf(contentType: string | undefined): string {
 async function endOfBoundary(source: ByteSource): Promise<void> {
   const padding = await source.line(maxLineBytes);
   if (padding === undefined || !/^[ \t]*$/.test(padding)) {
-    throw new MalformedMultipart('There is a part less than there should be');
+    throw new MalformedMultipart('A part is missing after a boundary');
   }
 }
 
@@ -105,7 +105,7 @@ async function collect(pieces: AsyncGenerator<Buffer, boolean>): Promise<Buffer>
   for (;;) {
     const { done, value } = await pieces.next();
     if (done && value) return Buffer.concat(all, length);
-    if (done) throw new MalformedMultipart('It ends too early');
+    if (done) throw new MalformedMultipart('The body ends too early');
     length += value.length;
     if (length > maxMetadataBytes) throw new MalformedMultipart('The first part is too large');
     all.push(value);
@@ -113,6 +113,6 @@ async function collect(pieces: AsyncGenerator<Buffer, boolean>): Promise<Buffer>
 }
 
 async function* mediaOf(source: ByteSource, delimiter: Buffer): AsyncGenerator<Buffer> {
-  if (!(yield* source.until(delimiter))) throw new MalformedMultipart('It ends too early');
-  if (!(await source.skip('--'))) throw new MalformedMultipart('There is a part more than there should be');
+  if (!(yield* source.until(delimiter))) throw new MalformedMultipart('The body ends too early');
+  if (!(await source.skip('--'))) throw new MalformedMultipart('There are more than two parts');
 }

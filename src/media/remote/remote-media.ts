@@ -37,7 +37,7 @@ export interface RemoteMediaDeps {
   /** Limits the bytes from remote servers, per client address. */
   readonly limit: RateLimiter;
   readonly options: RemoteMediaOptions;
-  /** Rules of modules. */
+  /** Rules that modules supply. */
   readonly rules?: MediaRepositoryRules | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface RemoteMediaRequest extends MediaReading {
   /** IP address of the client. */
   readonly ip: string;
   /** Whether the request is unauthenticated: then media is fetched from the remote server's unauthenticated endpoint. */
-  readonly isOpen: boolean;
+  readonly isUnauthenticated: boolean;
   /** Whether the media may be fetched from the remote server. */
   readonly mayFetch: boolean;
 }
@@ -66,9 +66,9 @@ const multipartOverhead = 128 * 1024;
 export class RemoteMedia {
   readonly #deps: RemoteMediaDeps;
   readonly #downloads = new LoadOnce<string, MediaFile>();
-  /** Running downloads by the address of the client that has caused them. */
+  /** Number of running downloads by the address of the client that has caused them. */
   readonly #running = new CountByKey<string>();
-  /** Running downloads by remote server. */
+  /** Number of running downloads by remote server. */
   readonly #runningOfServers = new CountByKey<string>();
   readonly #prevented: ReadonlySet<string>;
   readonly #stopping = new AbortController();
@@ -83,13 +83,13 @@ export class RemoteMedia {
    * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED, M_LIMIT_EXCEEDED, M_TOO_LARGE (502), M_UNKNOWN (502; 503 when a
    * storage provider fails)
    */
-  async find(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
+  async find(address: MediaAddress, request: RemoteMediaRequest): Promise<MediaFile> {
     if (this.#prevented.has(address.serverName)) throw mediaNotFound();
     const { access } = this.#deps;
     const stored = await this.#findStored(address);
-    if (stored !== undefined) return access.open(stored, wanted);
-    if (!wanted.mayFetch) throw mediaNotFound();
-    return access.open(await this.#download(address, wanted), wanted);
+    if (stored !== undefined) return access.open(stored, request);
+    if (!request.mayFetch) throw mediaNotFound();
+    return access.open(await this.#download(address, request), request);
   }
 
   /** Aborts all downloads. */
@@ -100,7 +100,7 @@ export class RemoteMedia {
   async #findStored(address: MediaAddress): Promise<MediaFile | undefined> {
     const { database, files, providerStorage } = this.#deps;
     const file = await store.readRemote(database.reader(), address);
-    // A quarantined copy is returned without a file: its row prevents another download.
+    // A quarantined copy is returned even if its file is missing: its row prevents another download.
     if (file === undefined || file.isQuarantined || (await files.isOnDisk(file))) return file;
     if (providerStorage.isUsed && (await files.ensure(file))) return file;
     // The file is neither on the disk nor at a storage provider: it is downloaded again.
@@ -112,40 +112,40 @@ export class RemoteMedia {
   }
 
   /** Downloads a file once for all concurrent requests for it. */
-  #download(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
-    const key = `${wanted.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
+  #download(address: MediaAddress, request: RemoteMediaRequest): Promise<MediaFile> {
+    const key = `${request.isUnauthenticated ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
     const running = this.#downloads.get(key);
     if (running !== undefined) return running;
-    const client = addressKey(wanted.ip);
-    // A client address or a remote server may have as many downloads as are left for others: the first one
-    // 32, the second 16, and so on. So neither a client nor a slow server can occupy all.
+    const client = addressKey(request.ip);
+    // A client address or a remote server may have as many downloads as stay free for others: the first client
+    // 32, the second 16, and so on. So neither a client nor a slow server can occupy all downloads.
     const free = maxDownloads - this.#downloads.size;
-    const ofServer = this.#runningOfServers;
-    if (this.#running.of(client) >= free || ofServer.of(address.serverName) >= free)
+    const downloadsOfServers = this.#runningOfServers;
+    if (this.#running.of(client) >= free || downloadsOfServers.of(address.serverName) >= free)
       throw limitExceeded(1_000);
-    const fetch = () => this.#running.during(client, () => this.#fetch(address, wanted));
-    return this.#downloads.run(key, () => ofServer.during(address.serverName, fetch));
+    const fetch = () => this.#running.during(client, () => this.#fetch(address, request));
+    return this.#downloads.run(key, () => downloadsOfServers.during(address.serverName, fetch));
   }
 
-  async #fetch(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
+  async #fetch(address: MediaAddress, request: RemoteMediaRequest): Promise<MediaFile> {
     const { clock, servers, limit, options } = this.#deps;
-    limit.check(wanted.ip);
+    limit.check(request.ip);
     const timeout = new AbortController();
     const abort = () => timeout.abort();
-    const begin = clock.setTimer(wanted.uploadTimeout + responseTimeout, abort);
+    const begin = clock.setTimer(request.uploadTimeout + responseTimeout, abort);
     const end = clock.setTimer(downloadTimeout, abort);
     const signal = AbortSignal.any([timeout.signal, this.#stopping.signal]);
-    const request = {
-      uploadTimeout: wanted.uploadTimeout,
+    const serverRequest = {
+      uploadTimeout: request.uploadTimeout,
       maxBody: options.max_upload_size + multipartOverhead,
       signal,
     };
     try {
-      const media = await fetchMedia(servers, address, request, wanted.isOpen);
+      const media = await fetchMedia(servers, address, serverRequest, request.isUnauthenticated);
       begin.cancel();
       const watch = new TransferWatch(clock, abort);
       try {
-        return await this.#store(address, media, this.#bounded(media.content, wanted.ip, watch));
+        return await this.#store(address, media, this.#bounded(media.content, request.ip, watch));
       } finally {
         watch.stop();
         media.close();
@@ -164,10 +164,10 @@ export class RemoteMedia {
     watch: TransferWatch,
   ): AsyncGenerator<Uint8Array> {
     const { limit, options } = this.#deps;
-    let left = options.max_upload_size;
+    let remainingBytes = options.max_upload_size;
     for await (const chunk of content) {
-      left -= chunk.length;
-      if (left < 0) throw remoteMediaTooLarge();
+      remainingBytes -= chunk.length;
+      if (remainingBytes < 0) throw remoteMediaTooLarge();
       limit.take(ip, chunk.length);
       watch.count(chunk.length);
       yield chunk;
@@ -185,20 +185,20 @@ export class RemoteMedia {
     const isAuthenticated = options.enable_authenticated_media;
     return files.disk
       .store('remote', content, async (stored) => {
-        const described = { ...stored, contentType, fileName, isAuthenticated };
+        const properties = { ...stored, contentType, fileName, isAuthenticated };
         await rules?.checkFile?.({
           userId: undefined,
           remoteServer: address.serverName,
-          ...described,
+          ...properties,
           read: () => files.disk.read('remote', stored.fileId),
         });
         const quarantinedBy = await quarantinedHash(database.reader(), stored.sha256);
         const isNew = await database.transaction<MediaTables, boolean>(async (writer) => {
           await providerStorage.schedule(writer, 'remote', stored);
-          return store.insertRemote(writer, address, clock.now(), { ...described, quarantinedBy });
+          return store.insertRemote(writer, address, clock.now(), { ...properties, quarantinedBy });
         });
         if (!isNew) throw new AlreadyStored();
-        return { area: 'remote' as const, ...described, isQuarantined: quarantinedBy !== undefined };
+        return { area: 'remote' as const, ...properties, isQuarantined: quarantinedBy !== undefined };
       })
       .catch(async (error: unknown) => {
         const stored = error instanceof AlreadyStored ? await this.#findStored(address) : undefined;

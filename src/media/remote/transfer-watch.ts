@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../kernel/clock.ts';
 
-/** Minimum number of bytes that arrive within an interval, and milliseconds of the interval. */
+/** Minimum number of bytes that must arrive within an interval, and the interval in milliseconds. */
 const [minBytes, interval] = [8 * 1024, 30_000];
 
 /**

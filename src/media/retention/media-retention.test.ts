@@ -82,7 +82,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const administer = (path: string, query = {}) =>
       admin.ask('POST', `/_synapse/admin/v1${path}`, {}, query);
 
-    it('deletes uploads that were not read during their lifetime, with their thumbnails, except protected and quarantined ones [option: media_retention.local_media_lifetime]', async () => {
+    it('deletes uploads that were not read during their lifetime, with their thumbnails, except protected and quarantined uploads [option: media_retention.local_media_lifetime]', async () => {
       const unread = await upload(await testImage(900, 700));
       const [readLater, safe, evil] = [
         await upload('read later'),
@@ -111,7 +111,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([media_count, media_length], [3, 'read latersafeevil'.length]);
     });
 
-    it('deletes copies of remote media that were not read during their lifetime, with their thumbnails, except quarantined ones [option: media_retention.remote_media_lifetime]', async () => {
+    it('deletes copies of remote media that were not read during their lifetime, with their thumbnails, except quarantined copies [option: media_retention.remote_media_lifetime]', async () => {
       for (const id of ['one', 'two', 'image']) assert.equal(await read(`far.test/${id}`), 200);
       const path = '/_matrix/client/v1/media/thumbnail/far.test/image?width=32&height=32&method=crop';
       const headers = { authorization: `Bearer ${admin.token}` };

@@ -40,16 +40,17 @@ export class MediaRetention {
    */
   async apply(signal: AbortSignal, report: (deleted: DeletedMedia) => Promise<void>): Promise<void> {
     const { clock, moderation, options, log } = this.#deps;
-    const { local_media_lifetime: ofLocal, remote_media_lifetime: ofRemote } = options.media_retention;
+    const { local_media_lifetime: uploadLifetime, remote_media_lifetime: copyLifetime } =
+      options.media_retention;
     const now = clock.now();
     let [uploads, copies] = [0, 0];
-    if (ofLocal !== null)
-      await moderation.purgeLocal(now - ofLocal, signal, (count) => {
+    if (uploadLifetime !== null)
+      await moderation.purgeLocal(now - uploadLifetime, signal, (count) => {
         uploads = count;
         return report({ uploads, copies });
       });
-    if (ofRemote !== null)
-      await moderation.purgeRemote(now - ofRemote, signal, (count) => {
+    if (copyLifetime !== null)
+      await moderation.purgeRemote(now - copyLifetime, signal, (count) => {
         copies = count;
         return report({ uploads, copies });
       });

@@ -17,7 +17,7 @@ import {
   unauthenticatedPaths,
 } from './retrieval.ts';
 
-const [address, named] = ['/:serverName/:mediaId', '/:serverName/:mediaId/:fileName'] as const;
+const [address, withFileName] = ['/:serverName/:mediaId', '/:serverName/:mediaId/:fileName'] as const;
 
 /** Query parameters of authenticated downloads. */
 const signedInParameters = {
@@ -38,7 +38,11 @@ export function downloadRoutes(finder: MediaFinder): Route[] {
   return [
     administratorDownload(finder),
     download(finder, { ...signedIn, operationId: 'getContentAuthed', path: prefix + address }),
-    download(finder, { ...signedIn, operationId: 'getContentOverrideNameAuthed', path: prefix + named }),
+    download(finder, {
+      ...signedIn,
+      operationId: 'getContentOverrideNameAuthed',
+      path: prefix + withFileName,
+    }),
     download(finder, {
       ...open,
       operationId: 'getContent',
@@ -47,13 +51,13 @@ export function downloadRoutes(finder: MediaFinder): Route[] {
     download(finder, {
       ...open,
       operationId: 'getContentOverrideName',
-      path: unauthenticatedPaths(`/download${named}`),
+      path: unauthenticatedPaths(`/download${withFileName}`),
     }),
   ];
 }
 
 function download(finder: MediaFinder, contract: RouteContract): Route {
-  const isOpen = contract.auth === 'none';
+  const isUnauthenticated = contract.auth === 'none';
   return route(contract, async (request: RouteRequest) => {
     const { serverName, mediaId, fileName } = request.params as Readonly<Record<string, string>>;
     const address = { serverName: serverName!, mediaId: mediaId! };
@@ -63,18 +67,18 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
       throw forbidden('Only server administrators can read quarantined media');
     }
     const reading = { isInspection: readsQuarantined, readsQuarantined };
-    const file = await finder.find(address, findRequestOf(request, query, isOpen, reading));
+    const file = await finder.find(address, findRequestOf(request, query, isUnauthenticated, reading));
     return serveContent(() => contentOf(finder.files, file), {
       request,
       tag: `"${file.sha256}"`,
       fileName,
-      audience: isOpen ? 'public' : 'private',
+      audience: isUnauthenticated ? 'public' : 'private',
     });
   });
 }
 
 /**
- * Downloads a file of this server, or its copy of a remote one, for administrators. No cache keeps it, no page of another
+ * Downloads a file of this server, or its copy of remote media, for administrators. No cache keeps it, no page of another
  * origin shows it, and browsers save it instead of showing it.
  */
 function administratorDownload(finder: MediaFinder): Route {

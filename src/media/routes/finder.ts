@@ -30,23 +30,29 @@ export class MediaFinder {
 
   /**
    * Finds a file.
-   * @param given server name and media id of the request's path
+   * @param path server name and media id in the path of the request
    * @throws MatrixError the errors of `LocalMedia.find` and `RemoteMedia.find`; M_NOT_FOUND for an unauthenticated
    * request for authenticated media
    */
-  async find(given: { serverName: string; mediaId: string }, wanted: FindRequest): Promise<MediaFile> {
+  async find(path: { serverName: string; mediaId: string }, request: FindRequest): Promise<MediaFile> {
     const { serverName, local, remote, options } = this.#deps;
-    const address = mediaAddress(given.serverName, given.mediaId);
-    const isFrozen = wanted.isOpen && options.enable_authenticated_media;
+    const address = mediaAddress(path.serverName, path.mediaId);
+    // Unauthenticated endpoints serve only media that was stored before authentication was required (MSC3916).
+    const excludesAuthenticated = request.isUnauthenticated && options.enable_authenticated_media;
     const file =
       address.serverName === serverName
-        ? // A pending upload becomes authenticated media, so that waiting for it is of no use.
-          await local.find(address.mediaId, isFrozen ? 0 : wanted.uploadTimeout, wanted.signal, wanted)
-        : await remote.find(address, { ...wanted, mayFetch: wanted.mayFetch && !isFrozen });
-    if (isFrozen && file.isAuthenticated) throw mediaNotFound();
+        ? // A pending upload becomes authenticated media, so waiting for it is of no use.
+          await local.find(
+            address.mediaId,
+            excludesAuthenticated ? 0 : request.uploadTimeout,
+            request.signal,
+            request,
+          )
+        : await remote.find(address, { ...request, mayFetch: request.mayFetch && !excludesAuthenticated });
+    if (excludesAuthenticated && file.isAuthenticated) throw mediaNotFound();
     return file;
   }
 }
 
-/** Returns the timeout that a client asks for, at most `longest`; in milliseconds. */
-export const boundedTimeout = (asked: number, longest: number) => Math.min(Math.max(0, asked), longest);
+/** Returns the timeout that a client requests, at most `max`; in milliseconds. */
+export const boundedTimeout = (requested: number, max: number) => Math.min(Math.max(0, requested), max);

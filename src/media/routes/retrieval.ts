@@ -28,18 +28,18 @@ export const unauthenticatedPaths = (rest: string) =>
 
 /**
  * Returns the request to `MediaFinder` for a client's request.
- * @param isOpen whether the request is unauthenticated
+ * @param isUnauthenticated whether the request is unauthenticated
  */
 export const findRequestOf = (
   { ip, signal }: Pick<RouteRequest, 'ip' | 'signal'>,
   { timeout_ms, allow_remote = true }: RetrievalQuery,
-  isOpen: boolean,
+  isUnauthenticated: boolean,
   reading: MediaReading = {},
 ): FindRequest => ({
   uploadTimeout: boundedTimeout(timeout_ms, maxTimeout),
   ip,
   signal,
-  isOpen,
+  isUnauthenticated,
   mayFetch: allow_remote,
   ...reading,
 });

@@ -34,21 +34,21 @@ export function thumbnailRoutes(finder: MediaFinder, thumbnails: Thumbnails): Ro
 }
 
 function thumbnail(finder: MediaFinder, thumbnails: Thumbnails, contract: RouteContract): Route {
-  const isOpen = contract.auth === 'none';
+  const isUnauthenticated = contract.auth === 'none';
   return route(contract, async (request: RouteRequest) => {
     const { serverName, mediaId } = request.params as Readonly<Record<string, string>>;
     const query = request.query as unknown as RetrievalQuery & ThumbnailQuery;
     const address = { serverName: serverName!, mediaId: mediaId! };
-    const file = await finder.find(address, findRequestOf(request, query, isOpen));
-    const asked = thumbnailRequestOf(query);
-    const { width, height, method, isAnimated } = asked;
-    return serveContent(() => thumbnails.find(file, asked), {
+    const file = await finder.find(address, findRequestOf(request, query, isUnauthenticated));
+    const thumbnailRequest = thumbnailRequestOf(query);
+    const { width, height, method, isAnimated } = thumbnailRequest;
+    return serveContent(() => thumbnails.find(file, thumbnailRequest), {
       request,
       tag: `"${file.sha256} ${width}x${height} ${method}${isAnimated ? ' animated' : ''}"`.replaceAll(
         ' ',
         '-',
       ),
-      audience: isOpen ? 'public' : 'private',
+      audience: isUnauthenticated ? 'public' : 'private',
     });
   });
 }

@@ -91,5 +91,5 @@ function configRoute(
   );
 }
 
-/** The body stream, which is present with `bodyMode: 'stream'`. */
+/** Returns the body stream, which is present with `bodyMode: 'stream'`. */
 const bytesOf = (stream: NodeJS.ReadableStream | undefined) => stream as unknown as AsyncIterable<Uint8Array>;

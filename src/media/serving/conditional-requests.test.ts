@@ -51,10 +51,15 @@ describe('conditional requests for media', () => {
       }
     });
 
-  it('serves one range of a file with 206, and all of it without a valid range', async () => {
+  it('serves one range of a file with 206, and the whole file without a valid range', async () => {
     const all = await get(file);
     const tag = all.headers.get('etag')!;
-    const cases: readonly (readonly [Record<string, string>, number, string, string | null])[] = [
+    const cases: readonly (readonly [
+      headers: Record<string, string>,
+      status: number,
+      text: string,
+      contentRange: string | null,
+    ])[] = [
       [{ range: 'bytes=2-4' }, 206, '234', 'bytes 2-4/10'],
       [{ range: 'bytes=7-' }, 206, '789', 'bytes 7-9/10'],
       [{ range: 'bytes=-3' }, 206, '789', 'bytes 7-9/10'],
@@ -71,8 +76,8 @@ describe('conditional requests for media', () => {
     assert.equal(all.headers.get('accept-ranges'), 'bytes');
     for (const [headers, status, text, contentRange] of cases) {
       const answer = await get(file, headers);
-      const found = [answer.status, answer.text, answer.headers.get('content-range')];
-      assert.deepEqual(found, [status, text, contentRange], JSON.stringify(headers));
+      const received = [answer.status, answer.text, answer.headers.get('content-range')];
+      assert.deepEqual(received, [status, text, contentRange], JSON.stringify(headers));
     }
   });
 
@@ -105,8 +110,8 @@ describe('conditional requests for media', () => {
     rmSync(join(store, 'local'), { recursive: true });
     rmSync(join(store, 'thumbnails'), { recursive: true });
     for (const [path, tag] of tags) {
-      for (const given of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
-        const { status, text, headers } = await get(path, { 'if-none-match': given });
+      for (const ifNoneMatch of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+        const { status, text, headers } = await get(path, { 'if-none-match': ifNoneMatch });
         assert.deepEqual([status, text, headers.get('etag')], [304, '', tag]);
       }
       assert.equal((await get(path, { 'if-none-match': '"other"' })).status, 404);

@@ -5,11 +5,11 @@ type Headers = RouteRequest['headers'];
 const textOf = (value: string | string[] | undefined) =>
   Array.isArray(value) ? value.join(',') : (value ?? '');
 
-/** Whether `If-None-Match` says that the client has the content with this entity tag. Source: RFC 9110, 13.1.2. */
+/** Reports whether `If-None-Match` says that the client has the content with this entity tag. Source: RFC 9110, 13.1.2. */
 export function isKnown(headers: Headers, tag: string): boolean {
-  const given = textOf(headers['if-none-match']);
-  if (given.trim() === '*') return true;
-  return given.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
+  const ifNoneMatch = textOf(headers['if-none-match']);
+  if (ifNoneMatch.trim() === '*') return true;
+  return ifNoneMatch.split(',').some((entityTag) => entityTag.trim().replace(/^W\//, '') === tag);
 }
 
 export interface ByteRange {

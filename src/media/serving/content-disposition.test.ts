@@ -15,7 +15,7 @@ describe('contentDisposition', () => {
     }
   });
 
-  it('writes a simple file name plain or quoted, and others in the extended form of RFC 8187', () => {
+  it('writes a simple file name plain or quoted, and other file names in the extended form of RFC 8187', () => {
     const written = (name: string) => contentDisposition('image/png', name).slice('inline; '.length);
     assert.equal(written('cat.png'), 'filename=cat.png');
     assert.equal(written('my "cat".png'), 'filename="my \\"cat\\".png"');
@@ -39,7 +39,7 @@ describe('contentDisposition', () => {
     assert.equal(fileNameIn("attachment; filename=x; filename*=UTF-8''%e2%82%ac.txt"), '€.txt');
     assert.equal(fileNameIn("attachment; filename=x; filename*=utf-8''%ff"), 'x');
     assert.equal(fileNameIn('attachment; filename=x; filename=y'), 'x');
-    for (const none of [
+    for (const header of [
       undefined,
       '',
       'inline',
@@ -47,7 +47,7 @@ describe('contentDisposition', () => {
       'inline; name=x',
       'inline; filename="x',
     ]) {
-      assert.equal(fileNameIn(none), undefined, none);
+      assert.equal(fileNameIn(header), undefined, header);
     }
     assert.equal(fileNameIn(`inline; filename="${'x'.repeat(9_000)}"`), undefined);
     const parts = fc.constantFrom(

@@ -30,7 +30,7 @@ const inlineTypes: ReadonlySet<string> = new Set([
   'audio/x-flac',
 ]);
 
-/** Characters that are not escaped in extended values of RFC 8187, besides letters and digits. */
+/** Codes of the characters that are not escaped in extended values of RFC 8187, besides letters and digits. */
 const plain = new Set([...'!#$&+-.^_`|~'].map((character) => character.charCodeAt(0)));
 
 /**
@@ -60,11 +60,11 @@ function extended(name: string): string {
   return text;
 }
 
-/** Maximum characters of a header that is parsed. */
+/** Maximum number of characters of a header that is parsed. */
 const maxHeaderLength = 8_192;
 
 /**
- * Returns the file name in a `Content-Disposition` header of a remote server; `undefined` without a valid one. Prefers
+ * Returns the file name in a `Content-Disposition` header of a remote server; `undefined` without a valid file name. Prefers
  * the extended form. Source: RFC 6266, sections 4.1 and 4.3.
  */
 export function fileNameIn(header: string | undefined): string | undefined {
@@ -78,16 +78,16 @@ const parameter = /;[ \t]*([\w*-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*
 
 /** Reads the first parameter of each name, up to the first syntax error. */
 function parametersOf(header: string): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  const parameters = new Map<string, string>();
   const begin = header.indexOf(';');
-  if (begin === -1) return found;
+  if (begin === -1) return parameters;
   parameter.lastIndex = begin;
   for (;;) {
     const match = parameter.exec(header);
-    if (match === null) return found;
+    if (match === null) return parameters;
     const [, name = '', quoted, token] = match;
     const key = name.toLowerCase();
-    if (!found.has(key)) found.set(key, quoted?.replace(/\\(.)/g, '$1') ?? token ?? '');
+    if (!parameters.has(key)) parameters.set(key, quoted?.replace(/\\(.)/g, '$1') ?? token ?? '');
   }
 }
 

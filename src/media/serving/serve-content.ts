@@ -21,7 +21,7 @@ const protection: Readonly<Record<string, string>> = {
   'X-Robots-Tag': 'noindex, nofollow, noarchive, noimageindex',
 };
 
-/** Replaces headers of `protection` for administrators: they look at files that may be hostile. */
+/** Replaces headers of `protection` for administrators, who look at files that may be hostile. */
 const strictProtection: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
@@ -36,7 +36,7 @@ const cacheFor = (audience: Audience) =>
 
 /** An open file or thumbnail. It must be served or closed. */
 export interface Content extends MediaDescription {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number;
   /** An open file, or a stream from a storage provider. */
   readonly body: OpenFile | Readable;

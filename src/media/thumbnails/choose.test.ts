@@ -5,7 +5,7 @@ import { chooseTarget, type Target, type ThumbnailOptions } from './choose.ts';
 import type { Image } from './image.ts';
 import { covers, type Method, type Size, sizeOf } from './sizes.ts';
 
-const usual: ThumbnailOptions = {
+const defaultOptions: ThumbnailOptions = {
   dynamic_thumbnails: false,
   thumbnail_sizes: [
     { width: 32, height: 32, method: 'crop' },
@@ -49,7 +49,7 @@ describe('sizeOf', () => {
 });
 
 describe('chooseTarget', () => {
-  const chosen = (image: Size, width: number, height: number, method: Method, options = usual) =>
+  const chosen = (image: Size, width: number, height: number, method: Method, options = defaultOptions) =>
     textOf(chooseTarget(imageOf(image), { width, height, method }, options));
   const photograph = { width: 4_000, height: 3_000 };
 
@@ -71,10 +71,10 @@ describe('chooseTarget', () => {
     assert.equal(chosen(photograph, 3_500, 10, 'crop'), 'whole');
   });
 
-  it('returns another method when the list has no size of the requested one', () => {
+  it('returns a size of another method when the list has no size of the requested method', () => {
     const [crops, scales] = (['crop', 'scale'] as const).map((method) => ({
-      ...usual,
-      thumbnail_sizes: usual.thumbnail_sizes.filter((size) => size.method === method),
+      ...defaultOptions,
+      thumbnail_sizes: defaultOptions.thumbnail_sizes.filter((size) => size.method === method),
     }));
     assert.equal(chosen(photograph, 100, 100, 'crop', scales), '320x240 scale');
     assert.equal(chosen(photograph, 100, 100, 'scale', crops), 'whole');
@@ -90,38 +90,47 @@ describe('chooseTarget', () => {
   const pixels = fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 20_000 }));
   const size = fc.record({ width: pixels, height: pixels });
   const methods = fc.constantFrom<Method>('crop', 'scale');
-  const asked = fc.record({ width: pixels, height: pixels, method: methods });
+  const anyRequest = fc.record({ width: pixels, height: pixels, method: methods });
 
   it('returns a size that is never smaller than requested, and never larger than the image', () => {
-    const lists = fc.oneof(fc.constant(usual.thumbnail_sizes), fc.array(asked, { maxLength: 6 }));
+    const lists = fc.oneof(
+      fc.constant(defaultOptions.thumbnail_sizes),
+      fc.array(anyRequest, { maxLength: 6 }),
+    );
     fc.assert(
-      fc.property(size, asked, lists, fc.boolean(), (image, wish, thumbnail_sizes, dynamic_thumbnails) => {
-        const options = { thumbnail_sizes, dynamic_thumbnails };
-        const target = chooseTarget(imageOf(image), wish, options) ?? { ...image, method: 'scale' };
-        const wanted = sizeOf(image, wish);
-        assert.ok(covers(target, wanted), `${textOf(target)} for ${JSON.stringify(wanted)}`);
-        assert.ok(covers(image, target), `${textOf(target)} of ${JSON.stringify(image)}`);
-        assert.ok(target.width >= 1 && target.height >= 1);
-        if (dynamic_thumbnails && !covers(wish, image)) {
-          assert.deepEqual({ width: target.width, height: target.height }, wanted);
-        }
-        // A request beyond the size of the image returns the image.
-        const largest = { width: 1e15, height: 1e15, method: wish.method };
-        assert.equal(chooseTarget(imageOf(image), largest, options), undefined);
-      }),
+      fc.property(
+        size,
+        anyRequest,
+        lists,
+        fc.boolean(),
+        (image, request, thumbnail_sizes, dynamic_thumbnails) => {
+          const options = { thumbnail_sizes, dynamic_thumbnails };
+          const target = chooseTarget(imageOf(image), request, options) ?? { ...image, method: 'scale' };
+          const wanted = sizeOf(image, request);
+          assert.ok(covers(target, wanted), `${textOf(target)} for ${JSON.stringify(wanted)}`);
+          assert.ok(covers(image, target), `${textOf(target)} of ${JSON.stringify(image)}`);
+          assert.ok(target.width >= 1 && target.height >= 1);
+          if (dynamic_thumbnails && !covers(request, image)) {
+            assert.deepEqual({ width: target.width, height: target.height }, wanted);
+          }
+          // A request beyond the size of the image returns the image.
+          const largest = { width: 1e15, height: 1e15, method: request.method };
+          assert.equal(chooseTarget(imageOf(image), largest, options), undefined);
+        },
+      ),
     );
   });
 
   it('returns few different sizes, whatever is requested', () => {
-    const made = new Set<string>();
+    const returnedSizes = new Set<string>();
     const image = { width: 8_000, height: 4_000 };
     fc.assert(
-      fc.property(asked, (wish) => {
-        made.add(textOf(chooseTarget(imageOf(image), wish, usual)));
+      fc.property(anyRequest, (request) => {
+        returnedSizes.add(textOf(chooseTarget(imageOf(image), request, defaultOptions)));
       }),
       { numRuns: 2_000 },
     );
-    // The five sizes of the list, both methods doubled up to the size of the image, and the image.
-    assert.ok(made.size <= 5 + 6 + 4 + 1, [...made].join());
+    // The five sizes of the list, at most six doubled sizes for crop and four for scale, and the whole image.
+    assert.ok(returnedSizes.size <= 5 + 6 + 4 + 1, [...returnedSizes].join());
   });
 });

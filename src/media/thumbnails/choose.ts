@@ -18,23 +18,23 @@ export interface Target extends Size {
  */
 export function chooseTarget(
   image: Image,
-  asked: ThumbnailSize,
+  request: ThumbnailSize,
   { dynamic_thumbnails, thumbnail_sizes }: ThumbnailOptions,
 ): Target | undefined {
-  if (covers(asked, image)) return undefined;
-  const wanted = targetOf(image, asked);
-  if (dynamic_thumbnails) return wanted;
+  if (covers(request, image)) return undefined;
+  const exactTarget = targetOf(image, request);
+  if (dynamic_thumbnails) return exactTarget;
   const largeEnough = (method: Method, sizes: readonly ThumbnailSize[]) =>
     sizes
       .filter((size) => size.method === method)
       .map((size) => targetOf(image, size))
-      .filter((target) => covers(target, wanted));
-  const { method } = asked;
-  const found =
-    nearest(wanted, largeEnough(method, thumbnail_sizes)) ??
-    nearest(wanted, largeEnough(method, larger(image, method, thumbnail_sizes))) ??
-    nearest(wanted, largeEnough('scale', thumbnail_sizes));
-  return found === undefined || isWhole(image, found) ? undefined : found;
+      .filter((target) => covers(target, exactTarget));
+  const { method } = request;
+  const target =
+    nearest(exactTarget, largeEnough(method, thumbnail_sizes)) ??
+    nearest(exactTarget, largeEnough(method, larger(image, method, thumbnail_sizes))) ??
+    nearest(exactTarget, largeEnough('scale', thumbnail_sizes));
+  return target === undefined || isWhole(image, target) ? undefined : target;
 }
 
 /** Returns the target of this size for an image. */
@@ -43,10 +43,10 @@ export function targetOf(image: Size, size: ThumbnailSize): Target {
   return { width, height, method: size.method };
 }
 
-/** Whether the target has the full size of the image. */
+/** Reports whether the target has the full size of the image. */
 export const isWhole = (image: Size, target: Target) => covers(target, image);
 
-/** Returns the smallest target; for crops, the smallest of those with the nearest proportions. */
+/** Returns the smallest target; for crops, the smallest of the targets with the nearest proportions. */
 function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
   const stretch = ({ width, height, method }: Target) =>
     method === 'scale' ? 0 : Math.abs(Math.log((width * wanted.height) / (height * wanted.width)));
@@ -62,10 +62,10 @@ function larger(image: Size, method: Method, sizes: readonly ThumbnailSize[]): T
     .filter((size) => size.method === method)
     .toSorted((a, b) => areaOf(a) - areaOf(b))
     .at(-1);
-  const found: ThumbnailSize[] = [];
+  const doubled: ThumbnailSize[] = [];
   for (let size = last; size !== undefined && !covers(size, image); ) {
     size = { width: size.width * 2, height: size.height * 2, method };
-    found.push(size);
+    doubled.push(size);
   }
-  return found;
+  return doubled;
 }

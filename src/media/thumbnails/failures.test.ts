@@ -18,6 +18,9 @@ import { Thumbnails } from './thumbnails.ts';
 /** Widths for which the program of the test hangs, makes a thumbnail, deletes its source, or refuses. */
 const [hang, make, loseSource, refuse] = [1, 2, 3, 4];
 
+/** How many requests for different images may wait. */
+const maxWaiting = 60;
+
 describe('Thumbnails', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-failures-'));
   const journal = join(folder, 'journal');
@@ -52,7 +55,8 @@ describe('Thumbnails', () => {
     const [randomness, log] = [systemRandomness, silentLogger];
     disk = await MediaStore.open({ directory, randomness, log }, async () => true);
     const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
-    const tasks = new ImageTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
+    const program = relative(import.meta.dirname, join(folder, 'program'));
+    const tasks = new ImageTasks({ clock, log }, program, { urgent: maxWaiting, background: 0 });
     providers = { isUsed: false, open: async () => undefined };
     const files = new MediaFiles(disk, providers);
     const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
@@ -76,7 +80,7 @@ describe('Thumbnails', () => {
   }
   const find = (of: MediaFile, width: number, height = width) =>
     thumbnails.find(of, { width, height, method: 'crop', isAnimated: false });
-  const tried = () => readFileSync(journal, 'utf8').split('\n').slice(0, -1).map(Number);
+  const triedWidths = () => readFileSync(journal, 'utf8').split('\n').slice(0, -1).map(Number);
   /** Returns the status for the client. */
   const outcome = (answer: Promise<unknown>) =>
     answer.then(
@@ -89,12 +93,12 @@ describe('Thumbnails', () => {
     const image = await file();
     for (const times of [1, 2]) {
       const first = outcome(find(image, hang));
-      await eventually('it to begin', () => tried().length === times);
+      await eventually('the task to begin', () => triedWidths().length === times);
       const all = [first, outcome(find(image, hang)), outcome(find(image, make))];
       clock.advance(20_000);
       assert.deepEqual(await Promise.all(all), [400, 400, 400]);
       await assert.rejects(find(image, make), noThumbnail);
-      assert.equal(tried().length, times, 'no retry, not even for another size');
+      assert.equal(triedWidths().length, times, 'no retry, not even for another size');
       clock.advance(10 * 60_000);
     }
     assert.equal((await find(image, make)).size, 11);
@@ -104,16 +108,16 @@ describe('Thumbnails', () => {
   it('processes other images while one hangs', async () => {
     const image = await file();
     const hanging = outcome(find(image, hang));
-    await eventually('it to begin', () => tried().length === 1);
+    await eventually('the task to begin', () => triedWidths().length === 1);
     // One request is running, and 49 are waiting.
     const behind = Array.from({ length: 50 }, (_, index) => outcome(find(image, make, 1 + index)));
     assert.equal(await Promise.race(behind), 429);
     const other = find(await file(), make);
     const startedAt = clock.monotonic();
-    await eventually('the other to begin', () => {
+    await eventually('the other task to begin', () => {
       // The advanced time is much shorter than the timeout of the image that hangs.
       if (clock.monotonic() < startedAt + 15_000) clock.advance(50);
-      return tried().length === 2;
+      return triedWidths().length === 2;
     });
     assert.equal((await other).size, 11);
     thumbnails.stop();
@@ -123,14 +127,14 @@ describe('Thumbnails', () => {
   });
 
   it('answers 429 M_LIMIT_EXCEEDED when too many requests wait', async () => {
-    const images = await Promise.all(Array.from({ length: 202 }, file));
+    const images = await Promise.all(Array.from({ length: maxWaiting + 2 }, file));
     for (const image of images) await find(image, make);
-    const before = tried().length;
-    // One request is running, and 200 are waiting.
+    const before = triedWidths().length;
+    // One request is running, and the others but one are waiting.
     const answers = images.map((image) => outcome(find(image, hang)));
     assert.equal(await Promise.race(answers), 429);
     clock.advance(500);
-    await eventually('two to begin', () => tried().length === before + 2);
+    await eventually('two tasks to begin', () => triedWidths().length === before + 2);
     thumbnails.stop();
     const all = await Promise.all(answers);
     assert.equal(all.filter((status) => status === 429).length, 1);
@@ -140,15 +144,15 @@ describe('Thumbnails', () => {
     const image = await file();
     await assert.rejects(find(image, refuse), noThumbnail);
     await assert.rejects(find(image, make), noThumbnail);
-    assert.deepEqual(tried(), [refuse]);
+    assert.deepEqual(triedWidths(), [refuse]);
   });
 
   it('deletes a thumbnail whose file was deleted while it was made', async () => {
     const image = await file();
     await assert.rejects(find(image, loseSource), { status: 404 });
-    const left = readdirSync(directory, { recursive: true, withFileTypes: true });
+    const remainingEntries = readdirSync(directory, { recursive: true, withFileTypes: true });
     assert.deepEqual(
-      left.filter((entry) => entry.isFile()).map(({ name }) => name),
+      remainingEntries.filter((entry) => entry.isFile()).map(({ name }) => name),
       [],
     );
   });

@@ -13,9 +13,9 @@ export type ImageTask =
       readonly destination: string;
       readonly target: Target;
       readonly format: ThumbnailFormat;
-      /** Whether all frames are read, or only the first. */
+      /** Whether all frames are read, or only the first frame. */
       readonly isAnimated: boolean;
-      /** Maximum pixels of all frames that are read. */
+      /** Maximum number of pixels of all frames that are read. */
       readonly maxPixels: number;
     };
 

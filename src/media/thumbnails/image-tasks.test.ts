@@ -103,7 +103,7 @@ describe('ImageTasks with untrusted images', () => {
 
   const make = async (bytes: Uint8Array) => {
     writeFileSync(source, bytes);
-    const made = {
+    const task = {
       source,
       destination,
       target,
@@ -111,7 +111,7 @@ describe('ImageTasks with untrusted images', () => {
       isAnimated: false,
       maxPixels: 10_000,
     } as const;
-    await tasks.make(made, 'urgent');
+    await tasks.make(task, 'urgent');
     return readFile(destination);
   };
 

@@ -33,11 +33,24 @@ export class ImageTasks {
   readonly #log: Logger;
   #hasComplained = false;
 
-  /** @param program path of the program of the processes, without its extension */
-  constructor({ clock, log }: { clock: Clock; log: Logger }, program = './image-process') {
+  /**
+   * @param program path of the program of the processes, without its extension
+   * @param waiting how many tasks may wait
+   */
+  constructor(
+    { clock, log }: { clock: Clock; log: Logger },
+    program = './image-process',
+    waiting = limits.waiting,
+  ) {
     this.#log = log;
     const importedFrom = import.meta.url;
-    this.#processes = new TaskProcesses({ program, importedFrom, environment, limits, clock });
+    this.#processes = new TaskProcesses({
+      program,
+      importedFrom,
+      environment,
+      limits: { ...limits, waiting },
+      clock,
+    });
   }
 
   /** Returns the properties of an image. @throws NoThumbnail; TaskFailure when the image is not the cause */
@@ -65,8 +78,8 @@ export class ImageTasks {
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
       if (error.reason === 'unavailable') this.#logOnce(error);
-      const isItsFault = error.reason === 'crashed' || error.reason === 'too-slow';
-      throw isItsFault ? new NoThumbnail(error.message) : error;
+      const isFaultOfImage = error.reason === 'crashed' || error.reason === 'too-slow';
+      throw isFaultOfImage ? new NoThumbnail(error.message) : error;
     }
     if (result?.kind === 'refused') throw new NoThumbnail(String(result.why));
     if (result?.kind !== 'image' && result?.kind !== 'made')

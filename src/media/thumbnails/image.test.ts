@@ -27,8 +27,8 @@ describe('formatOf and readImage', () => {
     );
   });
 
-  it('readImage restores stored properties, and rejects malformed ones', () => {
-    const facts = fc.record({
+  it('readImage restores stored properties, and rejects malformed properties', () => {
+    const properties = fc.record({
       format: fc.constantFrom(...imageFormats),
       width: fc.integer({ min: 1, max: 2 ** 31 }),
       height: fc.integer({ min: 1, max: 2 ** 31 }),
@@ -39,16 +39,16 @@ describe('formatOf and readImage', () => {
     });
     fc.assert(
       fc.property(
-        facts,
+        properties,
         fc.string(),
         fc.jsonValue(),
         fc.constantFrom('width', 'format', 'frames', 'isTurned'),
-        (known, text, value, key) => {
-          assert.deepEqual(readImage(JSON.stringify(known)), { ...known });
+        (image, text, value, key) => {
+          assert.deepEqual(readImage(JSON.stringify(image)), { ...image });
           assert.equal(readImage(text), undefined);
           assert.equal(readImage(JSON.stringify(value)), undefined);
-          assert.equal(readImage(JSON.stringify({ ...known, [key]: [] })), undefined);
-          assert.equal(readImage(JSON.stringify({ ...known, width: 0 })), undefined);
+          assert.equal(readImage(JSON.stringify({ ...image, [key]: [] })), undefined);
+          assert.equal(readImage(JSON.stringify({ ...image, width: 0 })), undefined);
         },
       ),
     );

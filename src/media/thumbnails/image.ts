@@ -5,16 +5,16 @@ export type ImageFormat = (typeof imageFormats)[number];
 /** Properties of an image, read from its bytes. */
 export interface Image {
   readonly format: ImageFormat;
-  /** Pixels as displayed, after the rotation of its metadata. */
+  /** Width and height in pixels as displayed, after the rotation by the metadata. */
   readonly width: number;
   readonly height: number;
   /** Number of readable frames. */
   readonly frames: number;
-  /** Whether it is animated when displayed, even if its frames cannot be read. */
+  /** Whether the image is animated when displayed, even if its frames cannot be read. */
   readonly isAnimated: boolean;
-  /** Whether some of it may be transparent. */
+  /** Whether a part of the image may be transparent. */
   readonly hasAlpha: boolean;
-  /** Whether its metadata rotates it. */
+  /** Whether the metadata of the image rotates it. */
   readonly isTurned: boolean;
 }
 
@@ -22,7 +22,11 @@ export interface Image {
 export const signatureLength = 12;
 
 /** The first bytes of each format, and further bytes at an offset. */
-const signatures: readonly (readonly [ImageFormat, string, (readonly [number, string])?])[] = [
+const signatures: readonly (readonly [
+  format: ImageFormat,
+  beginning: string,
+  further?: readonly [offset: number, bytes: string],
+])[] = [
   ['jpeg', '\xff\xd8\xff'],
   ['png', '\x89PNG\r\n\x1a\n'],
   ['gif', 'GIF87a'],

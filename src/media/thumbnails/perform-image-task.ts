@@ -36,7 +36,7 @@ const failOn = 'error';
 async function examine(source: string): Promise<Image> {
   const format = await beginningOf(source);
   const metadata = await sharp(source, { limitInputPixels: false, failOn }).metadata();
-  if (format === undefined || !isThat(metadata, format))
+  if (format === undefined || !hasFormat(metadata, format))
     throw new Error('The content does not match the signature of the file');
   const { width, height } = metadata.autoOrient;
   const frames = format === 'gif' || format === 'webp' ? (metadata.pages ?? 1) : 1;
@@ -51,7 +51,7 @@ async function examine(source: string): Promise<Image> {
   };
 }
 
-const isThat = ({ format, compression }: Metadata, expected: ImageFormat) =>
+const hasFormat = ({ format, compression }: Metadata, expected: ImageFormat) =>
   expected === 'avif' ? format === 'heif' && compression === 'av1' : format === expected;
 
 async function beginningOf(source: string): Promise<ImageFormat | undefined> {
@@ -64,10 +64,10 @@ async function beginningOf(source: string): Promise<ImageFormat | undefined> {
   }
 }
 
-/** Maximum number of chunks that are read before the pixels. */
+/** Maximum number of PNG chunks that are read before the pixels. */
 const maxChunks = 1_000;
 
-/** Whether there is an `acTL` chunk before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
+/** Reports whether a PNG image has an `acTL` chunk (animation control) before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
 async function isAnimatedPng(source: string): Promise<boolean> {
   const file = await open(source);
   try {

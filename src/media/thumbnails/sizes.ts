@@ -15,9 +15,9 @@ export interface ThumbnailSize extends Size {
  * Returns the size of a thumbnail; never larger than the image. Source: client-server API, "Thumbnails".
  */
 export function sizeOf(image: Size, { width, height, method }: ThumbnailSize): Size {
-  const asked = { width, height };
-  if (method === 'scale') return covers(asked, image) ? image : within(image, asked);
-  return covers(image, asked) ? asked : within(asked, image);
+  const requested = { width, height };
+  if (method === 'scale') return covers(requested, image) ? image : within(image, requested);
+  return covers(image, requested) ? requested : within(requested, image);
 }
 
 /** Returns the largest size with the proportions of `shape` that fits into `frame`. */
@@ -29,7 +29,8 @@ function within(shape: Size, frame: Size): Size {
     : { width: pixels((shape.width * frame.height) / shape.height), height: frame.height };
 }
 
-/** Whether one is at least as wide and as high as the other. */
-export const covers = (one: Size, other: Size) => one.width >= other.width && one.height >= other.height;
+/** Reports whether the first size is at least as wide and as high as the second. */
+export const covers = (first: Size, second: Size) =>
+  first.width >= second.width && first.height >= second.height;
 
 export const areaOf = ({ width, height }: Size) => width * height;

@@ -60,7 +60,7 @@ const maxFrames = 1_000;
 export class Thumbnails {
   readonly #deps: ThumbnailsDeps;
   readonly #images: Cache<string, Image>;
-  /** Times of failures, by file and whether it was animated. */
+  /** Times of failures, by file and by whether the thumbnail was to be animated. */
   readonly #failures: Cache<string, number>;
   readonly #running = new LoadOnce<string, unknown>();
   /** One file occupies at most one process for requests, and one for thumbnails made after the upload. */
@@ -80,19 +80,19 @@ export class Thumbnails {
    * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media);
    * M_UNKNOWN (400) when the file is not a readable image; M_LIMIT_EXCEEDED when too many requests wait
    */
-  async find(file: MediaFile, asked: ThumbnailRequest): Promise<Content> {
+  async find(file: MediaFile, request: ThumbnailRequest): Promise<Content> {
     const { files, options } = this.#deps;
     if (!(await files.mayExist(file))) throw mediaNotFound();
     try {
       const image = await this.#examine(file, 'urgent');
       if (areaOf(image) > options.max_image_pixels) throw tooLarge(file);
-      const target = chooseTarget(image, asked, options);
-      if (target === undefined && servesAsItIs(image, asked)) {
+      const target = chooseTarget(image, request, options);
+      if (target === undefined && servesAsItIs(image, request)) {
         const whole = await contentOf(files, file);
         return { ...whole, contentType: `image/${image.format}`, fileName: `thumbnail.${image.format}` };
       }
       const wanted = target ?? targetOf(image, { ...image, method: 'scale' });
-      return await this.#findVariant(file, image, wanted, asked.isAnimated);
+      return await this.#findVariant(file, image, wanted, request.isAnimated);
     } catch (error) {
       if (error instanceof StorageError)
         this.#deps.log.error({ err: error.cause }, 'Failed to store a thumbnail');
@@ -110,7 +110,7 @@ export class Thumbnails {
     }
   }
 
-  /** Makes the thumbnails of `thumbnail_sizes` in the background. Never fails: missing ones are made on request. */
+  /** Makes the thumbnails of `thumbnail_sizes` in the background. Never fails: missing thumbnails are made on request. */
   async prepare(file: MediaFile): Promise<void> {
     const { options, log } = this.#deps;
     try {
@@ -133,11 +133,16 @@ export class Thumbnails {
     this.#deps.tasks.stop();
   }
 
-  async #findVariant(file: MediaFile, image: Image, target: Target, moves: boolean): Promise<Content> {
+  async #findVariant(
+    file: MediaFile,
+    image: Image,
+    target: Target,
+    wantsAnimation: boolean,
+  ): Promise<Content> {
     const { options } = this.#deps;
     const pixels = areaOf(image) * image.frames;
-    const canMove = image.frames > 1 && image.frames <= maxFrames && pixels <= options.max_image_pixels;
-    if (moves && canMove) {
+    const canAnimate = image.frames > 1 && image.frames <= maxFrames && pixels <= options.max_image_pixels;
+    if (wantsAnimation && canAnimate) {
       try {
         return await this.#provide(file, variantOf(image, target, true), 'urgent');
       } catch (error) {
@@ -171,7 +176,7 @@ export class Thumbnails {
     await this.#try(file, urgency, variant.isAnimated, () =>
       store.store(file, name, (destination) => tasks.make({ ...task, destination }, urgency)),
     );
-    await this.#forgetIfGone(file);
+    await this.#deleteIfFileIsGone(file);
     const size = await store.sizeOf(file, name);
     if (size === undefined) throw mediaNotFound();
     return size;
@@ -192,17 +197,17 @@ export class Thumbnails {
     await files.require(file);
     const { disk } = files;
     const beginning = await disk.readBeginning(file.area, file.fileId, signatureLength);
-    if (formatOf(beginning) === undefined) throw new NoThumbnail('It does not begin like an image');
+    if (formatOf(beginning) === undefined) throw new NoThumbnail('The file does not begin like an image');
     const image = await this.#try(file, urgency, false, () =>
       tasks.examine(disk.pathOf(file.area, file.fileId), urgency),
     );
     await store.storeFacts(file, JSON.stringify(image));
-    await this.#forgetIfGone(file);
+    await this.#deleteIfFileIsGone(file);
     return image;
   }
 
   /** Deletes the thumbnails of a file that was deleted in the meantime. */
-  async #forgetIfGone(file: MediaFile): Promise<void> {
+  async #deleteIfFileIsGone(file: MediaFile): Promise<void> {
     const { files, store } = this.#deps;
     if (await files.isDeleted(file)) await store.delete(file);
   }
@@ -213,7 +218,8 @@ export class Thumbnails {
   }
 
   /**
-   * Queues the work per file. After a failure, which may have crashed a process, it is not retried for `failureTime`.
+   * Queues the work per file. After a failure, which may have crashed a process, the work is not retried for
+   * `failureTime`.
    */
   async #try<T>(
     { area, fileId }: MediaFile,
@@ -240,9 +246,9 @@ export class Thumbnails {
   }
 }
 
-/** Whether the image can stay as it is: in its format, without rotation and with its animation. */
-function servesAsItIs({ format, isTurned, isAnimated }: Image, asked: { isAnimated: boolean }): boolean {
-  return format !== 'avif' && !isTurned && (!isAnimated || asked.isAnimated);
+/** Reports whether the image can stay as it is: in its format, without rotation and with its animation. */
+function servesAsItIs({ format, isTurned, isAnimated }: Image, request: { isAnimated: boolean }): boolean {
+  return format !== 'avif' && !isTurned && (!isAnimated || request.isAnimated);
 }
 
 /**

@@ -11,12 +11,17 @@ import { deleteExpired, insertPending, insertPreviewImage, insertUploaded } from
 import type { MediaTables } from '../tables.ts';
 import { mediaUsageCheck, mediaUsageMigration } from './migration.ts';
 
-const older = mediaMigrations.slice(0, mediaMigrations.indexOf(mediaUsageMigration));
+const migrationsBeforeUsage = mediaMigrations.slice(0, mediaMigrations.indexOf(mediaUsageMigration));
 
 const differences = (database: Database) => mediaUsageCheck.find({ main: database, state: database });
 
 const sums = (database: Database) =>
-  database.reader<MediaTables>().selectFrom('media_usage').selectAll().orderBy('user_id').execute();
+  database
+    .reader<MediaTables>()
+    .selectFrom('media_usage')
+    .select(['user_id', 'files', 'bytes', 'first_at', 'last_at'])
+    .orderBy('user_id')
+    .execute();
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('sums of uploads', () => {
@@ -45,7 +50,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('counts the sums of uploads of all users when a database without them is upgraded', async () => {
-      const database = await open(older);
+      const database = await open(migrationsBeforeUsage);
       await database.transaction<MediaTables, void>(async (writer) => {
         for (let index = 0; index < 1_201; index++) {
           const userId = `@user${index % 600}:test`;
@@ -60,8 +65,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       await migrate(database, mediaMigrations);
       const counted = await sums(database);
       assert.equal(counted.length, 600);
-      assert.deepEqual(counted[0], { user_id: '@user0:test', files: 3, bytes: 0 + 600 + 1_200 });
-      assert.deepEqual(counted.at(-1), { user_id: '@user9:test', files: 2, bytes: 9 + 609 });
+      assert.deepEqual(counted[0], {
+        user_id: '@user0:test',
+        files: 3,
+        bytes: 0 + 600 + 1_200,
+        first_at: 0,
+        last_at: 1_200,
+      });
+      assert.deepEqual(counted.at(-1), {
+        user_id: '@user9:test',
+        files: 2,
+        bytes: 9 + 609,
+        first_at: 9,
+        last_at: 609,
+      });
       assert.deepEqual(await differences(database), { count: 0, examples: [] });
     });
 
@@ -73,11 +90,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         await insertUploaded(writer, { mediaId: 'u', userId: '@bob:test', at: 1 }, file('upload', 7));
         await deleteExpired(writer, '@ann:test', 5);
       });
-      assert.deepEqual(await sums(database), [{ user_id: '@bob:test', files: 1, bytes: 7 }]);
+      assert.deepEqual(await sums(database), [
+        { user_id: '@bob:test', files: 1, bytes: 7, first_at: 1, last_at: 1 },
+      ]);
       assert.deepEqual(await differences(database), { count: 0, examples: [] });
     });
 
-    it('finds sums that differ from the uploads by hearth database check, and counts them again', async () => {
+    it('hearth database check finds the sums that differ from the uploads, and counts them again', async () => {
       const database = await open(mediaMigrations);
       const stores = { main: database, state: database };
       await database.transaction<MediaTables, void>(async (writer) => {
@@ -90,15 +109,24 @@ forSelectedDatabases(import.meta.url, (open) => {
           .execute();
         await writer
           .insertInto('media_usage')
-          .values({ user_id: '@carl:test', files: 1, bytes: 1 })
+          .values({ user_id: '@carl:test', files: 1, bytes: 1, first_at: 1, last_at: 1 })
           .execute();
         await writer.deleteFrom('media_usage').where('user_id', '=', '@bob:test').execute();
+        // The period of Dora's uploads does not contain one of them.
+        await insertUploaded(writer, { mediaId: 'd', userId: '@dora:test', at: 3 }, file('d', 2));
+        await insertUploaded(writer, { mediaId: 'e', userId: '@dora:test', at: 9 }, file('e', 2));
+        await writer
+          .updateTable('media_usage')
+          .set({ last_at: 8 })
+          .where('user_id', '=', '@dora:test')
+          .execute();
       });
-      const [found] = await checkDatabase(stores, [mediaUsageCheck], true);
-      assert.deepEqual([found?.count, found?.outcome], [3, 'mended']);
+      const [result] = await checkDatabase(stores, [mediaUsageCheck], true);
+      assert.deepEqual([result?.count, result?.outcome], [4, 'mended']);
       assert.deepEqual(await sums(database), [
-        { user_id: '@ann:test', files: 1, bytes: 7 },
-        { user_id: '@bob:test', files: 1, bytes: 8 },
+        { user_id: '@ann:test', files: 1, bytes: 7, first_at: 1, last_at: 1 },
+        { user_id: '@bob:test', files: 1, bytes: 8, first_at: 1, last_at: 1 },
+        { user_id: '@dora:test', files: 2, bytes: 4, first_at: 3, last_at: 9 },
       ]);
     });
   });
@@ -131,12 +159,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const answer = await admin.ask(method, `/_synapse/admin/v1${path}`, body);
       assert.equal(answer.status, 200, answer.raw);
     };
-    /** Checks the sums of Ann and Bob, each as files and bytes, and that those of all users are exact. */
-    const expectSums = async (...expected: readonly (readonly [number, number])[]) => {
+    /** Checks the sums of Ann and Bob, each as files and bytes, and that the stored sums of all users are exact. */
+    const expectSums = async (...expected: readonly (readonly [files: number, bytes: number])[]) => {
       assert.deepEqual(await differences(database), { count: 0, examples: [] });
-      const found = await sums(database);
+      const stored = await sums(database);
       assert.deepEqual(
-        found.map(({ files, bytes }) => [files, bytes]),
+        stored.map(({ files, bytes }) => [files, bytes]),
         expected,
       );
     };
@@ -158,7 +186,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await administer('DELETE', `/media/test/${ids[2]}`);
       await expectSums([11, 66], [2, 13]);
       await administer('POST', '/media/delete?before_ts=4000000000000&size_gt=5', {});
-      // The quarantined file, the one with the same content, the protected one and the small one stay.
+      // The quarantined file, the file with the same content, the protected file and the small file stay.
       await expectSums([3, 18], [1, 5]);
       await administer('DELETE', '/users/@bob:test/media');
       await expectSums([3, 18]);

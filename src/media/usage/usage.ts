@@ -13,15 +13,29 @@ export interface DeletedMedia {
   readonly preview_until: number | null;
 }
 
-/** Adds an upload to the sums of its user, in the transaction that stores it. @param size bytes */
-export async function addToUsage(writer: Writer<MediaTables>, userId: string, size: number): Promise<void> {
+/**
+ * Adds an upload to the sums of its user, in the transaction that stores it.
+ * @param at when its media id was made, in milliseconds since the epoch
+ * @param size bytes
+ */
+export async function addToUsage(
+  writer: Writer<MediaTables>,
+  userId: string,
+  { at, size }: { readonly at: number; readonly size: number },
+): Promise<void> {
+  const chosen = (column: string, comparison: '<' | '>') => {
+    const [stored, added] = [sql.ref(`media_usage.${column}`), sql.ref(`excluded.${column}`)];
+    return sql<number>`case when ${added} ${sql.raw(comparison)} ${stored} then ${added} else ${stored} end`;
+  };
   await writer
     .insertInto('media_usage')
-    .values({ user_id: userId, files: 1, bytes: size })
+    .values({ user_id: userId, files: 1, bytes: size, first_at: at, last_at: at })
     .onConflict((conflict) =>
       conflict.column('user_id').doUpdateSet({
         files: sql<number>`media_usage.files + excluded.files`,
         bytes: sql<number>`media_usage.bytes + excluded.bytes`,
+        first_at: chosen('first_at', '<'),
+        last_at: chosen('last_at', '>'),
       }),
     )
     .execute();
@@ -54,8 +68,8 @@ export async function subtractFromUsage(
 /** Number of users whose uploads are counted at once. */
 const usersAtOnce = 500;
 
-/** Counts the uploads of all users again. */
-export async function countUsage(db: Kysely<MediaTables>): Promise<void> {
+/** Counts the uploads of all users again. @param hasTimes whether the table has the times of uploads, which older databases lack */
+export async function countUsage(db: Kysely<MediaTables>, hasTimes = true): Promise<void> {
   await db.deleteFrom('media_usage').execute();
   for (let after = ''; ; ) {
     const users = db
@@ -70,7 +84,7 @@ export async function countUsage(db: Kysely<MediaTables>): Promise<void> {
     if (last === undefined) return;
     await db
       .insertInto('media_usage')
-      .columns(['user_id', 'files', 'bytes'])
+      .columns(['user_id', 'files', 'bytes', ...(hasTimes ? (['first_at', 'last_at'] as const) : [])])
       .expression(
         db
           .selectFrom('local_media')
@@ -78,6 +92,9 @@ export async function countUsage(db: Kysely<MediaTables>): Promise<void> {
             'user_id',
             sql<number>`count(*)`.as('files'),
             sql<number>`cast(coalesce(sum(size), 0) as bigint)`.as('bytes'),
+            ...(hasTimes
+              ? [sql<number>`min(created_at)`.as('first_at'), sql<number>`max(created_at)`.as('last_at')]
+              : []),
           ])
           .where('user_id', '>', after)
           .where('user_id', '<=', last)

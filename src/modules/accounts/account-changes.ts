@@ -36,8 +36,8 @@ export class AccountChanges {
    * receives them.
    */
   get deviceCleanups() {
-    const found = this.#callbacks.with('accountObserver', 'onLogout');
-    if (found.length === 0) return [];
+    const observers = this.#callbacks.with('accountObserver', 'onLogout');
+    if (observers.length === 0) return [];
     const devicesRemoved = async (
       writer: AnyWriter,
       _publish: unknown,
@@ -46,7 +46,7 @@ export class AccountChanges {
     ): Promise<void> =>
       afterCommit(writer, () => {
         for (const deviceId of deviceIds) {
-          notify(this.#calls, 'onLogout', found, (receive) => receive(userId, deviceId));
+          notify(this.#calls, 'onLogout', observers, (receive) => receive(userId, deviceId));
         }
       });
     return [{ devicesRemoved }];

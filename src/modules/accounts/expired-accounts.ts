@@ -7,16 +7,16 @@ import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 
 /**
- * Returns an authenticator that refuses users whose accounts have expired, except for requests that locked users may send;
- * the given one where no module decides that. Users of application services do not expire.
+ * Returns an authenticator that refuses users whose accounts have expired, except for requests that locked users may send.
+ * Users of application services do not expire. Returns `authenticator` itself where no module decides about expiry.
  */
 export function refusingExpired(
   authenticator: Authenticator,
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,
 ): Authenticator {
-  const found = callbacks.with('accountRules', 'isExpired');
-  if (found.length === 0) return authenticator;
+  const checks = callbacks.with('accountRules', 'isExpired');
+  if (checks.length === 0) return authenticator;
   return {
     async authenticate(token, context) {
       const requester = await authenticator.authenticate(token, context);
@@ -24,7 +24,7 @@ export function refusingExpired(
       const isExpired = await firstAnswer(
         calls,
         'isExpired',
-        found,
+        checks,
         (decide) => decide(requester.userId),
         isBoolean,
       );

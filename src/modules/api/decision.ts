@@ -8,12 +8,13 @@ export interface Denial {
   readonly error: string;
   /** Status of the response, 400 to 499; 403 when absent. */
   readonly status?: number;
-  /** Further members of the response body. */
+  /** Further fields of the response body. */
   readonly extra?: JsonObject;
 }
 
 /**
- * The answer of a check. Every other value counts as a failure of the check. When a check fails (it throws, rejects, gives
- * another value, or does not answer in time), the request is rejected with status 500, except where its description says otherwise.
+ * The answer of a check. Every other value counts as a failure of the check. When a check fails (it throws, returns a rejected
+ * promise, gives another value, or does not answer in time), the request is rejected with status 500, except where its
+ * description says otherwise.
  */
 export type Decision = 'allow' | Denial;

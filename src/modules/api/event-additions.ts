@@ -4,9 +4,9 @@ import type { NewEvent } from './rooms.ts';
 /** Adds to what clients receive of an event. */
 export interface EventAdditions {
   /**
-   * Returns members for the `unsigned` of an event, when the server renders it for clients: it should answer from memory.
-   * All members of a room may receive the same rendering. It cannot replace members of the server; where modules return the
-   * same member, the last module counts. When it fails for one event, the module adds nothing to the events of the request.
+   * Returns fields for the `unsigned` of an event, when the server renders it for clients: it should answer from memory.
+   * All members of a room may receive the same rendering. It cannot replace fields of the server; where modules return the
+   * same field, the last module counts. When it fails for one event, the module adds nothing to the events of the request.
    */
   unsigned?(event: NewEvent): JsonObject | undefined | Promise<JsonObject | undefined>;
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { Decision } from './decision.ts';
 import type { EventDraft, NewEvent, RoomStateView } from './rooms.ts';
 
-/** The content with which an event is sent in place of that of its sender. */
+/** The content of an event that replaces the content from its sender. */
 export interface ChangedContent {
   readonly content: JsonObject;
 }
@@ -11,7 +11,7 @@ export interface ChangedContent {
 export interface EventRules {
   /**
    * Checks every event of local users, with the state of its room. It may change the content: then the event is sent with that
-   * content, as far as the rules of the room allow it. Members on which the server has already acted must stay as they are:
+   * content, as far as the rules of the room allow it. Fields on which the server has already acted must stay as they are:
    * `membership`, `third_party_invite` and `join_authorised_via_users_server` of memberships, `redacts` of redactions, and
    * `room_version`, `creator`, `additional_creators` and `predecessor` of `m.room.create`. When the check fails, or changes one
    * of these, the event is rejected.

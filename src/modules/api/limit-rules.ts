@@ -28,7 +28,7 @@ export interface MediaRules {
   onUploadLimit?(userId: string, limit: UploadLimit, used: number, size: number): void | Promise<void>;
 }
 
-/** A rate limit: a bucket of `burst` actions that fills up with `perSecond` actions. */
+/** A rate limit: `burst` actions are allowed at once, and `perSecond` of them become allowed again each second. */
 export interface ModuleRateLimit {
   /** 0 means no limit. */
   readonly perSecond: number;

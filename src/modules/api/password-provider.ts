@@ -15,7 +15,7 @@ export interface LoginAttempt {
 /** Authenticates users in place of, or besides, the passwords that Hearth stores. */
 export interface PasswordProvider {
   /**
-   * The login types that the provider checks, each with the members of the request that it needs. `m.login.password`
+   * The login types that the provider checks, each with the fields of the request that it needs. `m.login.password`
    * needs `password`. Providers are asked in the order of the configuration, and the stored passwords last.
    */
   readonly loginTypes: Readonly<Record<string, readonly string[]>>;

@@ -20,7 +20,7 @@ export interface ModuleStore {
   get(key: string): Promise<JsonValue | undefined>;
   set(key: string, value: JsonValue): Promise<void>;
   delete(key: string): Promise<void>;
-  /** Makes up to 1,000 changes: all or, when it rejects, none. */
+  /** Makes up to 1,000 changes: all, or none when the promise is rejected. */
   write(changes: readonly StoreChange[]): Promise<void>;
   /**
    * Replaces a value by the result of `change`, with no other write of the store in between.

@@ -3,7 +3,7 @@ import type { Denial } from './decision.ts';
 import type { ModuleApi } from './module.ts';
 
 /**
- * The account to which a module maps a user of an identity provider. All members apply to a new account; with
+ * The account to which a module maps a user of an identity provider. All fields apply to a new account; with
  * `sso.update_profile_information`, `displayName` and `picture` also update an existing account at each login.
  */
 export interface MappedUser {
@@ -12,14 +12,14 @@ export interface MappedUser {
    * appended. When it is absent, the user chooses a name.
    */
   readonly localpart?: string;
-  /** Whether the user may choose another name than `localpart`. */
+  /** Whether a page lets the user confirm or change `localpart`. */
   readonly confirmsLocalpart?: boolean;
   readonly displayName?: string;
   /** Mail addresses of the user; the module must leave out unverified addresses. At most 20. */
   readonly emails?: readonly string[];
   /** URL of the picture. */
   readonly picture?: string;
-  /** Further members for the response to the login of the client. At most 4 KiB of JSON. */
+  /** Further fields for the response to the login of the client. At most 4 KiB of JSON. */
   readonly attributes?: JsonObject;
 }
 

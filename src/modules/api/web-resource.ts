@@ -41,5 +41,8 @@ export interface WebResponse {
   readonly body?: string | Uint8Array | JsonObject;
 }
 
-/** Answers the requests to a path and to all paths below. A failure answers with status 500; the bound is 30 seconds. */
+/**
+ * Answers the requests to a path and to all paths below. When it fails or takes longer than 30 seconds, the server answers with
+ * status 500.
+ */
 export type WebHandler = (request: WebRequest) => WebResponse | Promise<WebResponse>;

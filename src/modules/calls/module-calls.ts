@@ -14,7 +14,7 @@ export interface ModuleCallsDeps {
 export const callbackTimeout = 10_000;
 
 /** Milliseconds of work without a pause after which a callback is reported: nothing else runs in that time. */
-const maxBlocking = 100;
+const blockingWarning = 100;
 
 /** Milliseconds of work without a pause after which a callback is interrupted. */
 const blockingLimit = 5_000;
@@ -95,7 +95,7 @@ export class ModuleCalls {
 
   /**
    * Logs and counts an uncaught error of a module: of a timer, a listener or a promise that it has left behind.
-   * @returns whether the error is one
+   * @returns whether the error is one of a module
    */
   claimUncaught(error: unknown): boolean {
     const owner = this.context.ownerOf(error);
@@ -143,7 +143,7 @@ export class ModuleCalls {
   }
 
   #reportBlocking(module: string, callback: string, milliseconds: number): void {
-    if (milliseconds <= maxBlocking) return;
+    if (milliseconds <= blockingWarning) return;
     this.#count(module, callback, 'blocking');
     this.#deps.log.warn(
       { module, callback, ms: Math.round(milliseconds) },

@@ -9,8 +9,8 @@ export interface RunningModule {
 }
 
 /**
- * Tracks which module's code runs, also in timers, listeners and promises that the module leaves behind, so
- * that their uncaught errors name it.
+ * Tracks which module's code runs, also in timers, listeners and promises that the module leaves behind, so that their
+ * uncaught errors are attributed to the module.
  */
 export class ModuleContext {
   readonly files = new ModuleFiles();

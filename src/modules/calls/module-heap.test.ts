@@ -15,8 +15,8 @@ describe('ModuleHeap', () => {
     const logger = createLogger({ level: 'warn', destination });
     const limits = { samplingInterval: 16 * 1024, firstWarning: 2 * 1024 * 1024 };
     const heap = new ModuleHeap({ clock, log: logger, metrics, files }, limits);
-    const kept: unknown[] = [];
-    const leak = () => kept.push(Array.from({ length: 60_000 }, (_, index) => ({ index })));
+    const leaked: unknown[] = [];
+    const leak = () => leaked.push(Array.from({ length: 60_000 }, (_, index) => ({ index })));
     heap.start();
     try {
       clock.advance(60_000);
@@ -35,7 +35,7 @@ describe('ModuleHeap', () => {
         await metrics.render(),
         /^server_module_heap_bytes\{module="the leaking module"\} \d{7,}/m,
       );
-      assert.equal(kept.length, 12);
+      assert.equal(leaked.length, 12);
     } finally {
       heap.stop();
     }

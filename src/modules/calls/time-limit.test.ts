@@ -24,7 +24,7 @@ describe('callWithTimeLimit', () => {
     assert.equal(nested, 'inner');
   });
 
-  it('interrupts an endless loop and a regular expression that explodes', () => {
+  it('interrupts an endless loop and a regular expression with catastrophic backtracking', () => {
     const endless: (() => unknown)[] = [
       () => {
         for (;;);

@@ -7,7 +7,7 @@ Object.defineProperty(globalThis, Symbol.for('hearth.module'), { value: () => pe
 
 /**
  * Calls a function and interrupts it when it does not return in time, even in an endless loop or in a regular expression
- * that explodes. Work that it continues later, after an `await`, has no such limit.
+ * with catastrophic backtracking. Work that the function continues later, after an `await`, is not limited.
  * @param timeout milliseconds of real time
  * @throws Error with `code` ERR_SCRIPT_EXECUTION_TIMEOUT
  */
@@ -20,6 +20,6 @@ export function callWithTimeLimit<T>(work: () => T, timeout: number): T {
   return (result as unknown as { readonly value: T }).value;
 }
 
-/** Whether an error is that of `callWithTimeLimit`. */
+/** Whether `callWithTimeLimit` has thrown an error because the time was over. */
 export const isTimeLimit = (error: unknown): boolean =>
   (error as { readonly code?: unknown } | undefined)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';

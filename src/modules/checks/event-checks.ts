@@ -55,7 +55,7 @@ async function check(
   draft: EventToSend,
   { roomId, newRoom }: EventCheckContext,
 ): Promise<MatrixError | undefined> {
-  const asked: CheckedEvent = {
+  const checkedEvent: CheckedEvent = {
     draft: draftFor(draft, roomId),
     newRoom: newRoom?.map((event) => draftFor(event, roomId)),
     membership:
@@ -64,7 +64,7 @@ async function check(
         : undefined,
   };
   for (const { module, callback, callFor } of questions) {
-    const call = callFor(asked);
+    const call = callFor(checkedEvent);
     const error = call && (await decide(calls, module, callback, call));
     if (error !== undefined) return error;
   }
@@ -163,7 +163,10 @@ const isCreation = ({ type, stateKey }: EventDraft) => type === 'm.room.create' 
 const membershipIn = ({ type, content }: Pick<EventDraft, 'type' | 'content'>) =>
   type === 'm.room.member' ? content['membership'] : undefined;
 
-/** Returns an event as modules receive it. Its content is a copy, so that a change of it does not change the event. */
+/**
+ * Returns an event as modules receive it. Its content is a copy, so that a change of the copy does not change the
+ * event.
+ */
 const draftFor = (
   { type, stateKey, sender, content, redacts }: EventToSend,
   roomId: string | undefined,

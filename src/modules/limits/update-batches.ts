@@ -8,14 +8,14 @@ export function beforeUpdateBatch(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,
 ): ((batch: UpdateBatch) => Promise<() => void>) | undefined {
-  const found = callbacks.with('backgroundUpdates', 'beforeBatch');
-  if (found.length === 0) return undefined;
+  const beforeBatch = callbacks.with('backgroundUpdates', 'beforeBatch');
+  if (beforeBatch.length === 0) return undefined;
   return async (batch) => {
     const endings: (() => void)[] = [];
-    for (const { module, callbacks: begin } of found) {
-      const ended = await calls.run(module, 'beforeBatch', () => begin(batch)).catch(logged);
+    for (const { module, callbacks: begin } of beforeBatch) {
+      const ended = await calls.run(module, 'beforeBatch', () => begin(batch)).catch(ignoreLogged);
       if (typeof ended !== 'function') continue;
-      endings.push(() => void calls.run(module, 'beforeBatch', ended).catch(logged));
+      endings.push(() => void calls.run(module, 'beforeBatch', ended).catch(ignoreLogged));
     }
     return () => {
       for (const end of endings) end();
@@ -38,6 +38,6 @@ export function updateBatchSize(
 }
 
 /** Ignores the failure of a callback, which `ModuleCalls` has logged. @throws every other error */
-function logged(error: unknown): undefined {
+function ignoreLogged(error: unknown): undefined {
   if (!(error instanceof CallbackFailure)) throw error;
 }

@@ -9,11 +9,11 @@ export function moduleEventAdditions(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,
 ): EventAdditions | undefined {
-  const found = callbacks.with('eventAdditions', 'unsigned');
-  if (found.length === 0) return undefined;
+  const additions = callbacks.with('eventAdditions', 'unsigned');
+  if (additions.length === 0) return undefined;
   return async (events) => {
     const added: (JsonObject | undefined)[] = events.map(() => undefined);
-    for (const { module, callbacks: find } of found) {
+    for (const { module, callbacks: find } of additions) {
       const answers = await answersFor(calls, module, events, find);
       for (const [index, answer] of answers.entries()) {
         if (isJsonObject(answer)) added[index] = { ...added[index], ...answer };

@@ -13,12 +13,14 @@ export function modulePresenceRouting(
   if (routers.length + interests.length === 0) return undefined;
   return {
     async receiversOf(changes) {
-      const given = [...changes].map(([userId, { presence, statusMsg }]) => {
+      const presenceChanges = [...changes].map(([userId, { presence, statusMsg }]) => {
         return { userId, presence, statusMessage: statusMsg };
       });
       const routed = new Map<string, Set<string>>();
       for (const { module, callbacks: find } of routers) {
-        const answer: unknown = await calls.run(module, 'receiversOf', () => find(given)).catch(logged);
+        const answer: unknown = await calls
+          .run(module, 'receiversOf', () => find(presenceChanges))
+          .catch(ignoreLogged);
         if (answer instanceof Map) addRoutes(routed, answer, changes);
       }
       return new Map([...routed].map(([receiver, users]) => [receiver, [...users]]));
@@ -26,7 +28,9 @@ export function modulePresenceRouting(
     async interestsOf(userId) {
       const users = new Set<string>();
       for (const { module, callbacks: find } of interests) {
-        const answer: unknown = await calls.run(module, 'interestsOf', () => find(userId)).catch(logged);
+        const answer: unknown = await calls
+          .run(module, 'interestsOf', () => find(userId))
+          .catch(ignoreLogged);
         if (answer === 'all') return 'all';
         for (const user of Array.isArray(answer) ? answer : []) users.add(String(user));
       }
@@ -35,7 +39,7 @@ export function modulePresenceRouting(
   };
 }
 
-/** Adds the receivers that a module returns, by receiver. */
+/** Adds the routes that a module returns: for each receiver, the users whose changes the receiver gets. */
 function addRoutes(
   routed: Map<string, Set<string>>,
   answer: ReadonlyMap<unknown, unknown>,
@@ -52,7 +56,7 @@ function addRoutes(
   }
 }
 
-/** The failure is logged already. @throws every other error */
-function logged(error: unknown): undefined {
+/** Ignores the failure of a callback, which `ModuleCalls` has logged. @throws every other error */
+function ignoreLogged(error: unknown): undefined {
   if (!(error instanceof CallbackFailure)) throw error;
 }

@@ -21,10 +21,13 @@ export function roomStateOf(
   };
 }
 
-/** Whether clients see an event, so that modules receive it. */
+/** Whether clients see an event: only such events are passed to modules. */
 export const isShown = (stored: StoredEvent): boolean => !isHidden(stored);
 
-/** Returns an event as modules receive it. Its content is a copy, so that a change of it does not change the event. */
+/**
+ * Returns an event as modules receive it. Its content is a copy, so that a change of the copy does not change the
+ * event.
+ */
 export function moduleEvent(event: RoomEvent): NewEvent {
   const { eventId, roomId, type, stateKey, sender, content, originServerTs } = event;
   return {

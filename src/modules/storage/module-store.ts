@@ -24,7 +24,7 @@ export interface ModuleStoresDeps {
 /** Opens the stores of modules. */
 export class ModuleStores {
   readonly #deps: ModuleStoresDeps;
-  /** Runs the migrations of a module, or one change of its store, at a time. */
+  /** Runs the migrations of one store, or its changes, one at a time. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: ModuleStoresDeps) {
@@ -33,7 +33,8 @@ export class ModuleStores {
 
   /** @throws Error for an invalid name, and the errors of migrations */
   async open(name: string, migrations: readonly StoreMigration[] = []): Promise<ModuleStore> {
-    if (!storeName.test(name)) throw new Error(`${name} is not a name of a store: ${storeName.source}`);
+    if (!storeName.test(name))
+      throw new Error(`'${name}' is not a name of a store, which must match ${storeName.source}`);
     const store = new DatabaseStore(name, this.#deps.database, this.#mutex);
     await this.#mutex.run(`migrations ${name}`, async () => {
       const applied = await this.#appliedMigrations(name);
@@ -120,15 +121,16 @@ class DatabaseStore implements ModuleStore {
     after = '',
     limit = 100,
   }: Parameters<ModuleStore['list']>[0] = {}): Promise<StoreEntry[]> {
-    const [from, behind] = [hexOf(prefix), hexOf(after)];
+    const [firstKey, lastKnown] = [hexOf(prefix), hexOf(after)];
     const rows = await this.#database
       .reader<ModuleTables>()
       .selectFrom('module_entries')
       .select(['entry_key', 'value'])
       .where('store', '=', this.#name)
-      .where('entry_key', '>=', from)
-      .where('entry_key', '<', `${from}g`)
-      .where('entry_key', '>', behind)
+      .where('entry_key', '>=', firstKey)
+      // `g` comes after all hexadecimal digits.
+      .where('entry_key', '<', `${firstKey}g`)
+      .where('entry_key', '>', lastKnown)
       .orderBy('entry_key')
       .limit(Math.min(Math.max(1, limit), maxEntries))
       .execute();

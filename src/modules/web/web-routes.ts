@@ -15,7 +15,7 @@ const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 /** A web resource of a module. */
 export interface ModuleResource {
   readonly module: string;
-  /** In the documents' spelling, without a slash at the end. */
+  /** As routes declare paths (`/_server` for `/_synapse`), without a slash at the end. */
   readonly path: string;
   readonly handler: WebHandler;
 }
@@ -65,7 +65,7 @@ function replyTo(calls: ModuleCalls, module: string, path: string, response: Web
   try {
     const { status = 200, headers = {}, body } = response ?? {};
     if (!Number.isInteger(status) || status < 200 || status > 599)
-      throw new TypeError('The status is no number from 200 to 599');
+      throw new TypeError('The status is not an integer from 200 to 599');
     for (const [name, value] of Object.entries(headers)) {
       validateHeaderName(name);
       validateHeaderValue(name, value);

@@ -28,7 +28,8 @@ export function jobAccess(
   calls: ModuleCalls,
 ): JobAccess {
   const kindOf = (name: string): string => {
-    if (!jobName.test(name)) throw new Error(`${name} is not a name of a job: ${jobName.source}`);
+    if (!jobName.test(name))
+      throw new Error(`'${name}' is not a name of a job, which must match ${jobName.source}`);
     return `modules/${name}`;
   };
   const handler = (name: string, run: Run) => ({

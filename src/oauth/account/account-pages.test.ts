@@ -61,8 +61,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { name } = await signedIn();
       const signIn = await browser.open(url);
       assert.match(signIn.text, /href="\/_synapse\/client\/password_reset"/);
-      const back = await browser.signIn(signIn, name);
-      assert.equal(locationOf(back), url);
+      const signedInAnswer = await browser.signIn(signIn, name);
+      assert.equal(locationOf(signedInAnswer), url);
       assert.match((await browser.open(url)).text, /<h1>Your sessions<\/h1>/);
       const sent = await new TestBrowser(server).post(`${account}/end_device`, {
         form_token: 'x',
@@ -89,11 +89,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         404,
       );
       const page = await browser.get(`${account}?action=org.matrix.device_delete&device_id=PHONE`);
-      const foreign = await browser.post(`${account}/end_device`, {
+      const withWrongFormToken = await browser.post(`${account}/end_device`, {
         form_token: 'guess',
         device_id: 'PHONE',
       });
-      assert.equal(foreign.status, 403);
+      assert.equal(withWrongFormToken.status, 403);
       assert.deepEqual(await client.whoami(tokens['access_token']), [user.userId, 'PHONE']);
       assert.match(
         (await send(browser, page, 'end_device', { device_id: 'PHONE' })).text,
@@ -156,8 +156,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         const url = `${account}?action=org.matrix.${action}`;
         const asked = await browser.get(url);
         assert.match(locationOf(asked), /sign_in\?continue=.*&user=%40user/);
-        const back = await browser.signIn(await browser.open(url), name);
-        assert.equal(locationOf(back), url);
+        const signedInAnswer = await browser.signIn(await browser.open(url), name);
+        assert.equal(locationOf(signedInAnswer), url);
         await mail.clock.advance(600_000);
       }
       const fields = {
@@ -201,15 +201,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         return server.api('POST', '/_matrix/client/v3/keys/device_signing/upload', { token: token!, body });
       };
       assert.equal((await upload()).status, 200, 'the first keys need no confirmation');
-      const asked = await upload();
-      assert.equal(asked.status, 401);
+      const challenge = await upload();
+      assert.equal(challenge.status, 401);
       const url = 'https://test/_synapse/client/account?action=org.matrix.cross_signing_reset';
-      assert.deepEqual(asked.body['flows'], [
+      assert.deepEqual(challenge.body['flows'], [
         { stages: ['m.oauth'] },
         { stages: ['org.matrix.cross_signing_reset'] },
       ]);
-      assert.deepEqual((asked.body['params'] as Record<string, unknown>)['m.oauth'], { url });
-      const { session } = asked.body;
+      assert.deepEqual((challenge.body['params'] as Record<string, unknown>)['m.oauth'], { url });
+      const { session } = challenge.body;
       assert.equal((await upload({ session })).status, 401);
       const page = await browser.get(url);
       assert.match((await send(browser, page, 'cross_signing_reset')).text, /Go back to the app/);

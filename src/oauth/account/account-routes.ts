@@ -12,8 +12,8 @@ const text = Type.String({ default: '', maxLength: 1_000 });
 const home = '/_synapse/client/account';
 
 /**
- * Actions of the account page, without the prefix `org.matrix.`, which early clients leave out, and their pages. The names
- * with `session` are those of MSC4191. Any other action, for instance `profile`, shows the overview.
+ * The page that each action of the account page opens. Actions have no prefix `org.matrix.` here, because early clients
+ * leave it out. MSC4191 defines the names with `session`. Any other action, for instance `profile`, opens the overview.
  */
 const actions: ReadonlyMap<string, 'devices' | 'device' | 'reset' | 'deactivate'> = new Map([
   ['devices_list', 'devices'],
@@ -40,7 +40,7 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
   const form = <P extends TProperties>(
     path: string,
     fields: P,
-    options: { fresh?: boolean; page: (session: BrowserSession, message: AccountMessage) => Promise<Reply> },
+    options: FormOptions,
     change: (
       session: BrowserSession,
       body: Static<ReturnType<typeof Type.Object<P>>>,
@@ -121,7 +121,7 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         if (!deps.canChangePassword) throw forbidden('Passwords cannot be changed on this server');
         const requester = await pages.requester(session);
         await passwordChange.change(requester, body.new_password, body.logout_devices !== '');
-        // A new password signs all browsers out, also this one, so it is signed in again.
+        // A new password signs all browsers out, so the browser of this request is signed in again.
         const { userId, providerSession } = session;
         const cookie = await deps.browsers.open(request, { userId, providerSession, isFresh: true });
         const headers = { 'Set-Cookie': cookie };
@@ -150,8 +150,8 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
       },
       async ({ userId }, { confirmed_user_id: confirmed, erase }, request) => {
         if (confirmed.trim() !== userId) throw invalidParam(`Enter ${userId} to confirm`);
-        const before = () => thirdPartyIds.unpublishAll(userId, undefined);
-        await accounts.deactivate(userId, { erase: erase !== '', byAdmin: false, before });
+        const afterCheck = () => thirdPartyIds.unpublishAll(userId, undefined);
+        await accounts.deactivate(userId, { erase: erase !== '', byAdmin: false, afterCheck });
         const cookie = await deps.browsers.close(request);
         const values = { server_name: deps.slice.serverName, user_id: userId };
         return deps.pages.page('oauth_account_deactivated.html', values, {
@@ -162,10 +162,18 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
   ];
 }
 
+interface FormOptions {
+  /** Whether the user must have signed in recently; by default not. */
+  readonly fresh?: boolean;
+  /** Returns the page with the form, with a message about the change or its failure. */
+  readonly page: (session: BrowserSession, message: AccountMessage) => Promise<Reply>;
+}
+
+/** Makes the route of a form whose fields are texts. */
 type Form = (
   path: string,
   fields: Record<string, typeof text>,
-  options: { fresh?: boolean; page: (session: BrowserSession, message: AccountMessage) => Promise<Reply> },
+  options: FormOptions,
   change: (
     session: BrowserSession,
     body: Record<string, string>,
@@ -196,8 +204,8 @@ function addressForms(
       fresh,
       async (session, { email = '', sid = '', client_secret: clientSecret = '' }) => {
         if (!deps.canAddAddresses) throw disabled();
-        const found = await validated.find('email', { sid, clientSecret });
-        if (found?.purpose !== 'add_threepid') {
+        const validatedSession = await validated.find('email', { sid, clientSecret });
+        if (validatedSession?.purpose !== 'add_threepid') {
           return pages.mailSent(session, {
             email,
             sid,
@@ -205,7 +213,7 @@ function addressForms(
             error: 'The link in the mail has not been opened yet',
           });
         }
-        await addresses.add(session.userId, found);
+        await addresses.add(session.userId, validatedSession);
         return 'The address has been added';
       },
     ),

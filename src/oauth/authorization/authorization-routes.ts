@@ -81,9 +81,9 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
 }
 
 /**
- * Runs `work` with the checked request, and redirects the browser to the client with its errors. Errors of the request
- * itself are shown on a page, with a link to the client: anyone can register a client, so that a redirect without an
- * action of the user would let links to this server lead to any website (RFC 9700, section 4.11.2).
+ * Runs `work` with the checked request, and redirects the browser to the client with the errors of `work`. Errors of
+ * the request itself are shown on a page, with a link to the client: anyone can register a client, so a redirect
+ * without an action of the user would let links to this server lead to any website (RFC 9700, section 4.11.2).
  */
 async function answering(
   { clients, endpoints, pages }: AuthorizationDeps,
@@ -96,9 +96,9 @@ async function answering(
     const answer = { error: error.code, error_description: error.message };
     return answerUrl(target, endpoints.issuer, answer);
   };
-  let asked: AuthorizationRequest;
+  let request: AuthorizationRequest;
   try {
-    asked = checkAuthorization(parameters, target);
+    request = checkAuthorization(parameters, target);
   } catch (error) {
     const { client_name: name, client_uri: uri } = target.client.metadata;
     const values = { back: urlOfError(error), back_name: name ?? new URL(uri).host };
@@ -109,7 +109,7 @@ async function answering(
     );
   }
   try {
-    return await work(asked);
+    return await work(request);
   } catch (error) {
     return redirect(urlOfError(error), 303);
   }

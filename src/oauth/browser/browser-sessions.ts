@@ -143,7 +143,7 @@ export class BrowserSessions {
   }
 
   /** Signs users out of the browsers whose session at an identity provider has ended. */
-  async endOf(logout: ProviderLogout): Promise<void> {
+  async endByLogout(logout: ProviderLogout): Promise<void> {
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
       const rows = await writer
         .selectFrom('browser_sessions')

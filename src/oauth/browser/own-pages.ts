@@ -1,4 +1,4 @@
-import { toDocumentsSpelling } from '../../kernel/http/index.ts';
+import { toDeclaredSpelling } from '../../kernel/http/index.ts';
 import { forbidden } from '../../protocol/index.ts';
 import { pagePaths } from '../endpoints.ts';
 import type { BrowserSession } from './browser-sessions.ts';
@@ -16,7 +16,7 @@ const maxLength = 8_192;
 export function returnPage(wanted: string): string {
   const account = '/_synapse/client/account';
   if (wanted.length > maxLength || !/^\/[\w/.-]+(\?[\x21\x23-\x5b\x5d-\x7e]*)?$/.test(wanted)) return account;
-  const path = toDocumentsSpelling(wanted).split('?', 1)[0];
+  const path = toDeclaredSpelling(wanted).split('?', 1)[0];
   return path !== undefined && returnable.includes(path) ? wanted : account;
 }
 

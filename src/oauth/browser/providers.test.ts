@@ -157,7 +157,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           .exec(body)![1]!
           .replaceAll('&amp;', '&');
       const isAsked = (page: BrowserPage) => /<h1>Sign in<\/h1>/.test(page.body);
-      const silent = (link: string) => link.replace('&again=yes', '');
+      const withoutPrompt = (link: string) => link.replace('&again=yes', '');
 
       cas.user = { name: 'carol' };
       const browser = hearth.browser();
@@ -166,7 +166,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const asked = await browser.get(deactivation);
       assert.ok(isAsked(asked), 'the first sign-in may have been silent');
       const link = linkTo('cas', asked.body);
-      assert.ok(isAsked(await browser.get(silent(link))), 'a silent return');
+      assert.ok(isAsked(await browser.get(withoutPrompt(link))), 'a silent return');
       cas.asksAgain = false;
       assert.equal((await browser.get(link)).status, 400, 'a ticket without a password');
       cas.asksAgain = true;
@@ -176,11 +176,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const other = hearth.browser();
       const page = await other.get(deactivation);
       await other.get(linkTo('oidc-work', page.body));
-      const again = linkTo('oidc-work', (await other.get(deactivation)).body);
+      const signInLink = linkTo('oidc-work', (await other.get(deactivation)).body);
       idp.signedInAt = 1_000_000_000;
-      assert.match((await other.get(again)).body, /has not asked you to sign in again/);
+      assert.match((await other.get(signInLink)).body, /has not asked you to sign in again/);
       idp.signedInAt = undefined;
-      assert.match((await other.get(again)).body, /<h1>Deactivate/);
+      assert.match((await other.get(signInLink)).body, /<h1>Deactivate/);
       const { prompt, max_age } = Object.fromEntries(idp.authorizations.at(-1)!);
       assert.deepEqual([prompt, max_age], ['login', '0']);
     });

@@ -46,7 +46,7 @@ export function checkClientMetadata(body: JsonObject): ClientMetadata {
   if (method !== 'none') throw invalid('token_endpoint_auth_method must be none');
   const redirectUris = textsIn(body, 'redirect_uris');
   if (redirectUris.length > maxRedirectUris)
-    throw invalid(`There are at most ${maxRedirectUris} redirect URIs`);
+    throw invalid(`A client can register at most ${maxRedirectUris} redirect URIs`);
   for (const uri of redirectUris) {
     if (uri.length > maxUri || !isAllowedRedirectUri(uri, host, applicationType)) {
       throw new OAuthError(

@@ -21,7 +21,7 @@ export interface Client {
   readonly clientId: string;
   readonly metadata: ClientMetadata;
   readonly createdAt: number;
-  /** When it was last registered or used, milliseconds since the epoch, up to a day too early. */
+  /** When the client was last registered or used, in milliseconds since the epoch, up to a day too early. */
   readonly lastUsedAt: number;
 }
 
@@ -43,8 +43,8 @@ const maxMetadata = 8_192;
 const [usePrecision, unusedLifetime] = [86_400_000, 365 * 86_400_000];
 
 /**
- * The clients that have registered. Clients with the same metadata share a registration, whose id is a digest of it.
- * Source: client-server API, "Client registration"; RFC 7591.
+ * The clients that have registered. Clients with the same metadata share a registration, whose id is a digest of the
+ * metadata. Source: client-server API, "Client registration"; RFC 7591.
  */
 export class Clients {
   readonly #deps: ClientsDeps;
@@ -68,8 +68,8 @@ export class Clients {
     const clientId = hash('sha256', text, 'base64url').slice(0, 32);
     const now = this.#deps.clock.now();
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
-      const known = await readClient(writer, clientId);
-      if (known === undefined) {
+      const registered = await readClient(writer, clientId);
+      if (registered === undefined) {
         const row = { client_id: clientId, metadata: text, created_at: now, last_used_at: now };
         await writer
           .insertInto('oauth_clients')
@@ -77,7 +77,7 @@ export class Clients {
           .onConflict((conflict) => conflict.doNothing())
           .execute();
         await deleteSurplus(writer, this.#maxClients);
-      } else if (known.last_used_at < now - usePrecision) {
+      } else if (registered.last_used_at < now - usePrecision) {
         await writeUse(writer, clientId, now);
       }
     });
@@ -104,8 +104,8 @@ export class Clients {
   }
 
   /**
-   * Records that a client opens or refreshes a session, in the transaction that does so: clients store their
-   * id for years and do not register again.
+   * Records, in the transaction that opens or refreshes a session, that a client is used: clients store their id for
+   * years and do not register again.
    */
   async markUsedIn(writer: AnyWriter, { clientId, createdAt, lastUsedAt }: Client): Promise<void> {
     const now = this.#deps.clock.now();
@@ -116,11 +116,11 @@ export class Clients {
 
   /** Deletes the registrations that have no session and were not used for a year. */
   async deleteUnused(): Promise<void> {
-    const before = this.#deps.clock.now() - unusedLifetime;
+    const unusedSince = this.#deps.clock.now() - unusedLifetime;
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
       await writer
         .deleteFrom('oauth_clients')
-        .where('last_used_at', '<', before)
+        .where('last_used_at', '<', unusedSince)
         .where((query) => query.not(query.exists(sessionsOfClient(query))))
         .execute();
     });

@@ -115,8 +115,8 @@ forSelectedDatabases(import.meta.url, (open) => {
           },
         },
         sessions: {
-          refresh: async (_token: string, _ip: string, also: RefreshCheck) => {
-            await database.transaction((writer) => also(writer, owner));
+          refresh: async (_token: string, _ip: string, inTransaction: RefreshCheck) => {
+            await database.transaction((writer) => inTransaction(writer, owner));
             return tokens;
           },
         } as never,
@@ -162,7 +162,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(checked, [['@alice:test', 'PHONE', '::1']]);
     });
 
-    it('deletes surplus registrations that never had a session first, and none with sessions', async () => {
+    it('above the maximum number, deletes first the registrations that never had a session, and none that has sessions', async () => {
       const database = await open(oauthMigrations);
       const clock = manualClock();
       const clients = new Clients({ database, clock }, 3);
@@ -170,19 +170,19 @@ forSelectedDatabases(import.meta.url, (open) => {
         await clock.advance(1_000);
         return clients.register({ ...elementX, client_name });
       };
-      const [used, open_] = [await register('used'), await register('open')];
+      const [used, withSession] = [await register('used'), await register('open')];
       await clock.advance(1_000);
       await database.transaction<OAuthTables, void>(async (writer) => {
         await clients.markUsedIn(writer, used);
-        const session = { user_id: '@a:test', device_id: 'A', client_id: open_.clientId, scope: '' };
+        const session = { user_id: '@a:test', device_id: 'A', client_id: withSession.clientId, scope: '' };
         await writer.insertInto('oauth_sessions').values(session).execute();
       });
-      const flood = [];
-      for (let i = 0; i < 5; i++) flood.push(await register(`flood ${i}`));
+      const newer = [];
+      for (let i = 0; i < 5; i++) newer.push(await register(`newer ${i}`));
       const areStored = async (list: readonly { clientId: string }[]) =>
         Promise.all(list.map(async ({ clientId }) => (await clients.find(clientId)) !== undefined));
-      assert.deepEqual(await areStored([used, open_]), [true, true]);
-      assert.deepEqual(await areStored(flood), [false, false, false, false, true]);
+      assert.deepEqual(await areStored([used, withSession]), [true, true]);
+      assert.deepEqual(await areStored(newer), [false, false, false, false, true]);
     });
 
     it('refuses metadata of more than 8,192 characters', async () => {
@@ -213,17 +213,18 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('refuses grant types that a client has not registered with unauthorized_client', async () => {
       const deviceCode = 'urn:ietf:params:oauth:grant-type:device_code';
-      const some = (...grant_types: string[]) => OAuthClient.register(server, { ...elementX, grant_types });
-      const onDevices = await some('refresh_token', deviceCode);
-      const asked = await new TestBrowser(server).get(onDevices.authorizationUrl('D'));
+      const registerWith = (...grant_types: string[]) =>
+        OAuthClient.register(server, { ...elementX, grant_types });
+      const deviceClient = await registerWith('refresh_token', deviceCode);
+      const asked = await new TestBrowser(server).get(deviceClient.authorizationUrl('D'));
       assert.equal(asked.status, 400);
       assert.match(asked.text, /error=unauthorized_client/);
-      const inBrowsers = await some('authorization_code');
+      const browserClient = await registerWith('authorization_code');
       for (const answer of [
-        await onDevices.exchange('code'),
-        await inBrowsers.refresh('token'),
-        await inBrowsers.beginOnDevice('D'),
-        await inBrowsers.token({ grant_type: deviceCode, device_code: 'code' }),
+        await deviceClient.exchange('code'),
+        await browserClient.refresh('token'),
+        await browserClient.beginOnDevice('D'),
+        await browserClient.token({ grant_type: deviceCode, device_code: 'code' }),
       ]) {
         assert.deepEqual([answer.status, answer.json['error']], [400, 'unauthorized_client']);
       }

@@ -88,12 +88,12 @@ export class AuthenticationService implements TokenIntrospection {
     if (this.#introspections >= maxConcurrent) throw limitExceeded(1_000);
     this.#introspections += 1;
     try {
-      const found = await this.#ask(token, ip);
-      if (found === undefined) {
+      const introspection = await this.#ask(token, ip);
+      if (introspection === undefined) {
         this.#refused.set(key, this.#deps.clock.now() + tokenAge);
         this.#refusals.tryTake(ip);
       }
-      return found;
+      return introspection;
     } finally {
       this.#introspections -= 1;
     }
@@ -122,8 +122,8 @@ export class AuthenticationService implements TokenIntrospection {
     return typeof uri === 'string' ? uri : this.#url('account/');
   }
 
-  /** Whether a request of the service presents the secret. */
-  isOwnSecret(secret: string): boolean {
+  /** Whether a request presents the secret that this server and the service share. */
+  isSharedSecret(secret: string): boolean {
     return hashOf(secret) === hashOf(this.#options.secret);
   }
 

@@ -63,8 +63,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('refuses a token at once when its device is deleted, or its user is deactivated or locked', async () => {
       const [one, other] = [await newUser(), await newUser()];
       await whoami(one.token);
-      const gone = await provision('POST', 'delete_device', { localpart: one.localpart, device_id: 'PHONE' });
-      assert.equal(gone.status, 204);
+      const deleted = await provision('POST', 'delete_device', {
+        localpart: one.localpart,
+        device_id: 'PHONE',
+      });
+      assert.equal(deleted.status, 204);
       assert.deepEqual(await whoami(one.token), [401, 'M_UNKNOWN_TOKEN']);
       await whoami(other.token);
       await provision('POST', 'provision_user', { localpart: other.localpart, locked: true });
@@ -237,15 +240,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const registered = await register({ inhibit_login: true });
       assert.deepEqual(registered.body, { user_id: '@irc_anna:test', home_server: 'test' });
       const asAnna = { token: hearth.bridge.token, query: { user_id: '@irc_anna:test' } };
-      const made = await server.api('PUT', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
-      assert.equal(made.status, 201, made.raw);
+      const created = await server.api('PUT', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
+      assert.equal(created.status, 201, created.raw);
       for (let i = 0; i < 2; i++) {
         const body = new ClientIdentity('@irc_anna:test').keys();
         const keys = await server.api('POST', `${v3}/keys/device_signing/upload`, { ...asAnna, body });
         assert.equal(keys.status, 200, keys.raw);
       }
-      const gone = await server.api('DELETE', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
-      assert.equal(gone.status, 200, gone.raw);
+      const deleted = await server.api('DELETE', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
+      assert.equal(deleted.status, 200, deleted.raw);
       assert.equal(service.introspections.length, 0);
       const taken = await provision('GET', 'is_localpart_available?localpart=irc_ben');
       assert.deepEqual([taken.status, taken.body['errcode']], [400, 'M_EXCLUSIVE']);
@@ -312,8 +315,8 @@ forSelectedDatabases(import.meta.url, (open) => {
           [(await query())['display_name'], (await query())['avatar_url']],
           [null, 'mxc://test/picture'],
         );
-        const both = await provision('POST', 'provision_user', { ...set, unset_emails: true });
-        assert.deepEqual([both.status, both.body['errcode']], [400, 'M_INVALID_PARAM']);
+        const contradictory = await provision('POST', 'provision_user', { ...set, unset_emails: true });
+        assert.deepEqual([contradictory.status, contradictory.body['errcode']], [400, 'M_INVALID_PARAM']);
         await provision('POST', 'delete_user', { localpart, erase: true });
         assert.equal((await query())['is_deactivated'], true);
         await provision('POST', 'reactivate_user', { localpart });

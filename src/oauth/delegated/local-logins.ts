@@ -34,7 +34,7 @@ export function withoutLocalLogins(routes: readonly Route[]): Route[] {
 
 /**
  * Returns the route of `POST /register` for application services, which register their users here as they do on other
- * servers. They receive no access token for them: only the authentication service issues tokens.
+ * servers. The services receive no access token for these users: only the authentication service issues tokens.
  */
 function forServicesOnly({ contract, handler }: Route): Route {
   return {

@@ -8,7 +8,7 @@ import type { CrossSigningResets } from '../cross-signing-resets.ts';
 import type { AuthenticationService } from './authentication-service.ts';
 
 export interface ProvisioningDeps {
-  readonly service: Pick<AuthenticationService, 'isOwnSecret'>;
+  readonly service: Pick<AuthenticationService, 'isSharedSecret'>;
   readonly slice: Pick<AccountsSlice, 'accounts' | 'devices' | 'registration' | 'serverName'>;
   readonly profiles: Pick<Profiles, 'read' | 'set'>;
   readonly mails: Pick<AccountMails, 'addresses'> | undefined;
@@ -34,7 +34,7 @@ export function provisioningRoutes(deps: ProvisioningDeps): Route[] {
  */
 function requireService({ service }: ProvisioningDeps, { headers }: Pick<RouteRequest, 'headers'>): void {
   const secret = /^Bearer (.+)$/.exec(String(headers['authorization']))?.[1];
-  if (secret === undefined || !service.isOwnSecret(secret)) {
+  if (secret === undefined || !service.isSharedSecret(secret)) {
     throw forbidden('Only the authentication service may do this');
   }
 }
@@ -139,8 +139,8 @@ function provisionRoute(deps: ProvisioningDeps): Route {
       requireService(deps, request);
       const { body } = request;
       checkExclusive(body);
-      const known = await accounts.getUser(userIdOf(deps, body.localpart));
-      let userId = known?.userId;
+      const existingUser = await accounts.getUser(userIdOf(deps, body.localpart));
+      let userId = existingUser?.userId;
       if (userId === undefined) {
         const created = registration.userIdFor(body.localpart);
         await registration.create({ userId: created, displayName: body.set_displayname });
@@ -159,7 +159,7 @@ function provisionRoute(deps: ProvisioningDeps): Route {
         await setField(deps, userId, 'avatar_url', body.unset_avatar_url ? '' : (body.set_avatar_url ?? ''));
       }
       if (body.locked !== undefined) await accounts.setLocked(userId, body.locked);
-      return new Reply(known === undefined ? 201 : 200, {});
+      return new Reply(existingUser === undefined ? 201 : 200, {});
     },
   );
 }
@@ -261,7 +261,7 @@ function deviceRoutes(deps: ProvisioningDeps): Route[] {
       { devices: Type.Array(deviceId, { maxItems: 10_000 }) },
       async ({ userId }, { devices: wanted }) => {
         const existing = await devices.list(userId);
-        const known = new Set(existing.map((device) => device.deviceId));
+        const existingIds = new Set(existing.map((device) => device.deviceId));
         const target = new Set(wanted);
         // The service does not know dehydrated devices, which have no session.
         const surplus = existing.filter((device) => !device.isDehydrated && !target.has(device.deviceId));
@@ -271,7 +271,7 @@ function deviceRoutes(deps: ProvisioningDeps): Route[] {
             surplus.map((device) => device.deviceId),
           );
         for (const id of target) {
-          if (!known.has(id)) await devices.create({ userId, deviceId: id, displayName: undefined });
+          if (!existingIds.has(id)) await devices.create({ userId, deviceId: id, displayName: undefined });
         }
         return {};
       },

@@ -6,7 +6,7 @@ const tolerated = 3;
 /** Milliseconds of the first pause. */
 const firstPause = 1_000;
 
-/** Milliseconds of the longest pause. */
+/** Maximum milliseconds of a pause. */
 const maxPause = 30_000;
 
 /** Pauses requests to a service that fails repeatedly. */

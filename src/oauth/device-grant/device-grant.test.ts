@@ -136,8 +136,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await poll(denied['device_code'])).json['error'], 'access_denied');
       const slow = await begin('SLOW');
       await poll(slow['device_code']);
-      const again = await client.token({ grant_type: grantType, device_code: slow['device_code']! });
-      assert.equal(again.json['error'], 'slow_down');
+      const tooSoon = await client.token({ grant_type: grantType, device_code: slow['device_code']! });
+      assert.equal(tooSoon.json['error'], 'slow_down');
       await clock.advance(900_000);
       assert.equal((await poll(slow['device_code'])).json['error'], 'expired_token');
       assert.equal((await poll('guess')).json['error'], 'invalid_grant');
@@ -151,8 +151,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await browser.post(link, { ...fieldsOf(page.text), decision: 'allow' });
       const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
       assert.equal((await poll(begun['device_code'], other)).json['error'], 'invalid_grant');
-      const without = { ...elementX, grant_types: ['authorization_code', 'refresh_token'] };
-      const refused = await (await OAuthClient.register(server, without)).beginOnDevice('D');
+      const withoutDeviceGrant = { ...elementX, grant_types: ['authorization_code', 'refresh_token'] };
+      const refused = await (await OAuthClient.register(server, withoutDeviceGrant)).beginOnDevice('D');
       assert.equal(refused.json['error'], 'unauthorized_client');
     });
 
@@ -204,10 +204,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const written = await send('PUT', url, 'second', { 'if-match': etag });
       assert.equal(written.status, 202);
       assert.notEqual(written.headers.get('etag'), etag);
-      const late = await send('PUT', url, 'third', { 'if-match': etag });
-      assert.equal(late.status, 412);
+      const staleWrite = await send('PUT', url, 'third', { 'if-match': etag });
+      assert.equal(staleWrite.status, 412);
       assert.equal(
-        ((await late.json()) as Record<string, string>)['org.matrix.msc4108.errcode'],
+        ((await staleWrite.json()) as Record<string, string>)['org.matrix.msc4108.errcode'],
         'M_CONCURRENT_WRITE',
       );
       assert.equal((await send('PUT', url, 'x')).status, 400);
@@ -239,8 +239,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         200,
         'repeated after a lost response',
       );
-      const late = await put('third', created['sequence_token']);
-      assert.deepEqual([late.status, late.body['errcode']], [409, 'IO_ELEMENT_MSC4388_CONCURRENT_WRITE']);
+      const staleWrite = await put('third', created['sequence_token']);
+      assert.deepEqual(
+        [staleWrite.status, staleWrite.body['errcode']],
+        [409, 'IO_ELEMENT_MSC4388_CONCURRENT_WRITE'],
+      );
       assert.equal((await server.api('GET', path)).body['sequence_token'], written.body['sequence_token']);
       for (const headers of [
         { 'sec-fetch-dest': 'document' },

@@ -63,6 +63,7 @@ export class DeviceGrants {
     this.#maxGrants = limit;
   }
 
+  /** Stores a new login, and deletes surplus and expired ones. */
   async begin(clientId: string, scope: GrantedScope): Promise<DeviceCodes> {
     const { clock, database, randomness } = this.#deps;
     const deviceCode = `hdc_${randomString(randomness, deviceCodeLength)}`;
@@ -156,7 +157,7 @@ export class DeviceGrants {
     };
   }
 
-  /** Deletes logins that have expired, an hour later. */
+  /** Deletes logins an hour after they have expired. */
   async deleteExpired(): Promise<void> {
     const now = this.#deps.clock.now();
     await this.#deps.database.transaction<OAuthTables, void>((writer) => deleteExpiredAt(writer, now));

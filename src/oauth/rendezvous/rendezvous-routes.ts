@@ -140,7 +140,7 @@ function existing(session: RendezvousData | undefined): RendezvousData {
 
 /**
  * Reads the text of a request.
- * @throws MatrixError M_INVALID_PARAM for another type than `text/plain`, M_TOO_LARGE
+ * @throws MatrixError M_INVALID_PARAM when the content type is not `text/plain`, M_TOO_LARGE
  */
 async function textOf({ headers, stream }: Pick<RouteRequest, 'headers' | 'stream'>): Promise<string> {
   if (!/^text\/plain\s*(;|$)/i.test(String(headers['content-type'])))

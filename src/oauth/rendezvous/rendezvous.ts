@@ -42,7 +42,8 @@ export class Rendezvous {
 
   /**
    * @param lifetime milliseconds
-   * @param limit maximum number of sessions; for a new one, the oldest of the address with the most is deleted
+   * @param limit maximum number of sessions; beyond it, a new session replaces the oldest one of the address that has the
+   * most sessions
    */
   constructor(deps: RendezvousDeps, lifetime: number, limit = maxSessions) {
     this.#deps = deps;

@@ -10,7 +10,7 @@ export interface WebAnswer {
   readonly json: Record<string, unknown>;
 }
 
-/** Returns the path of a public URL of the server under test, which its address replaces; a path stays as it is. */
+/** Removes the public origin from a URL of the server under test, so that requests use the test server's address instead. */
 const pathOf = (url: string) => url.replace(/^https:\/\/(test|sso\.example)(?=\/)/, '');
 
 /** A browser without scripts: it stores cookies, fills in forms and shows redirects. */
@@ -38,7 +38,8 @@ export class TestBrowser {
   /** Requests a page, and follows the redirects on this server. */
   async open(url: string): Promise<WebAnswer> {
     let answer = await this.get(url);
-    for (let left = 5; answer.status === 303 && left > 0; left--) answer = await this.get(locationOf(answer));
+    for (let redirects = 0; answer.status === 303 && redirects < 5; redirects++)
+      answer = await this.get(locationOf(answer));
     return answer;
   }
 

@@ -40,7 +40,7 @@ const maxExchanged = 20;
 /** Maximum characters of a token; longer ones are refused without hashing. */
 const maxTokenLength = 255;
 
-/** The login type of these sessions for modules. */
+/** The login type that modules receive when such a session is opened. */
 const loginType = 'm.login.oauth';
 
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
@@ -59,8 +59,8 @@ export class OAuthSessions {
   }
 
   /**
-   * Opens a session for a client; without a refresh token for a client that has not registered the grant
-   * type.
+   * Opens a session for a client. The session has a refresh token if the client has registered the grant type
+   * `refresh_token`.
    * @param ip address of the client
    * @param redeem marks the grant as used in the same transaction, and throws when it was used before
    * @throws OAuthError access_denied where modules or the limit of monthly active users refuse the login
@@ -92,8 +92,8 @@ export class OAuthSessions {
 
   /**
    * Exchanges a refresh token. When a token is sent again after its successor was used, the client or a thief
-   * has an outdated copy, so the session ends. A client that has not registered the grant type may refresh sessions that
-   * have a refresh token nevertheless: earlier versions gave one to every client.
+   * has an outdated copy, so the session ends. A client without the grant type `refresh_token` may also refresh sessions
+   * that have a refresh token, because earlier versions gave every client a refresh token.
    * @param ip address of the client
    * @throws OAuthError invalid_grant, unauthorized_client; MatrixError M_LIMIT_EXCEEDED
    */
@@ -179,14 +179,14 @@ export class OAuthSessions {
       .values({ ...row, hash: hashOf(token) })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    const known = await writer
+    const exchangedTokens = await writer
       .selectFrom('oauth_exchanged_tokens')
       .select('hash')
       .where('user_id', '=', userId)
       .where('device_id', '=', deviceId)
       .orderBy('exchanged_at', 'desc')
       .execute();
-    const surplus = known.slice(maxExchanged).map((one) => one.hash);
+    const surplus = exchangedTokens.slice(maxExchanged).map((one) => one.hash);
     if (surplus.length > 0) {
       await writer.deleteFrom('oauth_exchanged_tokens').where('hash', 'in', surplus).execute();
     }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { stateMapKey } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import { roomVersions } from '../room-versions.ts';
@@ -55,33 +56,44 @@ const anyVersion = fc.constantFrom(...roomVersions.values());
 test('authorize returns a verdict for any event in any state, and looks up only auth events and the create event', () => {
   let allowed = 0;
   fc.assert(
-    fc.property(anyVersion, anyEvent, fc.array(anyEvent), fc.boolean(), (version, fields, others, usual) => {
-      const event = testEvent(version, fields);
-      const room: EventFields = { type: 'm.room.create', sender: users[0]!, stateKey: '', eventId: createId };
-      const joined: EventFields = {
-        type: 'm.room.member',
-        sender: fields.sender,
-        stateKey: fields.sender,
-        content: { membership: 'join' },
-      };
-      const state = new Map(
-        [...(usual ? [room, joined] : []), ...others].map((other) => [
-          stateMapKey(other.type, other.stateKey ?? ''),
-          testEvent(version, other),
-        ]),
-      );
-      const mayAsk = new Set([...selectAuthEventKeys(event, version), stateMapKey('m.room.create', '')]);
-      const verdict = authorize(event, (type, stateKey) => {
-        const key = stateMapKey(type, stateKey);
-        assert(mayAsk.has(key), `asked for ${key}`);
-        return state.get(key);
-      });
-      if (verdict.allowed) allowed++;
-      else assert(verdict.reason.length > 0);
-    }),
-    { numRuns: 10_000 },
+    fc.property(
+      anyVersion,
+      anyEvent,
+      fc.array(anyEvent),
+      fc.boolean(),
+      (version, fields, others, isJoined) => {
+        const event = testEvent(version, fields);
+        const room: EventFields = {
+          type: 'm.room.create',
+          sender: users[0]!,
+          stateKey: '',
+          eventId: createId,
+        };
+        const joined: EventFields = {
+          type: 'm.room.member',
+          sender: fields.sender,
+          stateKey: fields.sender,
+          content: { membership: 'join' },
+        };
+        const state = new Map(
+          [...(isJoined ? [room, joined] : []), ...others].map((other) => [
+            stateMapKey(other.type, other.stateKey ?? ''),
+            testEvent(version, other),
+          ]),
+        );
+        const mayAsk = new Set([...selectAuthEventKeys(event, version), stateMapKey('m.room.create', '')]);
+        const verdict = authorize(event, (type, stateKey) => {
+          const key = stateMapKey(type, stateKey);
+          assert(mayAsk.has(key), `asked for ${key}`);
+          return state.get(key);
+        });
+        if (verdict.allowed) allowed++;
+        else assert(verdict.reason.length > 0);
+      },
+    ),
+    { numRuns: runs(10_000) },
   );
-  assert(allowed > 500, `only ${allowed} were allowed`);
+  assert(allowed > runs(500), `only ${allowed} were allowed`);
 });
 
 test('checkAuthEvents returns a verdict for any list of auth events', () => {
@@ -96,6 +108,6 @@ test('checkAuthEvents returns a verdict for any list of auth events', () => {
       });
       assert.equal(typeof allowed, 'boolean');
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   );
 });

@@ -353,18 +353,18 @@ describe('authorize, v1 rule 11: m.room.redaction', () => {
   ]);
 });
 
-test('authorize asks isSignedBy about an event that is not signed yet', () => {
+test('authorize asks isSignedBy whether the authorising server will sign an event that is not signed yet', () => {
   const [version] = versions(12);
   const state = lookupIn(
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),
   );
-  const again = membership(member, 'join', member, { join_authorised_via_users_server: '@host:c.example' });
-  const asked: string[] = [];
-  const verdict = authorize(testEvent(version!, again), state, (_event, server) => {
-    asked.push(server);
+  const rejoin = membership(member, 'join', member, { join_authorised_via_users_server: '@host:c.example' });
+  const askedServers: string[] = [];
+  const verdict = authorize(testEvent(version!, rejoin), state, (_event, server) => {
+    askedServers.push(server);
     return true;
   });
   assert.equal(verdict.allowed, true);
-  assert.deepEqual(asked, ['c.example']);
-  assert.equal(authorize(testEvent(version!, again), state).allowed, false);
+  assert.deepEqual(askedServers, ['c.example']);
+  assert.equal(authorize(testEvent(version!, rejoin), state).allowed, false);
 });

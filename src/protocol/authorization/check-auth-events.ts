@@ -17,7 +17,7 @@ export interface AuthEventSource {
  * - 3.1 (v1 2.1): no two auth events have the same type and state key.
  * - 3.2 (v1 2.2): each auth event is in the selection of `selectAuthEventKeys`.
  * - 3.3 (v1 2.3): no auth event was rejected.
- * - v1 2.4: the create event is one of them (v1 to v11).
+ * - v1 2.4: the create event is one of the auth events (v1 to v11).
  * - 3.5 (v1 2.5): each auth event is in the same room.
  * An auth event that the source does not know rejects the event, so the caller fetches missing auth events first.
  * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules

@@ -14,8 +14,9 @@ export function ownerOfStateKey(stateKey: string): string | undefined {
 }
 
 /**
- * Whether the sender may set a state event with this key, as far as the key decides. A key that begins with `@` must be
- * the id of the sender; with `ownedState` it may have a suffix, and users with a higher power level may set it too.
+ * Whether the state key allows the sender to set the state event. A state key that begins with `@` must be the id of
+ * the sender. In room versions with `ownedState` the id may have a suffix, and users with a higher power level than
+ * the user in the state key may set the event too.
  */
 export function ownsState({ stateKey, sender, version }: RoomEvent, levels: PowerLevels): boolean {
   if (!stateKey?.startsWith('@') || stateKey === sender) return true;

@@ -6,17 +6,17 @@ import { creator, levels, member, moderator, testRules, versions } from './test/
 const all = versions(1);
 
 /**
- * A change of power levels from `before` to `after`, sent by the moderator unless `of` is given. Adds to both
+ * A change of power levels from `before` to `after`, sent by `sender`. Adds to both
  * the levels that let the moderator send it.
  */
-function change(before: JsonObject, after: JsonObject, of = moderator) {
+function change(before: JsonObject, after: JsonObject, sender = moderator) {
   const own = { state_default: 50, users: { [moderator]: 50 } };
   const merged = (content: JsonObject): JsonObject => ({
     ...own,
     ...content,
     users: { ...own.users, ...((content['users'] as JsonObject | undefined) ?? {}) },
   });
-  return { event: levels(merged(after), of), state: [levels(merged(before))] };
+  return { event: levels(merged(after), sender), state: [levels(merged(before))] };
 }
 
 const changeableNames = namedLevels.filter((name) => name !== 'state_default' && name !== 'users_default');

@@ -26,7 +26,7 @@ import { allow, reject, type Verdict } from './verdict.ts';
  * - 10.9: a level in `users` that changes is below the sender before, unless it is the sender's own.
  * - 10.10: a level in `users` that changes is not above the sender after.
  * - 10.11: everything else is allowed.
- * @param levels those in force before the event
+ * @param levels the power levels before the event
  */
 export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: PowerLevels): Verdict {
   const after = powerLevelsContentOf(event);
@@ -96,8 +96,9 @@ interface LevelsChange {
 }
 
 /**
- * Rules 10.6 to 10.10. The comparisons are written so that a level that cannot be read (`NaN`, possible up to
- * v9) counts as changed and as above every user. @returns what the sender may not change, or `undefined`
+ * Rules 10.6 to 10.10. The comparisons are written so that a level that cannot be read (`NaN`, possible up to v9)
+ * counts as changed and as above every user.
+ * @returns what the sender may not change, or `undefined`
  */
 function forbiddenChange(change: LevelsChange, event: RoomEvent): string | undefined {
   const { before, after } = change;

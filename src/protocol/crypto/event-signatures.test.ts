@@ -68,25 +68,25 @@ suite('isKeyValidFor', () => {
     validUntilTs,
     expiredTs,
   });
-  const counts = (versionId: string, originServerTs: number, serverKey: ServerKey) =>
+  const isValid = (versionId: string, originServerTs: number, serverKey: ServerKey) =>
     isKeyValidFor(serverKey, eventOf(versionId, { originServerTs }), now);
 
   test('refuses events after valid_until_ts since room version 5', () => {
-    assert.equal(counts('4', now, validUntil(now - 1)), true);
-    assert.equal(counts('5', now, validUntil(now - 1)), false);
-    assert.equal(counts('5', now, validUntil(now)), true);
+    assert.equal(isValid('4', now, validUntil(now - 1)), true);
+    assert.equal(isValid('5', now, validUntil(now - 1)), false);
+    assert.equal(isValid('5', now, validUntil(now)), true);
   });
 
   test('refuses events more than seven days ahead since room version 5', () => {
-    assert.equal(counts('4', now + 8 * DAY, validUntil(now + 100 * DAY)), true);
-    assert.equal(counts('5', now + 8 * DAY, validUntil(now + 100 * DAY)), false);
-    assert.equal(counts('5', now + 7 * DAY, validUntil(now + 100 * DAY)), true);
+    assert.equal(isValid('4', now + 8 * DAY, validUntil(now + 100 * DAY)), true);
+    assert.equal(isValid('5', now + 8 * DAY, validUntil(now + 100 * DAY)), false);
+    assert.equal(isValid('5', now + 7 * DAY, validUntil(now + 100 * DAY)), true);
   });
 
   test('refuses events after expired_ts in every room version', () => {
     for (const id of roomVersions.keys()) {
-      assert.equal(counts(id, 50, validUntil(0, 50)), true, id);
-      assert.equal(counts(id, 51, validUntil(now, 50)), false, id);
+      assert.equal(isValid(id, 50, validUntil(0, 50)), true, id);
+      assert.equal(isValid(id, 51, validUntil(now, 50)), false, id);
     }
   });
 });
@@ -99,7 +99,7 @@ suite('isSignedByServer', () => {
   const valid = { key: key.publicKey, validUntilTs: 2000 };
   const expired = { key: key.publicKey, validUntilTs: 999 };
 
-  test('accepts only a correct signature by a known and valid key of that server', () => {
+  test('accepts only a correct signature by a known and valid key of the given server', () => {
     assert.equal(
       isSignedByServer(event, signed, 'example.org', () => valid, 5000),
       true,
@@ -128,11 +128,11 @@ suite('isSignedByServer', () => {
 
   test('accepts one correct signature unless a signature by another valid key is wrong', () => {
     const second = { serverName: 'example.org', key: newSigningKey('2') };
-    const both = signEvent(event, second).event;
+    const signedTwice = signEvent(event, second).event;
     const other = { key: second.key.publicKey, validUntilTs: 2000 };
     const look = (keys: Record<string, ServerKey>) => (_server: string, keyId: string) => keys[keyId];
     const check = (keys: Record<string, ServerKey>) =>
-      isSignedByServer(both, signed, 'example.org', look(keys), 5000);
+      isSignedByServer(signedTwice, signed, 'example.org', look(keys), 5000);
     assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': other }), true);
     assert.equal(check({ 'ed25519:2': other }), true);
     assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': valid }), false);

@@ -66,14 +66,14 @@ suite('verifyJson', () => {
   const signed = signJson({ a: 1 }, 'example.org', key);
   const signature = signed.signatures['example.org']!['ed25519:1']!;
 
-  test('requires a signature by a known key of that entity', () => {
+  test('requires a signature by a known key of the given entity', () => {
     assert.ok(!verifyJson(signed, 'elsewhere', known(key)));
     assert.ok(!verifyJson(signed, 'example.org', known()));
     assert.ok(!verifyJson(signed, '__proto__', known(key)));
     assert.ok(!verifyJson({ a: 1 }, 'example.org', known(key)));
   });
 
-  test('requires all signatures by known keys to be correct, and ignores the others', () => {
+  test('requires all signatures by known keys to be correct, and ignores signatures by unknown keys', () => {
     const withMore = (more: Record<string, string>) => ({
       ...signed,
       signatures: { 'example.org': { 'ed25519:1': signature, ...more } },
@@ -95,7 +95,7 @@ suite('verifyJson', () => {
     assert.equal(isSignedWithAnyKey({ ...signed, a: '\ud800' }, [key.publicKey.base64]), false);
   });
 
-  test('accepts the signed object and refuses any other', () => {
+  test('accepts the signed object and refuses objects with other members', () => {
     fc.assert(
       fc.property(canonicalObject, canonicalObject, (object, different) => {
         const result = signJson(object, 'example.org', key);

@@ -32,18 +32,18 @@ export function signJson<T extends JsonObject>(
 /** Adds one signature to a `signatures` object. Replaces members that are not objects. */
 export function withSignature(before: unknown, entity: string, keyId: string, signature: string): Signatures {
   const signatures = isJsonObject(before) ? (before as Signatures) : {};
-  const own: unknown = Object.hasOwn(signatures, entity) ? signatures[entity] : undefined;
-  const ofEntity = isJsonObject(own) ? (own as Signatures[string]) : {};
-  return { ...signatures, [entity]: { ...ofEntity, [keyId]: signature } };
+  const found: unknown = Object.hasOwn(signatures, entity) ? signatures[entity] : undefined;
+  const entitySignatures = isJsonObject(found) ? (found as Signatures[string]) : {};
+  return { ...signatures, [entity]: { ...entitySignatures, [keyId]: signature } };
 }
 
 /** Returns the Ed25519 signatures of one entity on an object, as pairs of key id and base64. */
 export function signaturesOf(object: JsonObject, entity: string): readonly [keyId: string, text: string][] {
   const all = object.signatures;
   if (!isJsonObject(all) || !Object.hasOwn(all, entity)) return [];
-  const own = all[entity];
-  if (!isJsonObject(own)) return [];
-  return Object.entries(own).filter(
+  const entitySignatures = all[entity];
+  if (!isJsonObject(entitySignatures)) return [];
+  return Object.entries(entitySignatures).filter(
     (entry): entry is [string, string] => entry[0].startsWith('ed25519:') && typeof entry[1] === 'string',
   );
 }

@@ -8,8 +8,8 @@ export class SigningKeyFileError extends Error {
 }
 
 /**
- * Reads a signing key file: one key per line, as `ed25519 <name> <unpadded base64 of the seed>`. The first
- * key is the one to sign with.
+ * Reads a signing key file: one key per line, as `ed25519 <name> <unpadded base64 of the seed>`. The server
+ * signs with the first key.
  * @throws SigningKeyFileError
  */
 export function readSigningKeys(file: string): readonly SigningKey[] {

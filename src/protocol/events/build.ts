@@ -53,7 +53,7 @@ export interface BuiltEvent {
   readonly json: string;
 }
 
-/** A new event that lacks only its signature, on which its id does not depend. */
+/** A new event that lacks only its signature. Its event id is final: it does not depend on the signature. */
 export interface UnsignedEvent {
   /** Lacks `pdu.signatures` until `complete` is called. */
   readonly event: RoomEvent;
@@ -70,14 +70,13 @@ export interface UnsignedEvent {
  * @throws MatrixError as `prepareEvent` does
  */
 export function buildEvent(draft: EventDraft, version: RoomVersion, signer: EventSigner): BuiltEvent {
-  const unsigned = prepareEvent(draft, version, signer);
-  const json = unsigned.complete(signer.key.sign(unsigned.signingInput));
-  return { event: unsigned.event, json };
+  const prepared = prepareEvent(draft, version, signer);
+  const json = prepared.complete(signer.key.sign(prepared.signingInput));
+  return { event: prepared.event, json };
 }
 
 /**
- * Takes the place of the one signature of a new event, because the size limit counts the signature before it
- * exists.
+ * Stands for the signature of a new event that is not signed yet, because the size limit includes the signature.
  */
 const signaturePlaceholder = 'A'.repeat(86);
 
@@ -92,22 +91,22 @@ export function prepareEvent(
   version: RoomVersion,
   { serverName, key }: EventSigner,
 ): UnsignedEvent {
-  const bare = unsignedPdu(draft, version);
-  const canonical = new CanonicalEvent(bare, version);
+  const withoutHashes = unsignedPdu(draft, version);
+  const canonical = new CanonicalEvent(withoutHashes, version);
   const hashes = { sha256: contentHash(canonical) };
   canonical.hashes = hashes;
   const { signingInput } = canonical;
-  const ofServer: Record<string, string> = { [key.keyId]: signaturePlaceholder };
-  const signatures = { [serverName]: ofServer };
+  const serverSignatures: Record<string, string> = { [key.keyId]: signaturePlaceholder };
+  const signatures = { [serverName]: serverSignatures };
   canonical.signatures = signatures;
-  const pdu: Pdu = { ...bare, hashes, signatures };
+  const pdu: Pdu = { ...withoutHashes, hashes, signatures };
   checkSize(pdu, canonical.json, version);
   const eventId = draft.eventId ?? hashEventId(signingInput, version);
   return {
     event: roomEventOf(pdu, version, eventId),
     signingInput,
     complete(signature) {
-      ofServer[key.keyId] = signature;
+      serverSignatures[key.keyId] = signature;
       canonical.signatures = signatures;
       return canonical.json;
     },
@@ -153,11 +152,13 @@ function unsignedPdu(draft: EventDraft, version: RoomVersion): Pdu {
 
 function checkIds(draft: EventDraft, version: RoomVersion): void {
   if (version.eventId === 'origin' ? !isEventIdOf(version, draft.eventId) : draft.eventId !== undefined) {
-    throw badJson(`In room version ${version.id} event ids come from: ${version.eventId}`);
+    const verb = version.eventId === 'origin' ? 'needs' : 'must not have';
+    throw badJson(`A new event of room version ${version.id} ${verb} an event id`);
   }
   const makesRoomId = version.roomId === 'create event' && draft.type === 'm.room.create';
   if (makesRoomId !== (draft.roomId === undefined)) {
-    throw badJson(`In room version ${version.id} room ids come from: ${version.roomId}`);
+    const verb = makesRoomId ? 'must not have' : 'needs';
+    throw badJson(`A new ${draft.type} event of room version ${version.id} ${verb} a room id`);
   }
 }
 

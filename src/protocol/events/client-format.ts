@@ -32,8 +32,8 @@ export function clientEventWithoutRoomId(event: RoomEvent, unsigned?: JsonObject
 }
 
 /**
- * Returns an event for clients and application services, with `room_id`. @param unsigned as in
- * `clientEventWithoutRoomId`
+ * Returns an event for clients and application services, with `room_id`.
+ * @param unsigned as in `clientEventWithoutRoomId`
  */
 export function clientEvent(event: RoomEvent, unsigned?: JsonObject): ClientEvent {
   return { ...clientEventWithoutRoomId(event, unsigned), room_id: event.roomId };

@@ -15,7 +15,7 @@ import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
  */
 export type ReferenceLimits = 'limited' | 'unlimited';
 
-/** 2^63 - 1, as closely as a double represents it. */
+/** Maximum integer up to room version 5: 2^63 - 1, as closely as a double represents it. */
 const MAX_OLD_INTEGER = 2 ** 63;
 
 /**

@@ -97,17 +97,17 @@ for (const [id, version] of roomVersions) {
     });
 
     test('accepts only the references of its room version, at most ten auth and twenty previous events', () => {
-      const one = version.eventReferences === 'pairs' ? ['$a:b', { sha256: 'x' }] : '$a:b';
-      const other = version.eventReferences === 'pairs' ? '$a:b' : ['$a:b', { sha256: 'x' }];
+      const reference = version.eventReferences === 'pairs' ? ['$a:b', { sha256: 'x' }] : '$a:b';
+      const inOtherFormat = version.eventReferences === 'pairs' ? '$a:b' : ['$a:b', { sha256: 'x' }];
       for (const key of ['auth_events', 'prev_events']) {
-        for (const value of [other, 1, null, 'no sigil', [], [1, {}], `$${'x'.repeat(255)}`]) {
+        for (const value of [inOtherFormat, 1, null, 'no sigil', [], [1, {}], `$${'x'.repeat(255)}`]) {
           refuses({ [key]: [value] });
         }
       }
-      assert.deepEqual(accepts({ auth_events: Array(10).fill(one) }).authEventIds.length, 10);
-      assert.deepEqual(accepts({ prev_events: Array(20).fill(one) }).prevEventIds.length, 20);
-      refuses({ auth_events: Array(11).fill(one) });
-      refuses({ prev_events: Array(21).fill(one) });
+      assert.deepEqual(accepts({ auth_events: Array(10).fill(reference) }).authEventIds.length, 10);
+      assert.deepEqual(accepts({ prev_events: Array(20).fill(reference) }).prevEventIds.length, 20);
+      refuses({ auth_events: Array(11).fill(reference) });
+      refuses({ prev_events: Array(21).fill(reference) });
     });
 
     test('accepts only the room ids of its room version', () => {
@@ -204,11 +204,11 @@ suite('receivePdu: hostile events', () => {
       claimedEventId(written(text), version),
       claimedEventId(written('{"content":{},"type":"m.test"}'), version),
     );
-    for (const odd of [null, [], { type: { toString: 1 } }])
-      assert.equal(claimedEventId(odd, version), undefined);
+    for (const malformed of [null, [], { type: { toString: 1 } }])
+      assert.equal(claimedEventId(malformed, version), undefined);
   });
 
-  test('throws a MatrixError for any other JSON', () => {
+  test('throws a MatrixError for JSON that is not an event', () => {
     fc.assert(
       fc.property(anyRoomVersion, fc.jsonValue(), (version, json) => {
         claimedEventId(json as JsonValue, version);

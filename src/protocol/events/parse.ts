@@ -48,7 +48,7 @@ export function receivePdu(
 /**
  * Returns the id that an event has for its sender, even if its format is not valid, so that the response can
  * report the failure under that id.
- * @returns `undefined` if it has none
+ * @returns `undefined` if the event has no id and none can be computed
  */
 export function claimedEventId(json: JsonValue, version: RoomVersion): string | undefined {
   if (!isJsonObject(json)) return undefined;

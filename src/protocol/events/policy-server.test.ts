@@ -55,13 +55,13 @@ describe('policy servers', () => {
     assert.equal(parsePolicyServer(content)?.key.base64, key.publicKey.base64);
     fc.assert(
       fc.property(canonicalValue, canonicalValue, (via, keys) => {
-        for (const one of [
+        for (const candidate of [
           { via },
           { via: 'policy.test', public_keys: keys },
           { via, public_keys: content.public_keys },
           { via: 'policy.test', public_keys: { ed25519: keys } },
         ]) {
-          const found = parsePolicyServer(one);
+          const found = parsePolicyServer(candidate);
           assert.ok(found === undefined || typeof found.serverName === 'string');
         }
       }),
@@ -85,10 +85,10 @@ describe('policy servers', () => {
       assert.deepEqual(Object.keys(signed.event.pdu['signatures'] as object), ['a.test', 'policy.test']);
       assert.equal(isSignedByPolicyServer(signed.event, policy), true);
       assert.equal(isSignedByPolicyServer(redactEvent(signed.event).event, policy), true);
-      const other = { ...policy, key: newSigningKey('policy_server').publicKey };
-      assert.equal(isSignedByPolicyServer(signed.event, other), false);
-      const another = withPolicySignature(message(version, 'bye').event, policy, sign(built));
-      assert.equal(isSignedByPolicyServer(another.event, policy), false);
+      const policyOfOtherKey = { ...policy, key: newSigningKey('policy_server').publicKey };
+      assert.equal(isSignedByPolicyServer(signed.event, policyOfOtherKey), false);
+      const signedForOtherEvent = withPolicySignature(message(version, 'bye').event, policy, sign(built));
+      assert.equal(isSignedByPolicyServer(signedForOtherEvent.event, policy), false);
     }
   });
 

@@ -33,7 +33,7 @@ export function parsePolicyServer({ via, public_keys: keys }: JsonObject): Polic
   return key && { serverName: via, key };
 }
 
-/** Whether policy servers sign events like this one: all but the event that names them. */
+/** Whether a policy server must sign an event of this type and state key: all events except `m.room.policy` itself. */
 export function needsPolicyServerSignature({
   type,
   stateKey,

@@ -65,7 +65,7 @@ const v9: Rules = {
   content: { ...v8.content, 'm.room.member': { membership: true, join_authorised_via_users_server: true } },
 };
 
-/** v11 keeps exactly what the protocol depends on. */
+/** v11 keeps exactly the members that the protocol depends on. */
 const v11: Rules = {
   event: v9.event.difference(new Set(['origin', 'membership', 'prev_state'])),
   content: {
@@ -85,7 +85,8 @@ const rules: Readonly<Record<RedactionRules, Rules>> = { v1, v6, v8, v9, v11 };
 
 /**
  * Returns what a redaction leaves of an event, in the steps of the specification: removes the top-level keys that the
- * room version does not keep (so `unsigned` too), then the keys of `content` that it does not keep for the event type.
+ * room version does not keep (such as `unsigned`), then the keys of `content` that the room version does not keep for
+ * the event type.
  * The result shares its parts with the original.
  * Source: room versions, "Redactions".
  */

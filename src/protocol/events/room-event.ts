@@ -35,12 +35,12 @@ export function roomIdOfCreate(createEventId: string): string {
 
 /**
  * Clamps a number to the safe range. Rooms up to version 5 may hold integers up to 2^63; for ordering, the
- * end of the safe range does as well.
+ * end of the safe range is exact enough.
  */
 function withinSafeRange(value: number): number {
   if (Number.isSafeInteger(value)) return value;
-  const nearest = numberOf(value as JsonValue) ?? 0;
-  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, nearest));
+  const number = numberOf(value as JsonValue) ?? 0;
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, number));
 }
 
 function referencedIds(references: JsonValue | undefined, version: RoomVersion): readonly string[] {

@@ -64,9 +64,9 @@ export function compileProgram(pattern: string, wildcards: Wildcards): GlobProgr
     else if (isAny(symbol)) setBit(advancing, 0, state++);
     else setBit(advancing, setOf.get(symbol)!, state++);
   }
-  const onAny = advancing.slice(0, wordCount);
+  const advancingOnAny = advancing.slice(0, wordCount);
   for (const from of setOf.values()) {
-    for (const [word, bits] of onAny.entries()) advancing[from + word]! |= bits;
+    for (const [word, bits] of advancingOnAny.entries()) advancing[from + word]! |= bits;
   }
   return { wordCount, advancing, setOf, staying, accepting };
 }
@@ -76,16 +76,16 @@ function advance(program: GlobProgram, states: Uint32Array, codePoint: number): 
   const { advancing, staying, wordCount } = program;
   const from = program.setOf.get(codePoint) ?? 0;
   let carry = 0;
-  let left = 0;
+  let remaining = 0;
   for (let word = 0; word < wordCount; word++) {
     const before = states[word]!;
     const moved = before & advancing[from + word]!;
     const after = (moved << 1) | carry | (before & staying[word]!);
     carry = moved >>> 31;
     states[word] = after;
-    left |= after;
+    remaining |= after;
   }
-  return left !== 0;
+  return remaining !== 0;
 }
 
 /** Whether the glob matches the entire text. Reads each character at most once. */

@@ -47,8 +47,8 @@ function compileSimple(pattern: string): GlobMatcher | undefined {
   const [first = '', second = '', third = ''] = parts;
   if (parts.length === 2) {
     if (first === '' && second === '') return always;
-    const least = first.length + second.length;
-    return (text) => text.length >= least && text.startsWith(first) && text.endsWith(second);
+    const minLength = first.length + second.length;
+    return (text) => text.length >= minLength && text.startsWith(first) && text.endsWith(second);
   }
   if (parts.length === 3 && first === '' && third === '' && second.length <= SHORT_GLOB_LENGTH) {
     return (text) => text.includes(second);

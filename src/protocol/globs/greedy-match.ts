@@ -10,27 +10,27 @@ const width = (codePoint: number): number => (codePoint > 0xffff ? 2 : 1);
  * character of the pattern at most once, so it is for short patterns.
  */
 export function matchesGreedily(pattern: string, text: CodePoints): boolean {
-  let at = 0;
-  let position = 0;
-  let afterStar = -1;
-  let takenByStar = 0;
-  while (position < text.length) {
-    const symbol = pattern.codePointAt(at);
-    const codePoint = text.codePointAt(position)!;
+  let patternIndex = 0;
+  let textIndex = 0;
+  let indexAfterStar = -1;
+  let starMatchEnd = 0;
+  while (textIndex < text.length) {
+    const symbol = pattern.codePointAt(patternIndex);
+    const codePoint = text.codePointAt(textIndex)!;
     if (symbol === STAR) {
-      afterStar = ++at;
-      takenByStar = position;
+      indexAfterStar = ++patternIndex;
+      starMatchEnd = textIndex;
     } else if (symbol === codePoint || symbol === QUESTION_MARK) {
-      at += width(symbol);
-      position += width(codePoint);
-    } else if (afterStar !== -1) {
-      takenByStar += width(text.codePointAt(takenByStar)!);
-      position = takenByStar;
-      at = afterStar;
+      patternIndex += width(symbol);
+      textIndex += width(codePoint);
+    } else if (indexAfterStar !== -1) {
+      starMatchEnd += width(text.codePointAt(starMatchEnd)!);
+      textIndex = starMatchEnd;
+      patternIndex = indexAfterStar;
     } else {
       return false;
     }
   }
-  while (pattern.codePointAt(at) === STAR) at++;
-  return at === pattern.length;
+  while (pattern.codePointAt(patternIndex) === STAR) patternIndex++;
+  return patternIndex === pattern.length;
 }

@@ -200,7 +200,7 @@ describe('isVisibleToServer', () => {
 });
 
 describe('historyVisibilityOf and membershipOf', () => {
-  const odd: (JsonValue | undefined)[] = [
+  const invalidContents: (JsonValue | undefined)[] = [
     undefined,
     null,
     'shared',
@@ -208,7 +208,7 @@ describe('historyVisibilityOf and membershipOf', () => {
     {},
     { history_visibility: 'default' },
   ];
-  for (const content of odd) {
+  for (const content of invalidContents) {
     it(`historyVisibilityOf returns shared and membershipOf returns leave for ${JSON.stringify(content)}`, () => {
       assert.equal(historyVisibilityOf(content), 'shared');
       assert.equal(membershipOf(content), 'leave');

@@ -45,8 +45,8 @@ function visibilitiesAround(event: VisibilitySubject, before: HistoryVisibility)
  * 4. `invited`, and the user is invited: visible.
  * 5. Otherwise not visible.
  *
- * Reading a room requires more: a user who was never in it reads only what is world-readable, and a client
- * must also learn that an invite which it was shown has ended.
+ * Callers apply further rules: a user who was never in the room sees world-readable events only, and a client that has
+ * received an invite must also receive its end.
  * Source: client-server API, "Room History Visibility", server behaviour.
  */
 export function isVisibleToUser(event: VisibilitySubject, facts: UserVisibilityFacts): boolean {
@@ -69,8 +69,8 @@ export interface ServerVisibilityFacts {
 }
 
 /**
- * Whether another server may have an event: only if the history visibility could permit one of its users to
- * see it, so that a server does not receive what its users may not see.
+ * Whether another server may receive an event: only if the history visibility could permit one of the server's users
+ * to see the event.
  */
 export function isVisibleToServer(event: VisibilitySubject, facts: ServerVisibilityFacts): boolean {
   const memberships = new Set(facts.memberships).add('leave');

@@ -9,7 +9,7 @@ const VISIBILITIES: ReadonlySet<unknown> = new Set(['world_readable', 'shared', 
 const MEMBERSHIPS: ReadonlySet<unknown> = new Set(['invite', 'join', 'knock', 'leave', 'ban']);
 
 const isVisibility = (value: unknown): value is HistoryVisibility => VISIBILITIES.has(value);
-const isMembership = (value: unknown): value is Membership => MEMBERSHIPS.has(value);
+export const isMembership = (value: unknown): value is Membership => MEMBERSHIPS.has(value);
 
 /**
  * Reads the content of an `m.room.history_visibility` event; `shared` if there is no event (`undefined`) or

@@ -8,6 +8,7 @@ export {
 export {
   type HistoryVisibility,
   historyVisibilityOf,
+  isMembership,
   type Membership,
   membershipOf,
 } from './history-visibility.ts';

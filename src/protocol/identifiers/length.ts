@@ -2,8 +2,8 @@
 const MAX_IDENTIFIER_BYTES = 255;
 
 /**
- * Whether text takes at most `max` bytes of UTF-8. Counts bytes only where the number of UTF-16 units does
- * not decide.
+ * Whether text takes at most `max` bytes of UTF-8. Counts bytes only where the number of UTF-16 units is
+ * not enough to decide.
  */
 export function fitsBytes(text: string, max: number = MAX_IDENTIFIER_BYTES): boolean {
   if (text.length * 3 <= max) return true;

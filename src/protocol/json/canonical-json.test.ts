@@ -127,9 +127,9 @@ suite('canonicalJson: properties', () => {
     fc.assert(
       fc.property(canonicalValue, (value) => {
         const text = canonicalJson(value);
-        const again = parseJson(text);
+        const reparsed = parseJson(text);
         assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)));
-        assert.equal(canonicalJson(again), text);
+        assert.equal(canonicalJson(reparsed), text);
         assert.equal(canonicalJson(value, 'as written'), text);
         assert.equal([...canonicalJsonPieces(value)].join(''), text);
       }),

@@ -47,19 +47,19 @@ class PieceWriter {
       return;
     }
     if (depth === 0) throw badJson('JSON is nested too deeply');
-    let before = Array.isArray(value) ? '[' : '{';
+    let separator = Array.isArray(value) ? '[' : '{';
     const members = Array.isArray(value) ? value.keys() : sortByCodePoint(Object.keys(value));
     for (const name of members) {
       const member = (value as Readonly<Record<string, JsonValue | undefined>>)[name];
       if (member === undefined) continue;
-      this.#text += before;
-      before = ',';
+      this.#text += separator;
+      separator = ',';
       if (typeof name === 'string') this.#text += `${canonicalString(name)}:`;
       if (typeof member === 'object') yield* this.write(member, depth - 1);
       else this.#text += canonicalJson(member, this.#numbers);
       if (++this.#values % valuesAtOnce === 0) yield this.take();
     }
-    if (before !== ',') this.#text += before;
+    if (separator !== ',') this.#text += separator;
     this.#text += Array.isArray(value) ? ']' : '}';
   }
 }

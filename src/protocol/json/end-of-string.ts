@@ -8,9 +8,19 @@ const backslash = 0x5c;
  * @returns index of the closing quote; the length of `bytes` if there is none
  */
 export function endOfString(bytes: Buffer, start: number): number {
-  let end = bytes.indexOf(jsonQuote, start);
-  while (end !== -1 && isEscaped(bytes, end, start)) end = bytes.indexOf(jsonQuote, end + 1);
+  let end = indexOfQuote(bytes, start);
+  while (end !== -1 && isEscaped(bytes, end, start)) end = indexOfQuote(bytes, end + 1);
   return end === -1 ? bytes.length : end;
+}
+
+/** Number of bytes that are compared before `Buffer.indexOf` is called: for a short string the call costs more. */
+const maxShortString = 32;
+
+/** Returns the index of the next quote at or after `start`; -1 if there is none. */
+export function indexOfQuote(bytes: Buffer, start: number): number {
+  const shortEnd = Math.min(start + maxShortString, bytes.length);
+  for (let index = start; index < shortEnd; index++) if (bytes[index] === jsonQuote) return index;
+  return bytes.indexOf(jsonQuote, shortEnd);
 }
 
 function isEscaped(bytes: Buffer, index: number, start: number): boolean {

@@ -36,10 +36,11 @@ export const namedLevels = Object.keys(defaultLevels) as readonly NamedLevel[];
 export type Levels = ReadonlyMap<string, number> | undefined;
 
 /**
- * The content of an `m.room.power_levels` event, as its room version reads it. Absent values are absent here;
- * values that are not levels are `NaN` (see `ReadLevel`).
+ * The content of an `m.room.power_levels` event, as its room version reads it. Levels that the event lacks are
+ * missing here too; values that are not levels are `NaN` (see `ReadLevel`).
  */
 export interface PowerLevelsContent {
+  /** Levels that are members of the content themselves, for instance `ban` and `events_default`. */
   readonly named: ReadonlyMap<NamedLevel, number>;
   readonly users: Levels;
   readonly events: Levels;

@@ -59,7 +59,7 @@ describe('PowerLevels.ofUser', () => {
     assert.equal(levels(11, {}).ofUser(bob), 0);
   });
 
-  test('returns 100 for the creator and 0 for others without the event, up to v11', () => {
+  test('returns 100 for the creator and 0 for others without a power levels event, up to v11', () => {
     for (const number of [1, 10, 11]) {
       const room = new PowerLevels(create(number, { creator: ann }), undefined);
       assert.equal(room.ofUser(ann), 100);
@@ -67,7 +67,7 @@ describe('PowerLevels.ofUser', () => {
     }
   });
 
-  test('returns infinity for creators since v12, with and without the event', () => {
+  test('returns infinity for creators since v12, with and without a power levels event', () => {
     const created = create(12, { additional_creators: [bob, 1, null] });
     const event = testEvent(version(12), {
       type: 'm.room.power_levels',
@@ -83,13 +83,13 @@ describe('PowerLevels.ofUser', () => {
     assert.equal(new PowerLevels(created, event).ofUser(cat), 5);
   });
 
-  test('returns 0 if neither event is known', () => {
+  test('returns 0 if neither the create event nor the power levels event is known', () => {
     assert.equal(new PowerLevels(undefined, undefined).ofUser(ann), 0);
   });
 });
 
 describe('required levels of PowerLevels', () => {
-  test('required levels have their defaults without the event or without the field', () => {
+  test('required levels have their defaults without a power levels event or without the field', () => {
     for (const room of [levels(11, {}), new PowerLevels(create(11), undefined)]) {
       for (const name of namedLevels) assert.equal(room.required(name), defaultLevels[name]);
       assert.equal(room.requiredToSend('m.room.name', true), 50);
@@ -98,7 +98,7 @@ describe('required levels of PowerLevels', () => {
     }
   });
 
-  test('required levels are read from the event', () => {
+  test('required levels are read from the power levels event', () => {
     const room = levels(11, {
       ban: 1,
       kick: 2,
@@ -109,8 +109,8 @@ describe('required levels of PowerLevels', () => {
       events: { 'm.room.name': 7 },
       notifications: { room: 8 },
     });
-    const named = (['ban', 'kick', 'invite', 'redact'] as const).map((name) => room.required(name));
-    assert.deepEqual(named, [1, 2, 3, 4]);
+    const levelsByName = (['ban', 'kick', 'invite', 'redact'] as const).map((name) => room.required(name));
+    assert.deepEqual(levelsByName, [1, 2, 3, 4]);
     assert.equal(room.requiredToSend('m.room.topic', true), 5);
     assert.equal(room.requiredToSend('m.room.message', false), 6);
     assert.equal(room.requiredToSend('m.room.name', true), 7);
@@ -142,8 +142,8 @@ describe('required levels of PowerLevels', () => {
     const room = levels(11, { users: {}, events: {} });
     assert.equal(room.ofUser('constructor'), 0);
     assert.equal(room.requiredToSend('__proto__', true), 50);
-    const named = levels(11, JSON.parse('{"events": {"__proto__": 9}}'));
-    assert.equal(named.requiredToSend('__proto__', true), 9);
+    const withPrototypeKey = levels(11, JSON.parse('{"events": {"__proto__": 9}}'));
+    assert.equal(withPrototypeKey.requiredToSend('__proto__', true), 9);
   });
 });
 

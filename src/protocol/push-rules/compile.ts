@@ -47,8 +47,8 @@ function compileDefault(rule: DefaultRule, slot: number): PushMatcher {
   const test = allOf((rule.conditions ?? []).map(compileCondition)) ?? never;
   const shared = (event: PushEvent) =>
     !(rule.legacyMention && Object.hasOwn(event.content, 'm.mentions')) && test(event, NO_MEMBER);
-  const perMember = rule.memberPart?.matches ?? always;
-  return (event, member) => event.sharedResult(slot, shared) && perMember(event, member);
+  const matchesMember = rule.memberPart?.matches ?? always;
+  return (event, member) => event.sharedResult(slot, shared) && matchesMember(event, member);
 }
 
 const DEFAULT_TESTS: ReadonlyMap<string, PushMatcher> = new Map(

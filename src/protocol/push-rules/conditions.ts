@@ -126,8 +126,8 @@ function compileThreadSubscription({ subscribed }: JsonObject): PushMatcher | un
 }
 
 /**
- * Matches events in threads that the member follows, or in threads that they do not. Source: MSC4306, "New
- * Push Rules".
+ * Matches events in threads that the member follows or, if not `isFollowed`, in threads that the member does not
+ * follow. Source: MSC4306, "New Push Rules".
  */
 export function inThread(isFollowed: boolean): PushMatcher {
   return ({ room: { threadRoot } }, { followedThreads }) =>

@@ -47,7 +47,7 @@ describe('copyRoomRules', () => {
     assert.deepEqual(original, rules.rules.override[0]);
   });
 
-  it('copies rules to a room whose id contains the patterns of a replacement in JavaScript', () => {
+  it('copies rules to a room whose id contains `$&` and other replacement patterns of JavaScript', () => {
     const special = "!$&$'$`$$:example.org";
     const rules = put(NO_USER_RULES, 'override', `quiet ${from}`, { conditions: [isRoom(from)] });
     const [copy] = copyRoomRules(rules, from, special).rules.override;
@@ -57,7 +57,7 @@ describe('copyRoomRules', () => {
   it('copies no disabled rule and replaces no existing rule', () => {
     const disabled = setRuleEnabled(put(NO_USER_RULES, 'room', from), 'room', from, false);
     assert.equal(copyRoomRules(disabled, from, to), disabled);
-    const both = put(put(NO_USER_RULES, 'room', from), 'room', to, { actions: ['notify'] });
-    assert.equal(copyRoomRules(both, from, to), both);
+    const withBothRooms = put(put(NO_USER_RULES, 'room', from), 'room', to, { actions: ['notify'] });
+    assert.equal(copyRoomRules(withBothRooms, from, to), withBothRooms);
   });
 });

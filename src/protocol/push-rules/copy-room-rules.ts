@@ -11,9 +11,9 @@ const isAbout = ({ rule_id: ruleId, conditions = [] }: UserPushRule, roomId: str
   ruleId === roomId || conditions.some(({ key, pattern }) => key === 'room_id' && pattern === roomId);
 
 /**
- * Returns the rules, with a copy about the room `to` of each enabled rule about the room `from`. The order
- * stays, and a rule that exists already is not replaced. A copy has the id of its original, with the room
- * `to` instead of `from` or added to it.
+ * Returns the rules, with a copy about the room `to` of each enabled rule about the room `from`. The copies have the order
+ * of the originals. An existing rule is not replaced. The id of a copy is the id of the original with `from` replaced by
+ * `to`; if that id does not contain `from`, `to` is appended to it.
  * @throws MatrixError M_TOO_LARGE when there are too many rules, M_INVALID_PARAM when `to` cannot be part of an id of a rule
  */
 export function copyRoomRules(stored: UserPushRules, from: string, to: string): UserPushRules {

@@ -59,7 +59,7 @@ describe('putRule', () => {
     });
   }
 
-  for (const anchor of ['nobody', '.m.rule.message', 'x']) {
+  for (const anchor of ['an unknown rule', '.m.rule.message', 'x']) {
     it(`refuses to place a rule before or after ${anchor} with M_UNKNOWN`, () => {
       for (const placement of [{ before: anchor }, { after: anchor }]) {
         assert.throws(() => putRule(withRooms('a'), 'room', 'x', NOTIFY, placement), fails('M_UNKNOWN'));

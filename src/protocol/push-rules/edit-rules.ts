@@ -138,16 +138,16 @@ function placeRule(
   rule: UserPushRule,
   { before, after }: RulePlacement,
 ): UserPushRule[] {
-  const at = rules.findIndex((each) => each.rule_id === rule.rule_id);
+  const index = rules.findIndex((each) => each.rule_id === rule.rule_id);
   const anchor = before ?? after;
-  if (anchor === undefined || (anchor === rule.rule_id && at !== -1)) {
-    return at === -1 ? [rule, ...rules] : rules.with(at, rule);
+  if (anchor === undefined || (anchor === rule.rule_id && index !== -1)) {
+    return index === -1 ? [rule, ...rules] : rules.with(index, rule);
   }
   const others = rules.filter((each) => each.rule_id !== rule.rule_id);
-  const anchorAt = others.findIndex((each) => each.rule_id === anchor);
-  if (anchorAt === -1)
+  const anchorIndex = others.findIndex((each) => each.rule_id === anchor);
+  if (anchorIndex === -1)
     throw unknown(`The push rule that before or after names was not found: ${anchor}`, 400);
-  return others.toSpliced(before === undefined ? anchorAt + 1 : anchorAt, 0, rule);
+  return others.toSpliced(before === undefined ? anchorIndex + 1 : anchorIndex, 0, rule);
 }
 
 const withRules = (
@@ -170,8 +170,8 @@ function checkLimits(stored: UserPushRules): UserPushRules {
 }
 
 function patternCharacters({ pattern = '', conditions = [] }: UserPushRule): number {
-  const ofConditions = conditions.map((condition) => condition['pattern']);
-  return [pattern, ...ofConditions].reduce<number>(
+  const conditionPatterns = conditions.map((condition) => condition['pattern']);
+  return [pattern, ...conditionPatterns].reduce<number>(
     (sum, each) => sum + (typeof each === 'string' ? each.length : 0),
     0,
   );

@@ -127,16 +127,16 @@ describe('order of push rules', () => {
     assert.equal(first(all), 'o1');
     assert.equal(first(without('override')), 'c1');
     assert.equal(first(without('override', 'content')), 'p1');
-    const before = ['override', 'content', 'postcontent'] as const;
-    assert.equal(first(without(...before)), '!room:example.org');
-    assert.equal(first(without(...before, 'room')), '@bob:example.org');
-    assert.equal(first(without(...before, 'room', 'sender')), 'u1');
+    const evaluatedBefore = ['override', 'content', 'postcontent'] as const;
+    assert.equal(first(without(...evaluatedBefore)), '!room:example.org');
+    assert.equal(first(without(...evaluatedBefore, 'room')), '@bob:example.org');
+    assert.equal(first(without(...evaluatedBefore, 'room', 'sender')), 'u1');
     assert.equal(first({}), undefined);
   });
 
   it('skips rules that are disabled, malformed or have unknown conditions', () => {
     const unknown = { kind: 'org.example.new' };
-    const odd = [
+    const skippedRules = [
       null,
       'rule',
       { rule_id: 'no actions', enabled: true },
@@ -146,7 +146,7 @@ describe('order of push rules', () => {
       { ...rule('unknown'), conditions: [{ kind: 'event_match', key: 'type', pattern: '*' }, unknown] },
       rule('disabled', { enabled: false }),
     ];
-    assert.equal(first(json({ ...all, override: [...odd, rule('good')] })), 'good');
+    assert.equal(first(json({ ...all, override: [...skippedRules, rule('good')] })), 'good');
     assert.equal(first({ ...without('override'), content: [rule('no pattern')] }), 'p1');
   });
 

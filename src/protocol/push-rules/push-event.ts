@@ -22,7 +22,7 @@ export interface PushRoomFacts {
 /** One of the members whose rules are evaluated. */
 export interface PushMember {
   readonly userId: string;
-  /** Their display name in the room. */
+  /** The member's display name in the room. */
   readonly displayName?: string | undefined;
   /** The roots of the threads in the room that the member follows. */
   readonly followedThreads?: ReadonlySet<string> | undefined;
@@ -40,7 +40,7 @@ const MATCHES = 1;
 const DIFFERS = 2;
 
 /**
- * An event prepared for evaluating the rules of many members: caches what they look up more than once.
+ * An event prepared for evaluating the rules of many members: caches values that several rules look up.
  * Short-lived, because of that cache.
  */
 export class PushEvent {
@@ -50,7 +50,7 @@ export class PushEvent {
   readonly content: JsonObject;
   readonly room: PushRoomFacts;
   readonly #json: JsonObject;
-  /** Holds only properties that exist, so that the event's size bounds its own. */
+  /** Holds only properties that exist, so that the size of the event bounds the size of the map. */
   readonly #folded = new Map<string, string>();
   readonly #verdicts: number[] = [];
   #mentionedUsers: ReadonlySet<JsonValue> | undefined;

@@ -30,7 +30,8 @@ const namedActions: ReadonlySet<JsonValue> = new Set(['notify', 'dont_notify', '
 
 /**
  * Parses `actions` in the body of a request, and keeps them as given. Unknown actions are mistakes that would silence
- * events that should notify. @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
+ * events that should notify.
+ * @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
  */
 export function parseActions({ actions }: JsonObject): PushAction[] {
   if (actions === undefined) throw missingParam('Missing actions');

@@ -27,7 +27,7 @@ describe('effectiveRuleset', () => {
     );
   });
 
-  it('includes the rules removed in v1.17 at their places', () => {
+  it('includes the rules that the specification removed in v1.17, at their former places', () => {
     const ruleset = effectiveRuleset('@alice.b:example.org:8448', NO_USER_RULES);
     assert.deepEqual(
       ruleset.override.map((rule) => rule.rule_id).slice(3, 9),
@@ -78,9 +78,9 @@ describe('effectiveRuleset', () => {
   });
 
   it("puts the user's rules before the default rules but after the master rule", () => {
-    const own = { rule_id: 'mine', enabled: true, actions: ['dont_notify', 'notify'] };
+    const ownRule = { rule_id: 'mine', enabled: true, actions: ['dont_notify', 'notify'] };
     const stored: UserPushRules = {
-      rules: { ...NO_USER_RULES.rules, override: [own], underride: [own], room: [own] },
+      rules: { ...NO_USER_RULES.rules, override: [ownRule], underride: [ownRule], room: [ownRule] },
       changes: {},
     };
     const ruleset = effectiveRuleset(USER, stored);
@@ -89,10 +89,10 @@ describe('effectiveRuleset', () => {
       ['.m.rule.master', 'mine', '.m.rule.suppress_notices'],
     );
     assert.equal(ruleset.underride[0]!.rule_id, 'mine');
-    assert.deepEqual(ruleset.room, [{ ...own, default: false }]);
+    assert.deepEqual(ruleset.room, [{ ...ownRule, default: false }]);
   });
 
-  it('applies changes to default rules and nothing else', () => {
+  it('applies stored changes to default rules, and ignores a change of a rule that does not exist', () => {
     const stored: UserPushRules = {
       ...NO_USER_RULES,
       changes: {

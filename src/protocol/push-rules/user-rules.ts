@@ -48,11 +48,11 @@ export const defaultRuleKey = (kind: RuleKind, ruleId: string): string => `${kin
 export function effectiveRuleset(userId: string, stored: UserPushRules): Ruleset {
   const ofKind = (kind: RuleKind): PushRule[] => {
     const own = userRulesOf(stored, kind).map(userPushRule);
-    const ofServer = DEFAULT_RULES.filter((rule) => rule.kind === kind).map((rule) =>
+    const defaults = DEFAULT_RULES.filter((rule) => rule.kind === kind).map((rule) =>
       defaultPushRule(rule, userId, stored.changes[defaultRuleKey(kind, rule.ruleId)] ?? {}),
     );
-    const master = ofServer.filter((rule) => rule.rule_id === MASTER_RULE_ID);
-    return [...master, ...own, ...ofServer.filter((rule) => rule.rule_id !== MASTER_RULE_ID)];
+    const master = defaults.filter((rule) => rule.rule_id === MASTER_RULE_ID);
+    return [...master, ...own, ...defaults.filter((rule) => rule.rule_id !== MASTER_RULE_ID)];
   };
   return {
     override: ofKind('override'),

@@ -38,7 +38,7 @@ export interface ThreadSummary<Event> {
 }
 
 /**
- * Summarises a thread; `undefined` if it has no replies left.
+ * Summarises a thread; `undefined` if `replies` is empty.
  * Source: client-server API, "Server-side aggregation of m.thread relationships".
  * @param replies the events of the thread that the user may see, without redacted ones and without those of
  * ignored users, in topological order

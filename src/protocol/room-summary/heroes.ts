@@ -16,15 +16,15 @@ export type SummaryMember = readonly [userId: string, membership: Membership];
  */
 export function selectHeroes(members: Iterable<SummaryMember>, userId: string): string[] {
   const present: string[] = [];
-  const gone: string[] = [];
+  const leftOrBanned: string[] = [];
   for (const [member, membership] of members) {
     if (member === userId) continue;
     if (membership === 'join' || membership === 'invite') {
       present.push(member);
       if (present.length === MAX_HEROES) break;
-    } else if (membership !== 'knock' && gone.length < MAX_HEROES) {
-      gone.push(member);
+    } else if (membership !== 'knock' && leftOrBanned.length < MAX_HEROES) {
+      leftOrBanned.push(member);
     }
   }
-  return present.length > 0 ? present : gone;
+  return present.length > 0 ? present : leftOrBanned;
 }

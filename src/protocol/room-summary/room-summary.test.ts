@@ -120,7 +120,7 @@ describe('roomFactsOf', () => {
   });
 
   it('takes malformed values as absent', () => {
-    const odd = {
+    const malformed = {
       name: 1,
       alias: 'tea',
       topic: [],
@@ -131,7 +131,7 @@ describe('roomFactsOf', () => {
       algorithm: '',
     };
     assert.deepEqual(
-      roomFactsOf(() => odd),
+      roomFactsOf(() => malformed),
       nothing,
     );
   });

@@ -12,20 +12,20 @@ export function authChainDifference(
   source: StateResolutionSource,
 ): Set<string> {
   const graph = new AuthGraph(allIds(sets), source);
-  const chainsWith = new Uint32Array(graph.size);
+  const chainCounts = new Uint32Array(graph.size);
   const lastChain = new Uint32Array(graph.size);
   sets.forEach((set, index) => {
     const chain = index + 1;
     const visit = (event: number): boolean => {
       if (lastChain[event] === chain) return false;
       lastChain[event] = chain;
-      chainsWith[event]!++;
+      chainCounts[event]!++;
       return true;
     };
     for (const id of set) graph.walk(graph.numberOf(id), visit);
   });
   const difference = new Set<string>();
-  chainsWith.forEach((count, event) => {
+  chainCounts.forEach((count, event) => {
     if (count > 0 && count < sets.length) difference.add(graph.idOf(event));
   });
   return difference;

@@ -50,8 +50,8 @@ export class AuthGraph {
   }
 
   /**
-   * Finds the targets and the events whose auth chains contain a target. @returns an array with 1 at their
-   * numbers
+   * Finds the targets and the events whose auth chains contain a target.
+   * @returns an array with 1 at their numbers
    */
   leadingTo(targets: Iterable<number>): Uint8Array {
     const { first, sources } = this.#reversed();

@@ -18,16 +18,16 @@ function resolveSingleEvents(events: readonly RoomEvent[]): StateMap<string> {
 /** Follows the `prev_events`: resolves the states before each event, as a server in the room does. */
 function resolveAlongHistory(events: readonly RoomEvent[]): StateMap<string> {
   const source = new MemorySource(events);
-  const after = new Map<string, StateMap<string>>();
+  const statesAfter = new Map<string, StateMap<string>>();
   const cited = new Set(events.flatMap((event) => event.prevEventIds));
   const resolve = (states: StateMap<string>[]) => resolveState(events[0]!.version, states, source);
   for (const event of events) {
-    const before = resolve(event.prevEventIds.map((id) => after.get(id)!));
-    const state = new Map(before).set(stateMapKey(event.type, event.stateKey!), event.eventId);
-    after.set(event.eventId, state);
+    const stateBefore = resolve(event.prevEventIds.map((id) => statesAfter.get(id)!));
+    const state = new Map(stateBefore).set(stateMapKey(event.type, event.stateKey!), event.eventId);
+    statesAfter.set(event.eventId, state);
   }
   const extremities = events.filter((event) => !cited.has(event.eventId));
-  return resolve(extremities.map((event) => after.get(event.eventId)!));
+  return resolve(extremities.map((event) => statesAfter.get(event.eventId)!));
 }
 
 describe('state resolution of rooms with known outcomes', () => {

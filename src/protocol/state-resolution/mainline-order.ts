@@ -25,15 +25,16 @@ export function* mainlineOrder(
 }
 
 /**
- * Mainline positions. From the power levels event among an event's auth events, and from there to the one
- * among its auth events and so on, the first that is on the mainline gives the position. Each result is
- * cached for all power levels events on the way, so that each is visited once.
+ * Computes mainline positions. Starts at the power levels event among the auth events of an event, and goes from each
+ * power levels event to the power levels event among its auth events. The first power levels event that is on the
+ * mainline gives the position. The position is cached for every power levels event on the way, so that each is
+ * visited once.
  */
 class MainlinePositions {
   readonly #source: StateResolutionSource;
   /**
-   * Event id of a power levels event to its index on the mainline, or to the index where its own chain meets
-   * the mainline.
+   * Event id of a power levels event to its index on the mainline, or to the index at which its chain of power levels
+   * events reaches the mainline.
    */
   readonly #known = new Map<string, number>();
 
@@ -56,7 +57,7 @@ class MainlinePositions {
     let next = powerLevelsEventOf(event, this.#source);
     while (next !== undefined && !this.#known.has(next.eventId)) {
       passed.push(next.eventId);
-      // This value stands while the chain is followed, and is right if the chain is a cycle.
+      // A placeholder while the chain is followed; if the chain is a cycle, it is the result.
       this.#known.set(next.eventId, Number.POSITIVE_INFINITY);
       next = powerLevelsEventOf(next, this.#source);
     }

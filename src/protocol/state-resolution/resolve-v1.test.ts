@@ -9,9 +9,9 @@ import { MemorySource, sorted, stateOf } from './test/memory-source.ts';
 const v1 = version(1);
 const [ann, bob, cat] = ['@ann:a.example', '@bob:b.example', '@cat:c.example'] as const;
 
-let made = 0;
+let eventCount = 0;
 function event(fields: EventFields): RoomEvent {
-  return testEvent(v1, { stateKey: '', eventId: `$${++made}:a.example`, ...fields });
+  return testEvent(v1, { stateKey: '', eventId: `$${++eventCount}:a.example`, ...fields });
 }
 
 function member(user: string, membership: string, fields: Partial<EventFields> = {}): RoomEvent {
@@ -22,7 +22,7 @@ function levels(sender: string, users: Record<string, number>, depth: number): R
   return event({ type: 'm.room.power_levels', sender, content: { users }, depth });
 }
 
-function topic(sender: string, depth: number, eventId = `$${++made}:a.example`): RoomEvent {
+function topic(sender: string, depth: number, eventId = `$${++eventCount}:a.example`): RoomEvent {
   return event({ type: 'm.room.topic', sender, depth, eventId });
 }
 
@@ -48,16 +48,20 @@ function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<st
   return new Map(resolved);
 }
 
-/** Returns the id of the event that the two states resolve to for the key of `of`. */
-function winner(one: readonly RoomEvent[], other: readonly RoomEvent[], of: RoomEvent): string | undefined {
-  return resolve(one, other).get(stateMapKey(of.type, of.stateKey!));
+/** Returns the id of the event that the two states resolve to for the type and state key of `contender`. */
+function winner(
+  one: readonly RoomEvent[],
+  other: readonly RoomEvent[],
+  contender: RoomEvent,
+): string | undefined {
+  return resolve(one, other).get(stateMapKey(contender.type, contender.stateKey!));
 }
 
 describe('state resolution v1', () => {
   test('keeps events that only one of the states has', () => {
     const joined = member(cat, 'join');
-    const set = topic(ann, 5);
-    const resolved = resolve([joined], [set]);
+    const newTopic = topic(ann, 5);
+    const resolved = resolve([joined], [newTopic]);
     assert.equal(resolved.size, common.length + 2);
   });
 
@@ -79,7 +83,7 @@ describe('state resolution v1', () => {
     assert.equal(winner([first], [second], first), first.eventId);
   });
 
-  test('puts the lower SHA-1 of the event id later at equal depth', () => {
+  test('takes the power levels whose event id has the lower SHA-1 at equal depth', () => {
     const events = [levels(ann, { [ann]: 100 }, 5), levels(ann, { [ann]: 100 }, 5)] as const;
     const [lower] = [...events].sort((a, b) => (hash('sha1', a.eventId) < hash('sha1', b.eventId) ? -1 : 1));
     assert.equal(winner([events[0]], [events[1]], events[0]), lower!.eventId);
@@ -128,7 +132,7 @@ describe('state resolution v1', () => {
     assert.equal(winner([late], [latest], late), late.eventId);
   });
 
-  test('takes the lower SHA-1 of the event id at equal depth', () => {
+  test('takes the event whose id has the lower SHA-1 at equal depth', () => {
     const events = [topic(ann, 5, '$x:a.example'), topic(ann, 5, '$y:a.example')] as const;
     const [lower] = [...events].sort((a, b) => (hash('sha1', a.eventId) < hash('sha1', b.eventId) ? -1 : 1));
     assert.equal(winner([events[0]], [events[1]], events[0]), lower!.eventId);

@@ -96,8 +96,8 @@ function* resolveConflictsOfType(
 }
 
 /**
- * Walks through the events from the first, which counts as allowed, as long as each is allowed after the one
- * before it.
+ * Walks through the events from the first, which counts as allowed, as long as each event is allowed in the state after
+ * the previous event.
  * @returns the last of these events
  */
 const lastAllowedInSequence: ChooseEvent = (events, isAllowed, key) => {

@@ -18,11 +18,11 @@ export interface ResolutionRules {
  * Resolves state by algorithm v2 or v2.1, in the steps of the specification:
  * 1. Takes the power events of the full conflicted set and the events of their auth chains in that set, and
  * sorts them in reverse topological power order.
- * 2. Applies the iterative auth checks to them, from the unconflicted state map on (v2.1: from an empty state
- * on).
+ * 2. Applies the iterative auth checks to the sorted events, beginning with the unconflicted state map (v2.1: with an
+ * empty state).
  * 3. Sorts the other events of the full conflicted set in mainline order, based on the power levels of step
  * 2.
- * 4. Applies the iterative auth checks to them.
+ * 4. Applies the iterative auth checks to these other events.
  * 5. Overwrites the result with the unconflicted state map.
  * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
  * https://spec.matrix.org/latest/rooms/v12/#state-resolution
@@ -84,10 +84,10 @@ function fullConflictedSet(
 }
 
 /**
- * Returns the power events among the conflicted events, and the events in their auth chains. Follows a chain
- * only as long as its events are conflicted too. Since v12 that finds all of them, because every event
- * between two conflicted events is in the subgraph. In v2 it is how servers read step 1, and it saves walking
- * whole auth chains.
+ * Returns the power events among the conflicted events, and the conflicted events in their auth chains. Follows a
+ * chain only as long as its events are conflicted. Since room version 12 this finds all of these events, because every
+ * event between two conflicted events is in the subgraph. In algorithm v2, servers read step 1 like this, and need not
+ * walk whole auth chains.
  */
 function powerEventsWithAuthChains(conflicted: ReadonlyMap<string, RoomEvent>): RoomEvent[] {
   const selected = new Set<RoomEvent>();

@@ -132,10 +132,10 @@ test('resolveState terminates on cyclic auth events, which chosen event ids make
   for (const algorithm of versions) assert(resolveState(algorithm, [one, other], source).size <= 2);
 });
 
-test('resolveState handles auth chains of 100,000 events', () => {
+test('resolveState handles auth chains of 30,000 events, which are longer than the call stack', () => {
   const roomVersion = version(12);
   const source = new MemorySource();
-  const depth = 100_000;
+  const depth = 30_000;
   const id = (index: number) => `$${index}`;
   for (let index = 0; index < depth; index++) {
     const authEventIds = index === 0 ? [] : [id(index - 1)];

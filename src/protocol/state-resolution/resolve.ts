@@ -17,9 +17,9 @@ const algorithms: Readonly<Record<RoomVersion['stateResolution'], Algorithm>> = 
 
 /**
  * Resolves states (key to event id) to the one state that every server computes from them, whatever their
- * order. One state, or several equal ones, resolve to themselves. Iterative throughout; time is that of
- * sorting, memory is linear in the states and in the events that the source is asked for. Yields after every
- * few dozen events; the arguments must not change until it is done.
+ * order. One state, or several equal ones, resolve to themselves. Does not recurse. The time is O(n log n), and the
+ * memory O(n), in the number of entries of the states and of events that the source returns. Yields after every few
+ * dozen events; the arguments must not change until it is done.
  * Source: "State resolution" of the room version.
  */
 export function* resolveStateInSteps(

@@ -41,7 +41,7 @@ const file = new URL('./test/fixtures/forked-rooms.json', import.meta.url);
 const rooms: readonly FixtureRoom[] = JSON.parse(readFileSync(file, 'utf8'));
 
 function toEvent(fixture: FixtureEvent, room: FixtureRoom): RoomEvent {
-  const idAt = (place: number) => room.events[place]!.event_id;
+  const idAt = (index: number) => room.events[index]!.event_id;
   const signatures = (fixture.signed_by ?? []).map((server) => [server, { 'ed25519:1': 'signature' }]);
   return testEvent(version(room.room_version), {
     type: fixture.type,
@@ -62,17 +62,20 @@ function toEvent(fixture: FixtureEvent, room: FixtureRoom): RoomEvent {
 describe('state resolution and authorization, compared with Synapse', () => {
   rooms.forEach((room, index) => {
     const events = room.events.map((event) => toEvent(event, room));
-    const at = (places: readonly number[]) => places.map((place) => events[place]!);
+    const eventsAt = (indexes: readonly number[]) => indexes.map((each) => events[each]!);
 
     test(`resolves the states of room ${index}, version ${room.room_version}, as Synapse does`, () => {
-      const states = room.states.map((places) => stateOf(at(places)));
+      const states = room.states.map((indexes) => stateOf(eventsAt(indexes)));
       const resolved = resolveState(version(room.room_version), states, new MemorySource(events));
-      assert.deepEqual(new Set(resolved.values()), new Set(at(room.resolved).map(({ eventId }) => eventId)));
+      assert.deepEqual(
+        new Set(resolved.values()),
+        new Set(eventsAt(room.resolved).map(({ eventId }) => eventId)),
+      );
     });
 
     test(`allows the same events in room ${index}, version ${room.room_version}, as Synapse does`, () => {
       for (const attempt of room.attempts) {
-        const verdict = authorize(toEvent(attempt.event, room), lookupIn(at(attempt.state)));
+        const verdict = authorize(toEvent(attempt.event, room), lookupIn(eventsAt(attempt.state)));
         assert.equal(verdict.allowed, attempt.allowed, JSON.stringify({ verdict, event: attempt.event }));
       }
     });

@@ -6,25 +6,25 @@ import { openUnread, unreadOver } from '../test/unread-under-test.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('BadgeCounts', () => {
-    it('counts invites and either rooms with unread notifications or single notifications [option: push.group_unread_count_by_room]', async () => {
+    it('counts invites, and either the rooms with unread notifications or the notifications themselves [option: push.group_unread_count_by_room]', async () => {
       const { fixture, roomId, badge, read, receipts } = await openUnread(open);
-      const messages = unreadOver(fixture, { group_unread_count_by_room: false, receipts });
-      const both = async () => [await badge(bob), await messages.badge(bob)];
-      assert.deepEqual(await both(), [0, 0]);
+      const countingMessages = unreadOver(fixture, { group_unread_count_by_room: false, receipts });
+      const roomAndMessageCounts = async () => [await badge(bob), await countingMessages.badge(bob)];
+      assert.deepEqual(await roomAndMessageCounts(), [0, 0]);
       const root = await fixture.say(alice, roomId, 'one');
       const reply = await fixture.reply(alice, roomId, root);
-      const other = await fixture.room(alice, bob);
-      await fixture.say(alice, other, 'two');
-      assert.deepEqual(await both(), [2, 3]);
+      const otherRoom = await fixture.room(alice, bob);
+      await fixture.say(alice, otherRoom, 'two');
+      assert.deepEqual(await roomAndMessageCounts(), [2, 3]);
       const invited = await fixture.rooms.creation.create(alice, { invite: [bob] });
-      assert.deepEqual(await both(), [3, 4]);
+      assert.deepEqual(await roomAndMessageCounts(), [3, 4]);
       await read(bob, roomId, root, 'main');
-      assert.deepEqual(await both(), [3, 3]);
+      assert.deepEqual(await roomAndMessageCounts(), [3, 3]);
       await read(bob, roomId, reply);
-      assert.deepEqual(await both(), [2, 2]);
-      await fixture.leave(bob, other);
+      assert.deepEqual(await roomAndMessageCounts(), [2, 2]);
+      await fixture.leave(bob, otherRoom);
       await fixture.leave(bob, invited);
-      assert.deepEqual(await both(), [0, 0]);
+      assert.deepEqual(await roomAndMessageCounts(), [0, 0]);
     });
 
     it('reads each invite event once, and checks once for each sender whether the user allows invites', async () => {
@@ -36,35 +36,35 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       };
       const { fixture, badge } = await openUnread(open, { invitePolicy });
-      const read: number[] = [];
+      const readNids: number[] = [];
       const { getMany } = fixture.engine.events;
       fixture.engine.events.getMany = (nids) => {
-        read.push(...nids);
+        readNids.push(...nids);
         return getMany.call(fixture.engine.events, nids);
       };
       for (let count = 0; count < 5; count++) await fixture.rooms.creation.create(alice, { invite: [bob] });
       decisions = 0;
-      read.length = 0;
+      readNids.length = 0;
       assert.equal(await badge(bob), 5);
-      assert.deepEqual([decisions, new Set(read).size], [1, 5]);
-      read.length = 0;
+      assert.deepEqual([decisions, new Set(readNids).size], [1, 5]);
+      readNids.length = 0;
       assert.equal(await badge(bob), 5);
-      assert.deepEqual(read, []);
+      assert.deepEqual(readNids, []);
     });
 
     it('includes a room that the user joins during a count in the next count', async () => {
       const { fixture, badge } = await openUnread(open);
       const { userRooms } = fixture.engine;
-      const of = userRooms.of.bind(userRooms);
+      const loadRooms = userRooms.of.bind(userRooms);
       let isFirst = true;
       userRooms.of = async (userId) => {
-        const rooms = await of(userId);
+        const rooms = await loadRooms(userId);
         if (!isFirst || userId !== bob) return rooms;
         isFirst = false;
-        const earlier = new Map(rooms);
+        const roomsBeforeJoin = new Map(rooms);
         const joined = await fixture.room(alice, bob);
         await fixture.say(alice, joined, 'unread');
-        return earlier;
+        return roomsBeforeJoin;
       };
       assert.equal(await badge(bob), 0);
       assert.equal(await badge(bob), 1);
@@ -80,9 +80,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       await fixture.say(alice, rooms[3]!, 'unread');
       assert.equal(await badge(bob), 1);
-      const again = await fixture.restart(open);
-      assert.equal(await unreadOver(again).badge(bob), 1);
-      const loaded = rooms.filter((roomId) => again.engine.heads.peek(roomId) !== undefined);
+      const restarted = await fixture.restart(open);
+      assert.equal(await unreadOver(restarted).badge(bob), 1);
+      const loaded = rooms.filter((roomId) => restarted.engine.heads.peek(roomId) !== undefined);
       assert.deepEqual(loaded, [rooms[3]]);
     });
   });

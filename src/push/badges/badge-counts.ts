@@ -18,7 +18,7 @@ export interface BadgeCountsDeps {
   readonly unread: Unread;
   /** The users' permissions for invites. */
   readonly invitePolicy: InvitePolicy;
-  /** `push.group_unread_count_by_room`: rooms are counted; when false, unread notifications are. */
+  /** `push.group_unread_count_by_room`: whether rooms with unread notifications are counted, or else the notifications. */
   readonly countsRooms: boolean;
 }
 
@@ -26,25 +26,25 @@ export interface BadgeCountsDeps {
 interface Badge {
   /** Position on the stream up to which events are counted. */
   upTo: number;
-  /** Unread notifications by room id; rooms without any are absent. */
+  /** Number of unread notifications by room id; rooms without unread notifications are absent. */
   readonly rooms: Map<string, number>;
   /** Senders of the user's invites by the nids of the invites. */
   inviters: ReadonlyMap<number, string>;
   /** Rooms in which the user has given a receipt since the last count. */
-  changed: Set<string>;
+  changedRooms: Set<string>;
 }
 
-const newBadge = (): Badge => ({ upTo: -1, rooms: new Map(), inviters: new Map(), changed: new Set() });
+const newBadge = (): Badge => ({ upTo: -1, rooms: new Map(), inviters: new Map(), changedRooms: new Set() });
 
 /** Number of rooms that are counted at the same time. */
 const roomsAtOnce = 8;
 
-/** Bounds the users whose unread rooms are cached. */
+/** Maximum number of users whose unread rooms are cached. */
 const maxUsers = 20_000;
 
 /**
  * Counts the unread notifications and invites of a user in all rooms, for the number that apps show on their icon. Only
- * rooms with newer events or receipts are counted again, and all when the user has changed the push rules or ignored users.
+ * rooms with newer events or receipts are counted again, and all rooms when the user has changed the push rules or ignored users.
  */
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
@@ -60,13 +60,13 @@ export class BadgeCounts {
       sizeOf: ({ rooms, inviters }) => 200 + 80 * (rooms.size + inviters.size),
     });
     deps.receipts.receiptStream.subscribe(({ userId, roomId }) => {
-      this.#badges.peek(userId)?.changed.add(roomId);
+      this.#badges.peek(userId)?.changedRooms.add(roomId);
     });
   }
 
   /**
    * Returns the number of invites and, by `push.group_unread_count_by_room`, of joined rooms with unread notifications
-   * or of unread notifications, those of threads included.
+   * or of unread notifications, with the notifications in threads.
    */
   of(userId: string): Promise<number> {
     return this.#mutex.run(userId, () => this.#count(userId));
@@ -80,21 +80,21 @@ export class BadgeCounts {
     const changedAt = await evaluation.members.settingsChangedAt(userId);
     const cached = this.#badges.get(userId);
     const badge = cached && cached.upTo >= changedAt ? cached : newBadge();
-    const { changed } = badge;
-    badge.changed = new Set();
+    const { changedRooms } = badge;
+    badge.changedRooms = new Set();
     // The cached badge collects the receipts that arrive during the count.
     this.#badges.set(userId, badge);
     try {
-      await this.#recount(userId, badge, this.#outdated(rooms, badge, changed), upTo);
+      await this.#recount(userId, badge, this.#outdatedRooms(rooms, badge, changedRooms), upTo);
     } catch (error) {
-      for (const roomId of changed) badge.changed.add(roomId);
+      for (const roomId of changedRooms) badge.changedRooms.add(roomId);
       throw error;
     }
     badge.upTo = upTo;
     const invites = rooms.filter(({ membership }) => membership === 'invite');
     badge.inviters = await this.#inviters(badge, invites);
     this.#badges.remeasure(userId);
-    let total = await this.#shownInvites(userId, badge);
+    let total = await this.#countShownInvites(userId, badge);
     for (const room of rooms) {
       if (room.membership === 'join') total += this.#shareOf(badge.rooms.get(room.roomId) ?? 0);
     }
@@ -107,24 +107,24 @@ export class BadgeCounts {
   }
 
   /** Returns the joined rooms with events since the badge was counted, or with a receipt of the user. */
-  #outdated(rooms: readonly UserRoom[], badge: Badge, changed: ReadonlySet<string>): UserRoom[] {
+  #outdatedRooms(rooms: readonly UserRoom[], badge: Badge, changedRooms: ReadonlySet<string>): UserRoom[] {
     const { unread } = this.#deps;
     return rooms.filter(
       ({ roomId, membership }) =>
-        membership === 'join' && (changed.has(roomId) || unread.newestEventOf(roomId) > badge.upTo),
+        membership === 'join' && (changedRooms.has(roomId) || unread.newestEventOf(roomId) > badge.upTo),
     );
   }
 
   /** Counts rooms again. Rooms in which the user has read all events are not loaded. */
   async #recount(userId: string, { rooms }: Badge, outdated: readonly UserRoom[], upTo: number) {
     const { engine, receipts, unread } = this.#deps;
-    const isFew = outdated.length <= roomsAtOnce;
-    const newest = isFew
+    const areFew = outdated.length <= roomsAtOnce;
+    const newestPositions = areFew
       ? undefined
       : await engine.events.newestPositions(outdated.map((room) => room.roomNid));
     await mapConcurrently(outdated, roomsAtOnce, async ({ roomId, roomNid }) => {
-      const { room: read } = await receipts.readUpTo(userId, roomId);
-      const isRead = newest !== undefined && (newest.get(roomNid) ?? 0) <= read;
+      const { room: readPosition } = await receipts.readUpTo(userId, roomId);
+      const isRead = newestPositions !== undefined && (newestPositions.get(roomNid) ?? 0) <= readPosition;
       const count = isRead ? 0 : sumOf(await unread.counts(userId, roomId, upTo));
       if (count === 0) rooms.delete(roomId);
       else rooms.set(roomId, count);
@@ -134,9 +134,9 @@ export class BadgeCounts {
   /** Returns the senders of invites; the senders of invites since the last count are read with one query. */
   async #inviters({ inviters }: Badge, invites: readonly UserRoom[]): Promise<ReadonlyMap<number, string>> {
     const nids = invites.map(({ eventNid }) => eventNid);
-    const unknown = nids.filter((nid) => !inviters.has(nid));
-    const read = await this.#deps.engine.events.getMany(unknown);
-    const senderOf = (nid: number) => inviters.get(nid) ?? read.get(nid)?.event.sender;
+    const newNids = nids.filter((nid) => !inviters.has(nid));
+    const newInvites = await this.#deps.engine.events.getMany(newNids);
+    const senderOf = (nid: number) => inviters.get(nid) ?? newInvites.get(nid)?.event.sender;
     return new Map(
       nids.flatMap((nid) => {
         const sender = senderOf(nid);
@@ -146,7 +146,7 @@ export class BadgeCounts {
   }
 
   /** Counts the invites that are shown to the user, whose permissions for invites may hide them by their senders. */
-  async #shownInvites(userId: string, { inviters }: Badge): Promise<number> {
+  async #countShownInvites(userId: string, { inviters }: Badge): Promise<number> {
     let shown = 0;
     for (const [sender, invites] of Map.groupBy(inviters.values(), (inviter) => inviter)) {
       const decision = await this.#deps.invitePolicy.decide(userId, sender);

@@ -1,21 +1,21 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PushEvents } from './push-events.ts';
 
-/** Number of newest events of a room that are searched for those of a user. */
+/** Maximum number of the newest events of a room that are searched for events of a user. */
 const maxSearched = 100;
 
-/** The newest event of a user in each thread (`undefined` for the main timeline), by position on the stream. */
+/** Root of each thread (`undefined` for the main timeline) to the position on the stream of a user's newest event in it. */
 type NewestByThread = ReadonlyMap<string | undefined, number>;
 
-const nothing: NewestByThread = new Map();
+const noEvents: NewestByThread = new Map();
 
-/** A search in the database. */
+/** A finished search in the database. */
 interface Search {
   readonly head: RoomHead;
   readonly userId: string;
   /** Position of the newest event in memory at the time of the search. */
   readonly newest: number | undefined;
-  readonly found: NewestByThread;
+  readonly newestByThread: NewestByThread;
 }
 
 /**
@@ -34,7 +34,7 @@ export class AnsweredEvents {
     this.#events = events;
   }
 
-  /** Whether a user has sent an event after this one in its thread; false if the 100 newest events of the room show none. */
+  /** Reports whether a user has sent an event after this one in its thread; false if there is none among the 100 newest events of the room. */
   async has(userId: string, stored: StoredEvent): Promise<boolean> {
     const { roomId } = stored.event;
     const head = this.#engine.heads.peek(roomId) ?? (await this.#engine.heads.get(roomId));
@@ -50,28 +50,37 @@ export class AnsweredEvents {
   async #newestOf(userId: string, head: RoomHead, after: number): Promise<NewestByThread> {
     const { recent, roomNid } = head;
     const isAfter = ({ stream = 0 }: StoredEvent) => stream > after;
-    // Most events are the newest ones of their rooms or among those in memory.
+    // Most searches need no query: no event is newer than `after`, or all newer events are in memory.
     const first = recent.findIndex(isAfter);
-    if (recent.length > 0 && first === -1) return nothing;
-    if (first > 0) return this.#ofUser(userId, head, recent.slice(first).reverse());
+    if (recent.length > 0 && first === -1) return noEvents;
+    if (first > 0) return this.#newestByThread(userId, head, recent.slice(first).reverse());
     const newest = recent.at(-1)?.stream;
     const last = this.#last;
-    if (last && last.head === head && last.userId === userId && last.newest === newest) return last.found;
+    if (last && last.head === head && last.userId === userId && last.newest === newest)
+      return last.newestByThread;
     const range = { limit: maxSearched, direction: 'backward' } as const;
-    const found = await this.#ofUser(userId, head, await this.#engine.events.timeline(roomNid, range));
-    this.#last = { head, userId, newest, found };
-    return found;
+    const newestByThread = await this.#newestByThread(
+      userId,
+      head,
+      await this.#engine.events.timeline(roomNid, range),
+    );
+    this.#last = { head, userId, newest, newestByThread };
+    return newestByThread;
   }
 
   /** @param events newest first */
-  async #ofUser(userId: string, head: RoomHead, events: readonly StoredEvent[]): Promise<NewestByThread> {
-    const found = new Map<string | undefined, number>();
+  async #newestByThread(
+    userId: string,
+    head: RoomHead,
+    events: readonly StoredEvent[],
+  ): Promise<NewestByThread> {
+    const newestByThread = new Map<string | undefined, number>();
     for (const stored of events) {
       const { sender, type } = stored.event;
       if (sender !== userId || type === 'm.room.redaction' || type === 'm.room.member') continue;
       const { threadId } = await this.#events.get(head, stored);
-      if (!found.has(threadId)) found.set(threadId, stored.stream ?? 0);
+      if (!newestByThread.has(threadId)) newestByThread.set(threadId, stored.stream ?? 0);
     }
-    return found;
+    return newestByThread;
   }
 }

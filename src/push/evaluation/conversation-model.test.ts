@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { openAccountData } from '../../account-data/index.ts';
 import { deleteRule, putRule, setRuleEnabled } from '../../protocol/index.ts';
@@ -21,7 +22,7 @@ import { openUnread, unreadFromDisk, unreadOver } from '../test/unread-under-tes
  * ignored users; the others send an event or a receipt, or leave and join the room.
  */
 interface Step {
-  readonly what:
+  readonly action:
     | 'say'
     | 'notice'
     | 'mention'
@@ -35,16 +36,16 @@ interface Step {
     | 'rules'
     | 'keyword'
     | 'ignore';
-  readonly who: string;
+  readonly userId: string;
   /** Selects the target among the events that were sent. */
-  readonly pick: number;
+  readonly targetNumber: number;
   /** Chooses between two forms of the action: whether a text has the keyword, an edit mentions users, a receipt is for a thread. */
   readonly isSecondForm: boolean;
 }
 
 const script = fc.array(
   fc.record<Step>({
-    what: fc.constantFrom(
+    action: fc.constantFrom(
       'say',
       'say',
       'notice',
@@ -62,8 +63,8 @@ const script = fc.array(
       'keyword',
       'ignore',
     ),
-    who: fc.constantFrom(alice, alice, bob, carol),
-    pick: fc.nat(1000),
+    userId: fc.constantFrom(alice, alice, bob, carol),
+    targetNumber: fc.nat(1000),
     isSecondForm: fc.boolean(),
   }),
   { minLength: 10, maxLength: 40 },
@@ -102,89 +103,89 @@ class ConversationRun {
     return run;
   }
 
-  async step({ what, who, pick, isSecondForm }: Step): Promise<void> {
+  async step({ action, userId, targetNumber, isSecondForm }: Step): Promise<void> {
     const { fixture, counts, read } = this.#services;
     const { roomId } = this;
-    const user = this.users.get(who)!;
-    const picked = pick % Math.max(1, this.events.length);
+    const user = this.users.get(userId)!;
+    const picked = targetNumber % Math.max(1, this.events.length);
     const target = this.events[picked];
     const body = isSecondForm ? 'some cake' : 'hello';
     const mentions = { 'm.mentions': { user_ids: mentioned } };
-    if (what === 'ask') await counts(who, roomId);
-    else if (what === 'say')
-      this.#add(await fixture.say(who, roomId, body), who, { hasKeyword: isSecondForm });
-    else if (what === 'notice') {
+    if (action === 'ask') await counts(userId, roomId);
+    else if (action === 'say')
+      this.#add(await fixture.say(userId, roomId, body), userId, { hasKeyword: isSecondForm });
+    else if (action === 'notice') {
       const content = { msgtype: 'm.notice', body };
-      this.#add(await fixture.send(who, roomId, 'm.room.message', content), who, { kind: 'notice' });
-    } else if (what === 'mention') {
-      const more = { mentions: mentioned, hasKeyword: isSecondForm };
-      this.#add(await fixture.say(who, roomId, body, mentions), who, more);
-    } else if (what === 'rules') await this.#setRules(user, !user.isNotifiedOfMessages, user.hasKeyword);
-    else if (what === 'keyword') await this.#setRules(user, user.isNotifiedOfMessages, !user.hasKeyword);
-    else if (what === 'ignore') {
-      const other = who === alice ? carol : alice;
-      if (!user.ignored.delete(other)) user.ignored.add(other);
+      this.#add(await fixture.send(userId, roomId, 'm.room.message', content), userId, { kind: 'notice' });
+    } else if (action === 'mention') {
+      const fields = { mentions: mentioned, hasKeyword: isSecondForm };
+      this.#add(await fixture.say(userId, roomId, body, mentions), userId, fields);
+    } else if (action === 'rules') await this.#setRules(user, !user.isNotifiedOfMessages, user.hasKeyword);
+    else if (action === 'keyword') await this.#setRules(user, user.isNotifiedOfMessages, !user.hasKeyword);
+    else if (action === 'ignore') {
+      const otherUserId = userId === alice ? carol : alice;
+      if (!user.ignored.delete(otherUserId)) user.ignored.add(otherUserId);
       await this.#setIgnored(user);
-    } else if (what === 'rejoin' && who !== alice) {
-      await fixture.leave(who, roomId);
-      await fixture.join(who, roomId);
+    } else if (action === 'rejoin' && userId !== alice) {
+      await fixture.leave(userId, roomId);
+      await fixture.join(userId, roomId);
       user.joinedAt = this.events.length;
     } else if (!target) return;
-    else if (what === 'reply' && target.thread === 'main' && target.kind === 'message') {
-      this.#add(await fixture.reply(who, roomId, target.id), who, { thread: target.id });
-    } else if (what === 'react') {
+    else if (action === 'reply' && target.thread === 'main' && target.kind === 'message') {
+      this.#add(await fixture.reply(userId, roomId, target.id), userId, { thread: target.id });
+    } else if (action === 'react') {
       const relation = { rel_type: 'm.annotation', event_id: target.id, key: `+${this.events.length}` };
-      const id = await fixture.send(who, roomId, 'm.reaction', { 'm.relates_to': relation });
-      this.#add(id, who, { kind: 'reaction', thread: target.thread });
-    } else if (what === 'edit') {
+      const id = await fixture.send(userId, roomId, 'm.reaction', { 'm.relates_to': relation });
+      this.#add(id, userId, { kind: 'reaction', thread: target.thread });
+    } else if (action === 'edit') {
       const relation = { 'm.relates_to': { rel_type: 'm.replace', event_id: target.id } };
-      const more = {
+      const members = {
         ...relation,
         ...(isSecondForm && mentions),
         'm.new_content': { msgtype: 'm.text', body },
       };
-      const id = await fixture.say(who, roomId, `* ${body}`, more);
+      const id = await fixture.say(userId, roomId, `* ${body}`, members);
       const thread = target.thread;
-      this.#add(id, who, { kind: 'edit', thread, ...(isSecondForm && { mentions: mentioned }) });
-    } else if (what === 'redact' && target.kind !== 'redaction') {
+      this.#add(id, userId, { kind: 'edit', thread, ...(isSecondForm && { mentions: mentioned }) });
+    } else if (action === 'redact' && target.kind !== 'redaction') {
       this.#add(await fixture.redact(target.sender, roomId, target.id), target.sender, { kind: 'redaction' });
       target.isRedacted = true;
-    } else if (what === 'read') {
+    } else if (action === 'read') {
       const thread = isSecondForm ? target.thread : undefined;
-      if (await read(who, roomId, target.id, thread).then(notForbidden, isForbidden)) return;
+      if (await read(userId, roomId, target.id, thread).then(notForbidden, isForbidden)) return;
       const key = thread ?? 'room';
       user.read.set(key, Math.max(user.read.get(key) ?? -1, picked));
     }
   }
 
-  #add(id: string, sender: string, more: Partial<ModelEvent>): void {
-    const plain = { kind: 'message', thread: 'main', mentions: [], hasKeyword: false } as const;
-    this.events.push({ id, sender, isRedacted: false, ...plain, ...more });
+  #add(id: string, sender: string, fields: Partial<ModelEvent>): void {
+    const defaults = { kind: 'message', thread: 'main', mentions: [], hasKeyword: false } as const;
+    this.events.push({ id, sender, isRedacted: false, ...defaults, ...fields });
   }
 
-  async #setRules(user: ModelUser, messages: boolean, keyword: boolean): Promise<void> {
+  async #setRules(user: ModelUser, notifiesOfMessages: boolean, highlightsKeyword: boolean): Promise<void> {
     const { rules } = this.#services;
-    user.isNotifiedOfMessages = messages;
-    user.hasKeyword = keyword;
-    const own = (await rules.rulesetOf(user.userId)).content.some((rule) => rule.rule_id === 'cake');
+    user.isNotifiedOfMessages = notifiesOfMessages;
+    user.hasKeyword = highlightsKeyword;
+    const hasRule = (await rules.rulesetOf(user.userId)).content.some((rule) => rule.rule_id === 'cake');
     await rules.change(user.userId, (stored) => {
-      const changed = setRuleEnabled(stored, 'underride', '.m.rule.message', messages);
+      const changed = setRuleEnabled(stored, 'underride', '.m.rule.message', notifiesOfMessages);
       const actions = ['notify', { set_tweak: 'highlight' }];
-      if (keyword) return putRule(changed, 'content', 'cake', { pattern: 'cake', actions });
-      return own ? deleteRule(changed, 'content', 'cake') : changed;
+      if (highlightsKeyword) return putRule(changed, 'content', 'cake', { pattern: 'cake', actions });
+      return hasRule ? deleteRule(changed, 'content', 'cake') : changed;
     });
   }
 
   async #setIgnored({ userId, ignored }: ModelUser): Promise<void> {
     const key = { userId, roomId: undefined, type: 'm.ignored_user_list' };
-    const users = Object.fromEntries([...ignored].map((other) => [other, {}]));
+    const users = Object.fromEntries([...ignored].map((ignoredId) => [ignoredId, {}]));
     await this.#services.accountData.set(key, { ignored_users: users });
   }
 }
 
 const notForbidden = () => false;
 
-/** Whether a receipt was refused because the user may not see the event, from before their join. */
+/** Reports whether a receipt was rejected because the event was sent before the user joined, so that the user may not see it. */
 function isForbidden(error: unknown): boolean {
   if ((error as { errcode?: string }).errcode !== 'M_FORBIDDEN') throw error;
   return true;
@@ -192,7 +193,7 @@ function isForbidden(error: unknown): boolean {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('push rules in generated conversations', () => {
-    it('agrees with a model on notified users, unread counts, waiting notifications and the list of notifications, whenever clients request them', async () => {
+    it('agrees with a model on notified users, unread counts, pending notifications and the list of notifications, whenever clients request them', async () => {
       const services = await openServices(open);
       const { counts, notified, notifications, badge } = services;
       await fc.assert(
@@ -209,28 +210,28 @@ forSelectedDatabases(import.meta.url, (open) => {
               .map((user) => `${user.userId}${verdictOf(event, user) === 'highlight' ? '!' : ''}`);
             assert.deepEqual(await notified(event.id, ...users.keys()), expected.sort(), 'notified');
           }
-          const fresh = unreadOver(services.fixture, { ignored: services.ignoredUsers });
+          const fromMemory = unreadOver(services.fixture, { ignored: services.ignoredUsers });
           const fromDisk = unreadFromDisk(services.fixture, { ignored: services.ignoredUsers });
           for (const user of users.values()) {
             const expected = modelCounts(events, user);
             assert.equal(await counts(user.userId, roomId), expected, `counts of ${user.userId}`);
             assert.equal(
-              await fresh.counts(user.userId, roomId),
+              await fromMemory.counts(user.userId, roomId),
               expected,
               'counts from the events in memory',
             );
             assert.equal(await fromDisk.counts(user.userId, roomId), expected, 'counts after a restart');
-            assert.equal(await badge(user.userId), await fresh.badge(user.userId), 'badges');
-            const waiting: string[] = [];
+            assert.equal(await badge(user.userId), await fromMemory.badge(user.userId), 'badges');
+            const pending: string[] = [];
             for (const { id } of events) {
               const stored = await services.fixture.engine.events.getById(id);
-              if (await services.eventNotifications.ofPending(stored!, user.userId)) waiting.push(id);
+              if (await services.eventNotifications.ofPending(stored!, user.userId)) pending.push(id);
             }
             const unread = events.filter((_, index) => isUnread(events, index, user));
             assert.deepEqual(
-              waiting,
+              pending,
               unread.map(({ id }) => id),
-              `waiting notifications of ${user.userId}`,
+              `pending notifications of ${user.userId}`,
             );
             for (const onlyHighlights of [false, true]) {
               const viewer = { userId: user.userId, deviceId: 'DEVICE' };
@@ -238,26 +239,26 @@ forSelectedDatabases(import.meta.url, (open) => {
               const listed = page.notifications
                 .filter(
                   ({ room_id, event }) =>
-                    room_id === roomId && (event as unknown as Sent).type !== 'm.room.member',
+                    room_id === roomId && (event as unknown as SentEvent).type !== 'm.room.member',
                 )
-                .map(({ event, read }) => [(event as unknown as Sent).event_id, read]);
-              const wanted = events
+                .map(({ event, read }) => [(event as unknown as SentEvent).event_id, read]);
+              const expectedPage = events
                 .map((event, index) => ({ event, index, verdict: verdictOf(event, user) }))
                 .filter(({ index }) => index >= user.joinedAt)
                 .filter(({ verdict }) => verdict === 'highlight' || (verdict === 'notify' && !onlyHighlights))
                 .map(({ event, index }) => [event.id, isReadByReceipt(index, event, user)])
                 .reverse();
-              assert.deepEqual(listed, wanted, `notifications of ${user.userId}`);
+              assert.deepEqual(listed, expectedPage, `notifications of ${user.userId}`);
             }
           }
         }),
-        { numRuns: 20 },
+        { numRuns: runs(20) },
       );
     });
   });
 });
 
-interface Sent {
+interface SentEvent {
   readonly event_id: string;
   readonly type: string;
 }

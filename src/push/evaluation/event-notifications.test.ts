@@ -26,12 +26,12 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('notifies no user of redacted events, events of ignored users, read events and dummy events', async () => {
       const { fixture, roomId, notified, read, rules } = await openUnread(open, { ignored: ignoring(carol) });
-      const all = { actions: ['notify'] };
-      await rules.change(bob, (stored) => putRule(stored, 'override', 'all', all));
-      const gone = await fixture.say(alice, roomId, 'one');
-      assert.deepEqual(await notified(gone, bob), [bob]);
-      await fixture.redact(alice, roomId, gone);
-      assert.deepEqual(await notified(gone, bob), []);
+      const alwaysNotify = { actions: ['notify'] };
+      await rules.change(bob, (stored) => putRule(stored, 'override', 'all', alwaysNotify));
+      const redacted = await fixture.say(alice, roomId, 'one');
+      assert.deepEqual(await notified(redacted, bob), [bob]);
+      await fixture.redact(alice, roomId, redacted);
+      assert.deepEqual(await notified(redacted, bob), []);
       assert.deepEqual(await notified(await fixture.say(carol, roomId, 'two'), bob), []);
       const dummy = await fixture.send(alice, roomId, 'org.matrix.dummy_event', {});
       assert.deepEqual(await notified(dummy, bob), []);
@@ -44,18 +44,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await notified(reply, bob), []);
     });
 
-    it('notifies no user of waiting events that the user has answered since, in their thread', async () => {
+    it('notifies no user of a pending event when the user has since sent an event in its thread', async () => {
       const { fixture, roomId, eventNotifications } = await openUnread(open);
       const pending = async (eventId: string) => {
         const stored = await fixture.engine.events.getById(eventId);
         return (await eventNotifications.ofPending(stored!, bob)) !== undefined;
       };
-      const own = await fixture.say(bob, roomId, 'own');
+      const bobsEvent = await fixture.say(bob, roomId, 'own');
       const first = await fixture.say(alice, roomId, 'first');
       const reply = await fixture.reply(alice, roomId, first);
       assert.deepEqual([await pending(first), await pending(reply)], [true, true]);
       await fixture.say(carol, roomId, 'of another user');
-      await fixture.redact(bob, roomId, own);
+      await fixture.redact(bob, roomId, bobsEvent);
       assert.deepEqual([await pending(first), await pending(reply)], [true, true]);
       await fixture.reply(bob, roomId, first);
       assert.deepEqual([await pending(first), await pending(reply)], [true, false]);

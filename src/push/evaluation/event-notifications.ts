@@ -20,7 +20,7 @@ export interface EventNotificationsDeps {
   readonly enabled: boolean;
 }
 
-/** How an event notifies a user: the actions of the rule that matched, the tweaks in them, and whether it highlights. */
+/** How an event notifies a user: the actions of the rule that matched, the tweaks among them, and whether it highlights. */
 export interface EventNotification extends PushOutcome {
   /** The root of the event's thread; `undefined` on the main timeline. */
   readonly threadId: string | undefined;
@@ -42,12 +42,12 @@ export class EventNotifications {
   }
 
   /**
-   * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users
-   * that were joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
+   * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users who
+   * joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
    * backfilled notify no user.
    * History visibility is not checked, because joined users may see every event since their join.
    * @param stored an event of the timeline, or an out-of-band invite
-   * @param userIds local users; those outside of the room are left out
+   * @param userIds local users; users outside of the room are left out
    */
   async of(stored: StoredEvent, userIds: Iterable<string>): Promise<Map<string, EventNotification>> {
     const notifications = new Map<string, EventNotification>();
@@ -65,7 +65,7 @@ export class EventNotifications {
     for (const userId of userIds) {
       const outcome = this.#evaluate(head, stored, prepared, userId);
       if (!(outcome instanceof Promise)) add(userId, outcome);
-      else loading.push(handled(outcome.then((loaded) => add(userId, loaded))));
+      else loading.push(withHandledRejection(outcome.then((loaded) => add(userId, loaded))));
       if (loading.length === loadedAtOnce) {
         await Promise.all(loading);
         loading = [];
@@ -106,10 +106,10 @@ export class EventNotifications {
       });
     }
     if (stored.event.stateKey !== userId || stored.event.content['membership'] !== 'invite') return undefined;
-    return this.#invitation(head, stored, prepared, userId);
+    return this.#inviteOutcome(head, stored, prepared, userId);
   }
 
-  async #invitation(
+  async #inviteOutcome(
     head: RoomHead,
     stored: StoredEvent,
     prepared: PreparedEvent,
@@ -122,7 +122,7 @@ export class EventNotifications {
     return outcomeFor(await evaluation.members.of(head, userId), stored, prepared);
   }
 
-  /** Whether the user's stay in the room began before the event; looked up when the state has changed since. */
+  /** Reports whether the user joined the room before the event. */
   async #hasJoinedBefore({ event, stream = 0 }: StoredEvent, userId: string): Promise<boolean> {
     const userRoom = (await this.#deps.engine.userRooms.of(userId)).get(event.roomId);
     return userRoom?.membership === 'join' && userRoom.stream < stream;
@@ -130,7 +130,7 @@ export class EventNotifications {
 }
 
 /** Returns a promise that is awaited later: until then its rejection must not count as unhandled. */
-function handled(promise: Promise<void>): Promise<void> {
+function withHandledRejection(promise: Promise<void>): Promise<void> {
   promise.catch(() => undefined);
   return promise;
 }

@@ -9,8 +9,8 @@ import type { DatedRules, PushRules } from '../rules/push-rules.ts';
 /** The threads that users follow; declared here, supplied at composition. */
 export interface FollowedThreads {
   /**
-   * Returns the events with which the threads of the user in a room begin; without a promise when they are in
-   * memory.
+   * Returns the ids of the root events of the threads in a room that the user follows; without a promise when they are
+   * in memory.
    */
   in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
 }
@@ -29,6 +29,7 @@ export interface NotifiedMember {
   readonly head: RoomHead;
   readonly member: PushMember;
   readonly rules: CompiledRuleset;
+  /** How far the user's receipts reach. */
   readonly read: ReadUpTo;
   /** Users whose events never notify the user. */
   readonly ignored: ReadonlySet<string>;
@@ -53,7 +54,7 @@ type Ids = ReadonlySet<string>;
 export class NotifiedMembers {
   readonly #deps: NotifiedMembersDeps;
   readonly #stateEvents: LoadTogether<number, StoredEvent>;
-  /** Display names by the nid of the membership event; empty for members without a name. */
+  /** Display names by the database number (nid) of the membership event; empty for members without a name. */
   readonly #displayNames: Cache<number, string>;
 
   /** @param stateEvents reads membership events by nid */
@@ -73,7 +74,17 @@ export class NotifiedMembers {
   of(head: RoomHead, userId: string): NotifiedMember | Promise<NotifiedMember> {
     const { receipts, rules, ignored, threads, engine } = this.#deps;
     const { roomId } = head;
-    const inputs = allReady<[DatedRules, ReadUpTo, Ids, number, string | undefined, Ids, number]>([
+    const inputs = allReady<
+      [
+        rules: DatedRules,
+        read: ReadUpTo,
+        ignoredUsers: Ids,
+        ignoredChangedAt: number,
+        displayName: string | undefined,
+        followedThreads: Ids,
+        expiredBefore: number,
+      ]
+    >([
       rules.compiled(userId),
       receipts.readUpTo(userId, roomId),
       ignored.of(userId),
@@ -88,13 +99,13 @@ export class NotifiedMembers {
         { compiled, position },
         read,
         ignoredUsers,
-        ignoredAt,
+        ignoredChangedAt,
         displayName,
         followedThreads,
         expiredBefore,
       ]) => {
         const member = { userId, displayName, followedThreads };
-        const settingsChangedAt = Math.max(position, ignoredAt);
+        const settingsChangedAt = Math.max(position, ignoredChangedAt);
         return {
           head,
           member,
@@ -114,18 +125,23 @@ export class NotifiedMembers {
    */
   settingsChangedAt(userId: string): number | Promise<number> {
     const { rules, ignored } = this.#deps;
-    const positions = allReady<[number, number]>([rules.changedAt(userId), ignored.changedAt(userId)]);
-    return whenReady(positions, ([ofRules, ofIgnored]) => Math.max(ofRules, ofIgnored));
+    const positions = allReady<[rulesChangedAt: number, ignoredChangedAt: number]>([
+      rules.changedAt(userId),
+      ignored.changedAt(userId),
+    ]);
+    return whenReady(positions, ([rulesChangedAt, ignoredChangedAt]) =>
+      Math.max(rulesChangedAt, ignoredChangedAt),
+    );
   }
 
   #displayName(head: RoomHead, userId: string): string | undefined | Promise<string | undefined> {
     const { events } = this.#deps.engine;
     const entry = head.entry('m.room.member', userId);
     if (!entry) return undefined;
-    const known = this.#displayNames.get(entry.nid);
-    if (known !== undefined) return known;
-    const own = events.peek(entry.nid) ?? this.#stateEvents.get(entry.nid);
-    return whenReady(own, (stored) => {
+    const cachedName = this.#displayNames.get(entry.nid);
+    if (cachedName !== undefined) return cachedName;
+    const membershipEvent = events.peek(entry.nid) ?? this.#stateEvents.get(entry.nid);
+    return whenReady(membershipEvent, (stored) => {
       const name = stored ? displayNameIn(stored) : '';
       this.#displayNames.set(entry.nid, name);
       return name;

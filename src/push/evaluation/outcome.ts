@@ -4,8 +4,8 @@ import type { NotifiedMember } from './member.ts';
 import type { PreparedEvent } from './push-events.ts';
 
 /**
- * Returns whether and how an event notifies a member of its room: the one answer for unread counts, the list of
- * notifications and pushers. Events that are redacted, expired or hidden from clients notify no user. An event does not
+ * Returns whether and how an event notifies a member of its room, for unread counts, the list of notifications and
+ * pushers. Events that are redacted, expired or hidden from clients notify no user. An event does not
  * notify its sender, nor members who ignore its sender; this includes state events. Receipts and the time at which the
  * user joined are not considered.
  * Source: client-server API, "Push Rules" and "Ignoring Users".

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../room-engine/index.ts';
 import { NotifiedMembers, type NotifiedMembersDeps } from './member.ts';
 import { PushEvents } from './push-events.ts';
 
-/** Evaluates push rules for unread counts, the list of notifications and pushers: events are prepared once for all. */
+/** Evaluates push rules for unread counts, the list of notifications and pushers: each event is prepared once for all three. */
 export class PushEvaluation {
   readonly events: PushEvents;
   readonly members: NotifiedMembers;

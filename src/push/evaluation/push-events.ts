@@ -8,26 +8,26 @@ import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.
 import type { UnreadMark } from '../unread-mark.ts';
 
 /**
- * Number of prepared events in the cache: as many as a user's count looks back, so that they are prepared once for all
- * members of a room who count at the same time.
+ * Maximum number of prepared events in the cache. It exceeds the number of events that one count of unread events
+ * evaluates, so that events are prepared once for all members of a room whose events are counted at the same time.
  */
 const maxPrepared = 1_200;
 
 /** The properties of an event for push rules that are the same for all members. */
 export interface PreparedEvent {
   readonly event: PushEvent;
-  /** The root of its thread; `undefined` for the main timeline. */
+  /** The root of the event's thread; `undefined` for the main timeline. */
   readonly threadId: string | undefined;
-  /** Its marks for members whom it notifies, without and with a highlight: all members share them. */
+  /** The entries for the unread events of members, without and with a highlight; all members whom the event notifies share them. */
   readonly marks: Record<'plain' | 'highlight', UnreadMark>;
 }
 
 const sizeOf = ({ event }: PreparedEvent): number => 1_000 + 2 * sizeOfJson(event.content);
 
+/** The power levels of a room, with the database numbers (nids) of the events from which they were made. */
 interface Levels {
-  /** The nids of the events from which they were made. */
   readonly create: number | undefined;
-  readonly power: number | undefined;
+  readonly powerLevels: number | undefined;
   readonly levels: PowerLevels;
 }
 
@@ -61,8 +61,8 @@ export class PushEvents {
    * in the cache.
    */
   get(head: RoomHead, stored: StoredEvent): PreparedEvent | Promise<PreparedEvent> {
-    const known = this.#events.get(stored.nid);
-    if (known) return known;
+    const cached = this.#events.get(stored.nid);
+    if (cached) return cached;
     const keep = (prepared: PreparedEvent) => this.#events.set(stored.nid, prepared);
     return this.#preparing.run(stored.nid, async () => this.#prepare(head, stored), keep);
   }
@@ -76,7 +76,10 @@ export class PushEvents {
   }
 
   #prepare(head: RoomHead, stored: StoredEvent): PreparedEvent | Promise<PreparedEvent> {
-    const inputs = allReady<[PowerLevels, string]>([this.levelsOf(head), threadIdOf(this.#engine, stored)]);
+    const inputs = allReady<[levels: PowerLevels, threadId: string]>([
+      this.levelsOf(head),
+      threadIdOf(this.#engine, stored),
+    ]);
     return whenReady(inputs, ([levels, threadId]) => {
       const threadRoot = threadId === MAIN_TIMELINE ? undefined : threadId;
       const event = new PushEvent(stored.event, {
@@ -98,24 +101,24 @@ export class PushEvents {
   /** Returns the power levels of a room; at once when they are in memory. */
   levelsOf(head: RoomHead): PowerLevels | Promise<PowerLevels> {
     const create = head.entry('m.room.create', '')?.nid;
-    const power = head.entry('m.room.power_levels', '')?.nid;
-    const known = this.#levels.get(head);
-    const isKnown = known !== undefined && known.create === create && known.power === power;
-    return isKnown ? known.levels : this.#readLevels(head, create, power);
+    const powerLevels = head.entry('m.room.power_levels', '')?.nid;
+    const cached = this.#levels.get(head);
+    const isCurrent = cached !== undefined && cached.create === create && cached.powerLevels === powerLevels;
+    return isCurrent ? cached.levels : this.#readLevels(head, create, powerLevels);
   }
 
   #readLevels(
     head: RoomHead,
     create: number | undefined,
-    power: number | undefined,
+    powerLevels: number | undefined,
   ): PowerLevels | Promise<PowerLevels> {
-    const events = allReady<[RoomEvent | undefined, RoomEvent | undefined]>([
+    const events = allReady<[create: RoomEvent | undefined, powerLevels: RoomEvent | undefined]>([
       this.#event(create),
-      this.#event(power),
+      this.#event(powerLevels),
     ]);
-    return whenReady(events, (found) => {
-      const levels = new PowerLevels(...found);
-      this.#levels.set(head, { create, power, levels });
+    return whenReady(events, ([createEvent, powerLevelsEvent]) => {
+      const levels = new PowerLevels(createEvent, powerLevelsEvent);
+      this.#levels.set(head, { create, powerLevels, levels });
       return levels;
     });
   }

@@ -17,17 +17,17 @@ interface Source {
   before: number | undefined;
 }
 
-/** Events of a room that are read together, and rooms that are loaded at the same time. */
+/** Number of events of a room that are read together, and of rooms that are loaded at the same time. */
 const [pageSize, roomsAtOnce] = [20, 16];
 
 /**
- * Iterates over the events of all joined rooms of a user, newest first, since they joined each, and over
- * their invites.
+ * Iterates over the events that were sent to a user's joined rooms since the user joined, and over the user's invites,
+ * newest first.
  */
 export class NewestFirst {
   readonly #engine: RoomReader;
   readonly #sources: readonly Source[];
-  /** The position of the last returned event: all events from there on were returned. */
+  /** The position of the last returned event: all newer events were returned. */
   #position: number;
 
   private constructor(engine: RoomReader, sources: readonly Source[], before: number) {
@@ -57,11 +57,11 @@ export class NewestFirst {
       sources.push({ head, after: stream, events: [{ ...invite, stream }], before: undefined });
     }
     for (let start = 0; start < joined.length; start += roomsAtOnce) {
-      const some = joined.slice(start, start + roomsAtOnce).map(async ({ roomId, stream }) => {
+      const loads = joined.slice(start, start + roomsAtOnce).map(async ({ roomId, stream }) => {
         const head = await engine.heads.get(roomId);
         if (head) sources.push({ head, after: stream, events: [], before });
       });
-      await Promise.all(some);
+      await Promise.all(loads);
     }
     return new NewestFirst(engine, sources, before);
   }

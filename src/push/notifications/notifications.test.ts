@@ -15,7 +15,7 @@ interface Page {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('notifications', () => {
+  describe('GET /notifications', () => {
     let server: TestServer;
     let [alice, bob]: TestUser[] = [];
     before(async () => {
@@ -35,38 +35,38 @@ forSelectedDatabases(import.meta.url, (open) => {
     const texts = ({ notifications }: Page) => notifications.map(({ event }) => event.content['body']);
 
     it('lists the events that notified a user in their joined rooms, the latest first, page by page', async () => {
-      const early = await TestRoom.create(server, alice!);
-      await early.say(alice!, 'before Bob came');
-      await early.join(bob!);
-      const other = await TestRoom.create(server, alice!, [bob!]);
-      await early.say(alice!, 'one');
-      await other.say(alice!, 'two', { 'm.mentions': { user_ids: [bob!.userId] } });
-      await early.send(alice!, 'm.room.message', { msgtype: 'm.notice', body: 'a notice' });
-      await early.say(bob!, 'mine');
-      const gone = await other.say(alice!, 'gone');
-      await other.redact(alice!, gone);
-      const three = await early.say(alice!, 'three');
-      await other.say(alice!, 'four');
+      const firstRoom = await TestRoom.create(server, alice!);
+      await firstRoom.say(alice!, 'before Bob came');
+      await firstRoom.join(bob!);
+      const secondRoom = await TestRoom.create(server, alice!, [bob!]);
+      await firstRoom.say(alice!, 'one');
+      await secondRoom.say(alice!, 'two', { 'm.mentions': { user_ids: [bob!.userId] } });
+      await firstRoom.send(alice!, 'm.room.message', { msgtype: 'm.notice', body: 'a notice' });
+      await firstRoom.say(bob!, 'mine');
+      const redacted = await secondRoom.say(alice!, 'gone');
+      await secondRoom.redact(alice!, redacted);
+      const three = await firstRoom.say(alice!, 'three');
+      await secondRoom.say(alice!, 'four');
 
       assert.deepEqual(texts(await list(bob!)), ['four', 'three', 'two', 'one']);
       assert.deepEqual(texts(await list(bob!, { only: 'highlight' })), ['two']);
-      const first = await list(bob!, { limit: 3 });
-      assert.deepEqual(texts(first), ['four', 'three', 'two']);
-      const rest = await list(bob!, { limit: 3, from: first.next_token! });
-      assert.deepEqual(texts(rest), ['one']);
-      assert.equal(rest.next_token, undefined);
-      assert.equal(first.notifications[0]!.room_id, other.roomId);
-      assert.ok(first.notifications[0]!.actions.includes('notify'));
+      const firstPage = await list(bob!, { limit: 3 });
+      assert.deepEqual(texts(firstPage), ['four', 'three', 'two']);
+      const secondPage = await list(bob!, { limit: 3, from: firstPage.next_token! });
+      assert.deepEqual(texts(secondPage), ['one']);
+      assert.equal(secondPage.next_token, undefined);
+      assert.equal(firstPage.notifications[0]!.room_id, secondRoom.roomId);
+      assert.ok(firstPage.notifications[0]!.actions.includes('notify'));
       assert.deepEqual(texts(await list(alice!)), ['mine']);
 
-      await early.call(bob!, 'POST', `/receipt/m.read/${encodeURIComponent(three)}`, { body: {} });
+      await firstRoom.call(bob!, 'POST', `/receipt/m.read/${encodeURIComponent(three)}`, { body: {} });
       const read = (await list(bob!)).notifications.map((notification) => notification.read);
       assert.deepEqual(read, [false, true, false, true]);
-      await other.leave(bob!);
+      await secondRoom.leave(bob!);
       assert.deepEqual(texts(await list(bob!)), ['three', 'one']);
     });
 
-    it('lists invites, except those that the invite permissions block', async () => {
+    it('lists invites, except invites that the invite permissions block', async () => {
       const [carol, dave] = [await server.register('carol'), await server.register('dave')];
       const creation = { preset: 'private_chat', invite: [dave.userId] };
       const { roomId } = await TestRoom.create(server, carol, [], creation);

@@ -34,7 +34,7 @@ interface Notification {
   readonly read: boolean;
 }
 
-/** Bounds the events that one request evaluates to fill its page. */
+/** Maximum number of events that one request evaluates to fill its page. */
 const maxScanned = 2_000;
 
 /**
@@ -48,7 +48,7 @@ export class Notifications {
     this.#deps = deps;
   }
 
-  /** Returns a page, the latest first. @throws MatrixError M_INVALID_PARAM for an invalid token */
+  /** Returns a page of notifications, the latest first. @throws MatrixError M_INVALID_PARAM for an invalid token */
   async page(
     viewer: Viewer,
     { from, limit, onlyHighlights }: NotificationsRequest,
@@ -58,15 +58,16 @@ export class Notifications {
     const isShown = async ({ event }: StoredEvent) =>
       (await invitePolicy.decide(viewer.userId, event.sender)) === 'allow';
     const events = await NewestFirst.open(engine, viewer.userId, before, isShown);
-    const found: Notification[] = [];
+    const notifying: Notification[] = [];
     for (let scanned = 0; scanned < maxScanned; scanned++) {
       const next = await events.next();
-      if (!next) return { notifications: await this.#render(viewer, found) };
-      if (found.length === limit) return this.#withNext(viewer, found, (next.stored.stream ?? 0) + 1);
+      if (!next) return { notifications: await this.#render(viewer, notifying) };
+      if (notifying.length === limit)
+        return this.#pageWithToken(viewer, notifying, (next.stored.stream ?? 0) + 1);
       const notification = await this.#evaluate(viewer, next.head, next.stored, onlyHighlights);
-      if (notification) found.push(notification);
+      if (notification) notifying.push(notification);
     }
-    return this.#withNext(viewer, found, events.position);
+    return this.#pageWithToken(viewer, notifying, events.position);
   }
 
   async #evaluate(
@@ -85,23 +86,23 @@ export class Notifications {
     return { stored, actions: [...actions], read };
   }
 
-  async #withNext(
+  async #pageWithToken(
     viewer: Viewer,
-    found: readonly Notification[],
+    notifying: readonly Notification[],
     before: number,
   ): Promise<NotificationsPage> {
-    return { notifications: await this.#render(viewer, found), next_token: encodePosition(before) };
+    return { notifications: await this.#render(viewer, notifying), next_token: encodePosition(before) };
   }
 
-  async #render(viewer: Viewer, found: readonly Notification[]): Promise<JsonObject[]> {
+  async #render(viewer: Viewer, notifying: readonly Notification[]): Promise<JsonObject[]> {
     const isInvite = ({ event }: StoredEvent) =>
       event.stateKey === viewer.userId && event.content['membership'] === 'invite';
-    const visible = found.map(({ stored }) => ({
+    const visible = notifying.map(({ stored }) => ({
       stored,
       membership: isInvite(stored) ? ('invite' as const) : ('join' as const),
     }));
     const events = await this.#deps.clientEvents.render(visible, viewer, 'without room id');
-    return found.map(({ stored, actions, read }, index) => ({
+    return notifying.map(({ stored, actions, read }, index) => ({
       actions,
       event: events[index] ?? {},
       read,

@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(global['room'], []);
     });
 
-    it('adds push rules before and after others, replaces and removes them', async () => {
+    it('adds push rules before and after other rules, replaces and removes them', async () => {
       const put = (path: string, body: unknown = { actions: ['notify'], pattern: 'x' }) =>
         call(alice, 'PUT', `global/content/${path}`, body);
       assert.deepEqual(await put('one'), { status: 200, body: {} });
@@ -58,9 +58,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       await put('four?before=two');
       assert.deepEqual(await ids(alice, 'content'), ['four', 'two', 'three', 'one']);
       await put('one', { actions: [], pattern: 'y' });
-      const one = await call(alice, 'GET', 'global/content/one');
+      const answer = await call(alice, 'GET', 'global/content/one');
       const expected = { rule_id: 'one', default: false, enabled: true, actions: [], pattern: 'y' };
-      assert.deepEqual(one.body, expected);
+      assert.deepEqual(answer.body, expected);
       assert.equal((await call(alice, 'DELETE', 'global/content/two')).status, 200);
       assert.deepEqual(await ids(alice, 'content'), ['four', 'three', 'one']);
       assert.deepEqual(await ids(bob, 'content'), []);
@@ -102,15 +102,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('stores actions of push rules as they were sent, also historical ones, and rejects unknown ones', async () => {
       const actions = ['dont_notify', 'coalesce', { set_tweak: 'org.example.flash', value: 3 }];
-      const put = (path: string, given: unknown) => call(carol, 'PUT', `global/${path}`, { actions: given });
+      const put = (path: string, sent: unknown) => call(carol, 'PUT', `global/${path}`, { actions: sent });
       for (const rule of ['sender/%40x%3Atest', 'underride/.m.rule.message']) {
         if (rule.startsWith('sender')) assert.equal((await put(rule, actions)).status, 200);
         else assert.equal((await put(`${rule}/actions`, actions)).status, 200);
         assert.deepEqual((await call(carol, 'GET', `global/${rule}`)).body['actions'], actions);
         assert.deepEqual((await call(carol, 'GET', `global/${rule}/actions`)).body, { actions });
         for (const unknown of ['shout', 'org.example.wave', { tweak: 'sound' }, 5, null]) {
-          const own = rule.startsWith('sender') ? rule : `${rule}/actions`;
-          const answer = await refused(put(own, ['notify', unknown]));
+          const actionsPath = rule.startsWith('sender') ? rule : `${rule}/actions`;
+          const answer = await refused(put(actionsPath, ['notify', unknown]));
           assert.deepEqual(answer, [400, 'M_BAD_JSON'], JSON.stringify(unknown));
         }
       }
@@ -132,8 +132,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const invalid of [{}, { enabled: 'yes' }, { enabled: null }, 'true', [true]])
         assert.deepEqual(await put('underride/.m.rule.message/enabled', invalid), [400, 'M_BAD_JSON']);
       assert.deepEqual(await refused(call(bob, 'GET', 'global/override/x')), [404, 'M_NOT_FOUND']);
-      const gone = call(bob, 'DELETE', 'global/underride/.m.rule.message');
-      assert.deepEqual(await refused(gone), [404, 'M_NOT_FOUND']);
+      const deletion = call(bob, 'DELETE', 'global/underride/.m.rule.message');
+      assert.deepEqual(await refused(deletion), [404, 'M_NOT_FOUND']);
       assert.equal(changes.includes(bob), false);
     });
 
@@ -159,13 +159,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const now = fixture.streams.current;
       assert.equal(await rules.changedIn(dora, position, now), true);
       assert.equal(await rules.changedIn(dora, now, now + 5), false);
-      assert.equal(await rules.changedIn('@nobody:test', 0, now), false);
+      assert.equal(await rules.changedIn('@unknown:test', 0, now), false);
     });
 
     it('returns changed push rules after a restart', async () => {
-      const again = rulesOver(fixture);
+      const restarted = rulesOver(fixture);
       assert.deepEqual(
-        await again.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),
+        await restarted.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),
         ['four', 'three', 'one', '.m.rule.contains_user_name'],
       );
     });

@@ -29,16 +29,16 @@ export interface PushRulesDeps {
 /** The rules of a user, compiled for evaluation. */
 export interface DatedRules {
   readonly compiled: CompiledRuleset;
-  /** The position of the last change; 0 if never. */
+  /** The position of the last change; 0 if the rules were never changed. */
   readonly position: number;
 }
 
 /** The rules of a user in memory. */
-interface Known extends DatedRules {
+interface CachedRules extends DatedRules {
   readonly rules: UserPushRules;
 }
 
-/** Bounds the users whose rules are cached; users without changes share one ruleset. */
+/** Maximum number of users whose rules are cached; users without changes share one ruleset. */
 const maxCachedUsers = 40_000;
 
 /** Maximum bytes of all rules of a user: enough for thousands of muted rooms. */
@@ -48,27 +48,27 @@ const maxBytes = 2_097_152;
 export class PushRules {
   readonly pushRulesStream = new Stream<PushRulesChange>('push_rules', jsonFacts());
   readonly #deps: PushRulesDeps;
-  readonly #known: Cache<string, Known>;
+  readonly #cache: Cache<string, CachedRules>;
 
   constructor(deps: PushRulesDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('push_rules_by_user', {
+    this.#cache = deps.caches.create('push_rules_by_user', {
       size: maxCachedUsers,
       maxBytes: 10 * MiB,
       // The rules and their compiled form.
       sizeOf: ({ rules }) => (rules === NO_USER_RULES ? 100 : 4 * sizeOfJson(rules)),
     });
-    this.pushRulesStream.subscribe(({ userId }) => this.#known.delete(userId));
+    this.pushRulesStream.subscribe(({ userId }) => this.#cache.delete(userId));
   }
 
   /** Returns all rules of a user as clients see them. */
   async rulesetOf(userId: string): Promise<Ruleset> {
-    return effectiveRuleset(userId, (await this.#of(userId)).rules);
+    return effectiveRuleset(userId, (await this.#load(userId)).rules);
   }
 
   /** Returns the changes of a user: their own rules, and their changes to default rules. */
   async userRulesOf(userId: string): Promise<UserPushRules> {
-    return (await this.#of(userId)).rules;
+    return (await this.#load(userId)).rules;
   }
 
   /** Returns the content of a user's `m.push_rules` account data. */
@@ -77,20 +77,20 @@ export class PushRules {
     return { global: (await this.rulesetOf(userId)) as unknown as JsonObject };
   }
 
-  /** Whether a user's rules changed last in `(after, upTo]`. */
+  /** Reports whether the last change of a user's rules has a position in `(after, upTo]`. */
   async changedIn(userId: string, after: number, upTo: number): Promise<boolean> {
     const position = await this.changedAt(userId);
     return position > after && position <= upTo;
   }
 
-  /** Returns the position at which a user's rules changed last, 0 if never; at once when they are in memory. */
+  /** Returns the position at which a user's rules changed last, 0 if they never changed; at once when they are in memory. */
   changedAt(userId: string): number | Promise<number> {
-    return whenReady(this.#of(userId), ({ position }) => position);
+    return whenReady(this.#load(userId), ({ position }) => position);
   }
 
   /** Returns the compiled rules of a user, and when they changed last; at once when they are in memory. */
   compiled(userId: string): DatedRules | Promise<DatedRules> {
-    return this.#of(userId);
+    return this.#load(userId);
   }
 
   /**
@@ -111,8 +111,8 @@ export class PushRules {
     });
   }
 
-  #of(userId: string): Known | Promise<Known> {
-    return this.#known.getOrLoad(userId, async () => {
+  #load(userId: string): CachedRules | Promise<CachedRules> {
+    return this.#cache.getOrLoad(userId, async () => {
       const stored = await readRules(this.#deps.database.reader<PushTables>(), userId);
       const rules = stored?.rules ?? NO_USER_RULES;
       const compiled = compileUserRules(rules);

@@ -36,8 +36,9 @@ export function pushRuleRoutes(rules: PushRules): Route[] {
 }
 
 /**
- * Answers paths below `/pushrules/` that name no rule, for instance another scope than `global` or a list without its
- * trailing slash. @throws MatrixError M_UNRECOGNIZED with status 400, as widely used servers do
+ * Answers paths below `/pushrules/` that name no rule, for instance with an unknown scope, or a list without its
+ * trailing slash.
+ * @throws MatrixError M_UNRECOGNIZED with status 400, as widely used servers do
  */
 function malformedRoutes(): Route[] {
   return (['GET', 'PUT', 'DELETE'] as const).map((method) =>

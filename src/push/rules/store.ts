@@ -23,8 +23,9 @@ export async function readRules(
 }
 
 /**
- * Writes rules that were made from those at position `before`, `undefined` if there were none.
- * @returns false, without a change, when another writer has changed them in between
+ * Writes rules that were computed from the stored rules.
+ * @param before position of the stored rules; `undefined` if there were none
+ * @returns false, without a change, when another writer has changed the stored rules in between
  */
 export async function replaceRules(
   writer: Writer<PushTables>,

@@ -2,7 +2,7 @@
 export interface ModelEvent {
   readonly id: string;
   readonly sender: string;
-  /** The root of its thread; `main` on the main timeline. */
+  /** Id of the root of the event's thread; `main` on the main timeline. */
   readonly thread: string;
   readonly kind: 'message' | 'notice' | 'reaction' | 'edit' | 'redaction';
   readonly mentions: readonly string[];
@@ -13,7 +13,7 @@ export interface ModelEvent {
 /** The state of a user in the model. Positions are indexes of events. */
 export interface ModelUser {
   readonly userId: string;
-  /** Events before this one are from before the user's last join. */
+  /** Index of the first event after the user's last join. */
   joinedAt: number;
   /** The last event that a receipt covers: for all threads with the key `room`, otherwise by thread. */
   readonly read: Map<string, number>;
@@ -69,9 +69,9 @@ export function modelCounts(events: readonly ModelEvent[], user: ModelUser): str
     const verdict = verdictOf(event, user);
     const count = counts.get(event.thread) ?? [0, 0];
     counts.set(event.thread, count);
-    for (const each of [room, count]) {
-      each[0]!++;
-      if (verdict === 'highlight') each[1]!++;
+    for (const counter of [room, count]) {
+      counter[0]!++;
+      if (verdict === 'highlight') counter[1]!++;
     }
   }
   const { main, ...threads } = Object.fromEntries(

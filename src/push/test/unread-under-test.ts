@@ -11,6 +11,7 @@ import type { PushTables } from '../tables.ts';
 import { readTallies } from '../unread/store.ts';
 import { Tally } from '../unread/tally.ts';
 
+/** A store of read markers that is always empty. */
 const noMarkers = { find: async () => undefined, set: async () => undefined };
 
 /** Makes all users ignore these users. */
@@ -19,15 +20,15 @@ export function ignoring(...userIds: string[]) {
   return { of: () => ignored, changedAt: () => 0 };
 }
 
-type Tuning = Partial<Omit<UnreadSliceDeps, 'options'> & UnreadSliceDeps['options']>;
+type Overrides = Partial<Omit<UnreadSliceDeps, 'options'> & UnreadSliceDeps['options']>;
 
 /** Opens unread counts, badge counts and event notifications over test rooms, with shorthands for their calls. */
 export function unreadOver(
   fixture: RoomsUnderTest,
-  { enabled = true, group_unread_count_by_room = true, ...more }: Tuning = {},
+  { enabled = true, group_unread_count_by_room = true, ...overrides }: Overrides = {},
 ) {
   const { database, streams, clock, engine } = fixture;
-  const caches = more.caches ?? fixture.caches;
+  const caches = overrides.caches ?? fixture.caches;
   const receipts = new Receipts({ caches, database, streams, clock, engine, markers: noMarkers });
   const rules = new PushRules({ database, streams, caches });
   const opened = openUnreadSlice({
@@ -43,10 +44,10 @@ export function unreadOver(
     threads: { in: () => new Set<string>() },
     invitePolicy: { decide: async () => 'allow' },
     options: { enabled, group_unread_count_by_room },
-    ...more,
+    ...overrides,
   });
   const { unread, badgeCounts, eventNotifications, evaluation } = opened;
-  const invitePolicy = more.invitePolicy ?? { decide: async () => 'allow' as const };
+  const invitePolicy = overrides.invitePolicy ?? { decide: async () => 'allow' as const };
   const notifications = new Notifications({ ...fixture.rooms, streams, evaluation, invitePolicy });
   /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
@@ -56,8 +57,8 @@ export function unreadOver(
       notification_count: all.reduce((sum, count) => sum + count.notification_count, 0),
       highlight_count: all.reduce((sum, count) => sum + count.highlight_count, 0),
     };
-    const both = (count: typeof room) => `${count.notification_count}/${count.highlight_count}`;
-    return [both(room), both(main), ...[...threads.values()].map(both).sort()].join(' ');
+    const formatted = (count: typeof room) => `${count.notification_count}/${count.highlight_count}`;
+    return [formatted(room), formatted(main), ...[...threads.values()].map(formatted).sort()].join(' ');
   };
   const read = (userId: string, roomId: string, eventId: string, threadId?: string) =>
     receipts.give({ userId, roomId, type: 'm.read', eventId, threadId });
@@ -72,23 +73,23 @@ export function unreadOver(
   return { unread, notifications, eventNotifications, receipts, rules, counts, badge, notified, read };
 }
 
-/** Returns the tally that was saved last, or one that begins at position 0. */
+/** Returns the saved tally (the unread events of a user in a room), or an empty one at position 0. */
 export async function savedTally(database: Database, userId: string, roomId: string): Promise<Tally> {
   const saved = await readTallies(database.reader<PushTables>(), [{ userId, roomId }]);
   return [...saved.values()][0] ?? new Tally(0, []);
 }
 
 /** Opens unread counts over rooms that are not in memory, as after a restart. */
-export function unreadFromDisk(fixture: RoomsUnderTest, tuning: Tuning = {}) {
+export function unreadFromDisk(fixture: RoomsUnderTest, overrides: Overrides = {}) {
   const { database, clock, caches } = fixture;
   const engine = RoomReader.follow({ database, clock, caches, eventCacheSize: 10_000 });
-  return { engine, ...unreadOver(fixture, { ...tuning, engine }) };
+  return { engine, ...unreadOver(fixture, { ...overrides, engine }) };
 }
 
 /** Opens a room of Alice, Bob and Carol, with `Unread` over it. */
-export async function openUnread(open: OpenDatabase, more: Tuning = {}, rooms: RoomsTuning = {}) {
+export async function openUnread(open: OpenDatabase, overrides: Overrides = {}, rooms: RoomsTuning = {}) {
   const migrations = [...receiptMigrations, ...pushMigrations, ...accountDataMigrations];
   const fixture = await RoomsUnderTest.open(open, migrations, rooms);
   const roomId = await fixture.room(alice, bob, carol);
-  return { fixture, roomId, ...unreadOver(fixture, more) };
+  return { fixture, roomId, ...unreadOver(fixture, overrides) };
 }

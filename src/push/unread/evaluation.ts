@@ -14,8 +14,8 @@ const noThreads: ReadonlySet<string | undefined> = new Set();
 const noPositions: ReadonlySet<number> = new Set();
 
 /**
- * Evaluates the events of a room since the last evaluation for one user, newest first, and at most as many as are
- * counted: for users who were away for longer, older events are left out.
+ * Evaluates the events of a room since the last evaluation for one user, newest first, and at most `maxMarks` of
+ * them: for users who were away for longer, older events are left out.
  * Source: client-server API, "Receiving notifications" and "Marking notifications as read".
  */
 export class Evaluation implements NewMarks {
@@ -28,7 +28,7 @@ export class Evaluation implements NewMarks {
   count = 0;
   /** Number of evaluated events that were read from the database. */
   readCount = 0;
-  /** Whether the events of the page are read from the database: no other user looks at them soon. */
+  /** Whether the events of the current page were read from the database: they are not cached, as other users rarely need them. */
   #isOld = false;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
@@ -63,8 +63,8 @@ export class Evaluation implements NewMarks {
   /** Evaluates a page of events from an index on, and then the older pages. */
   #evaluatePage(events: readonly StoredEvent[], after: number, from = 0): void | Promise<void> {
     for (let index = from; index < events.length && !this.dropsOlder; index++) {
-      const waiting = this.#evaluate(events[index]!);
-      if (waiting) return waiting.then(() => this.#evaluatePage(events, after, index + 1));
+      const pending = this.#evaluate(events[index]!);
+      if (pending) return pending.then(() => this.#evaluatePage(events, after, index + 1));
     }
     this.count += events.length;
     if (this.#isOld) this.readCount += events.length;
@@ -146,7 +146,7 @@ export class Evaluation implements NewMarks {
     const { notify, highlight } = outcomeFor(this.#reader, stored, prepared);
     if (!notify) return;
     const mark = highlight ? prepared.marks.highlight : prepared.marks.plain;
-    // The event may have got its place after it was prepared.
+    // The event may have got its position on the stream after it was prepared.
     this.marks.push(mark.stream === stream ? mark : { ...mark, stream });
   }
 
@@ -154,11 +154,11 @@ export class Evaluation implements NewMarks {
     return sender === this.#reader.member.userId;
   }
 
-  /** Whether the user was not joined before this membership event. */
+  /** Reports whether the user was not joined before this membership event, and is joined after it. */
   async #isJoin({ event, replaces }: StoredEvent): Promise<boolean> {
     if (membershipOf(event.content) !== 'join') return false;
-    const before = replaces === undefined ? undefined : await this.#engine.events.get(replaces);
-    return membershipOf(before?.event.content) !== 'join';
+    const previous = replaces === undefined ? undefined : await this.#engine.events.get(replaces);
+    return membershipOf(previous?.event.content) !== 'join';
   }
 
   async #noteRedaction(eventId: string | undefined): Promise<void> {

@@ -3,7 +3,7 @@ import type { PushTables } from '../tables.ts';
 import type { UnreadMark } from '../unread-mark.ts';
 import { Tally } from './tally.ts';
 
-/** The user and the room of a tally. */
+/** The user and the room of a tally, which holds the unread events of one user in one room. */
 export interface TallyOwner {
   readonly userId: string;
   readonly roomId: string;
@@ -14,20 +14,20 @@ export interface OwnedTally extends TallyOwner {
   readonly tally: Tally;
 }
 
-/** A mark as it is stored. `sentTs` is missing in rows of earlier versions. */
+/** An unread event as it is stored. `sentTs` is missing in rows of earlier versions. */
 type Row = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
 
 /**
  * Returns the tallies that were saved last, with one query for each user; absent where none was saved.
- * @param owners each once
+ * @param owners without repetitions
  */
 export async function readTallies(
   reader: Reader<PushTables>,
   owners: readonly TallyOwner[],
 ): Promise<Map<TallyOwner, Tally>> {
-  const found = new Map<TallyOwner, Tally>();
-  for (const [userId, ofUser] of Map.groupBy(owners, (owner) => owner.userId)) {
-    const byRoom = new Map(ofUser.map((owner) => [owner.roomId, owner]));
+  const tallies = new Map<TallyOwner, Tally>();
+  for (const [userId, ownersOfUser] of Map.groupBy(owners, (owner) => owner.userId)) {
+    const byRoom = new Map(ownersOfUser.map((owner) => [owner.roomId, owner]));
     const rows = await reader
       .selectFrom('unread_tallies')
       .select(['room_id', 'up_to', 'marks'])
@@ -36,10 +36,10 @@ export async function readTallies(
       .execute();
     for (const { room_id: roomId, up_to: upTo, marks } of rows) {
       const owner = byRoom.get(roomId);
-      if (owner) found.set(owner, new Tally(upTo, (JSON.parse(marks) as Row[]).map(fromRow)));
+      if (owner) tallies.set(owner, new Tally(upTo, (JSON.parse(marks) as Row[]).map(fromRow)));
     }
   }
-  return found;
+  return tallies;
 }
 
 /** Saves tallies, unless there is a newer one. */

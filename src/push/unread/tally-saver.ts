@@ -18,18 +18,18 @@ const eventsBeforeSaving = 200;
 const readEventsBeforeSaving = 30;
 
 /**
- * Milliseconds until a tally is saved after an event was added, and after many events were evaluated at once, which
- * would take long if they had to be evaluated again.
+ * Milliseconds until a tally is saved: after an event was added, and after many events were evaluated at once. The second
+ * time is shorter, because many events take long to evaluate again.
  */
-const [interval, soon] = [60_000, 1_000];
+const [normalDelay, shortDelay] = [60_000, 1_000];
 
-/** Number of waiting tallies that are saved at once. */
+/** Number of waiting tallies at which all of them are saved without further delay. */
 const maxWaiting = 1_000;
 
-/** Number of tallies in one transaction. */
-const batch = 500;
+/** Maximum number of tallies in one transaction. */
+const batchSize = 500;
 
-/** Saves tallies from time to time, so that a restart does not cause the evaluation of all unread events. */
+/** Saves tallies (the unread events of users by room) from time to time, so that a restart does not cause the evaluation of all unread events. */
 export class TallySaver {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -49,18 +49,14 @@ export class TallySaver {
   /**
    * Queues a tally that has changed; it may be dropped from memory afterwards.
    * @param count the number of events that were evaluated for this change
-   * @param readCount how many of them were read from the database
+   * @param readCount number of these events that were read from the database
    */
-  changed(
-    key: string,
-    owned: OwnedTally,
-    { count, readCount }: Pick<Evaluation, 'count' | 'readCount'>,
-  ): void {
+  queue(key: string, owned: OwnedTally, { count, readCount }: Pick<Evaluation, 'count' | 'readCount'>): void {
     const isCostly = count >= eventsBeforeSaving || readCount >= readEventsBeforeSaving;
     if (!isCostly && owned.tally.unsaved < eventsBeforeSaving) return;
     this.#waiting.set(key, owned);
     if (this.#waiting.size >= maxWaiting) this.#startSaving();
-    else this.#saveWithin(isCostly ? soon : interval);
+    else this.#saveWithin(isCostly ? shortDelay : normalDelay);
   }
 
   #saveWithin(time: number): void {
@@ -91,8 +87,8 @@ export class TallySaver {
       this.#waiting = new Map();
       for (const { tally } of tallies) tally.unsaved = 0;
       try {
-        for (let start = 0; start < tallies.length; start += batch) {
-          await saveTallies(this.#database, tallies.slice(start, start + batch));
+        for (let start = 0; start < tallies.length; start += batchSize) {
+          await saveTallies(this.#database, tallies.slice(start, start + batchSize));
         }
       } catch (error) {
         // Nothing is lost: events after the saved position are evaluated again.

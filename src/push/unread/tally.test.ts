@@ -5,7 +5,7 @@ import { ReadUpTo } from '../../receipts/index.ts';
 import type { UnreadMark } from '../unread-mark.ts';
 import { type NewMarks, Tally } from './tally.ts';
 
-const unread = new ReadUpTo([]);
+const nothingRead = new ReadUpTo([]);
 
 const mark = (stream: number, highlight = false): UnreadMark => ({
   stream,
@@ -14,30 +14,30 @@ const mark = (stream: number, highlight = false): UnreadMark => ({
   sentTs: stream,
 });
 
-const found = (marks: readonly UnreadMark[], more: Partial<NewMarks> = {}): NewMarks => ({
+const newMarks = (marks: readonly UnreadMark[], changes: Partial<NewMarks> = {}): NewMarks => ({
   marks,
   dropsOlder: false,
   ownThreads: new Set(),
   redacted: new Set(),
-  ...more,
+  ...changes,
 });
 
-describe('a tally', () => {
-  it('holds a thousand marks: drops the oldest first, and highlights last', () => {
+describe('Tally', () => {
+  it('holds a thousand unread events: drops the oldest first, and highlights last', () => {
     const tally = new Tally(0, []);
-    tally.add(found([mark(1, true)]), 1, unread);
-    for (let stream = 2; stream <= 1500; stream++) tally.add(found([mark(stream)]), stream, unread);
+    tally.add(newMarks([mark(1, true)]), 1, nothingRead);
+    for (let stream = 2; stream <= 1500; stream++) tally.add(newMarks([mark(stream)]), stream, nothingRead);
     assert.equal(tally.marks.length, 1000);
     assert.equal(tally.marks[0]?.stream, 1);
     assert.equal(tally.marks[1]?.stream, 502);
     const highlights = Array.from({ length: 1200 }, (_, index) => mark(3000 - index, true));
-    tally.add(found(highlights), 3000, unread);
+    tally.add(newMarks(highlights), 3000, nothingRead);
     assert.equal(tally.marks.length, 1000);
     assert.deepEqual(tally.counts(3000).highlight_count, 1000);
     assert.equal(tally.marks[0]?.stream, 2001);
   });
 
-  it('counts only the marks up to a position', () => {
+  it('counts only the unread events up to a position', () => {
     const tally = new Tally(5, [mark(1), mark(2, true), mark(5)]);
     assert.equal(tally.counts(4).notification_count, 2);
     assert.equal(tally.counts(1).highlight_count, 0);
@@ -45,22 +45,22 @@ describe('a tally', () => {
 
   it('counts from zero after a join', () => {
     const tally = new Tally(2, [mark(1), mark(2)]);
-    tally.add(found([mark(4)], { dropsOlder: true }), 5, unread);
+    tally.add(newMarks([mark(4)], { dropsOlder: true }), 5, nothingRead);
     assert.deepEqual(tally.marks, [mark(4)]);
     assert.equal(tally.upTo, 5);
   });
 
-  it('drops marks of events that were read, also when an evaluation with an older receipt added them', () => {
+  it('drops events that were read, also when an evaluation with an older receipt has added them', () => {
     const tally = new Tally(5, [mark(1), mark(5)]);
     const read = new ReadUpTo([{ threadId: undefined, stream: 6 }]);
     tally.drop(read);
     assert.equal(tally.counts(5).notification_count, 0);
-    tally.add(found([mark(7), mark(6)]), 7, unread);
+    tally.add(newMarks([mark(7), mark(6)]), 7, nothingRead);
     tally.drop(read);
     assert.deepEqual(tally.marks, [mark(7)]);
   });
 
-  it('drops marks of events that were sent before a time, and reads none of them while all are newer', () => {
+  it('drops events that were sent before a time, and reads no time of sending while all events are newer', () => {
     let reads = 0;
     const counted = (stream: number): UnreadMark =>
       Object.defineProperty(mark(stream), 'sentTs', {
@@ -70,7 +70,7 @@ describe('a tally', () => {
         },
       });
     const tally = new Tally(0, []);
-    tally.add(found([counted(9), counted(7), counted(8)]), 9, unread);
+    tally.add(newMarks([counted(9), counted(7), counted(8)]), 9, nothingRead);
     reads = 0;
     tally.dropExpired(7);
     assert.equal(reads, 0);
@@ -79,14 +79,14 @@ describe('a tally', () => {
     reads = 0;
     tally.dropExpired(8);
     assert.equal(reads, 0);
-    tally.add(found([counted(6)]), 10, unread);
+    tally.add(newMarks([counted(6)]), 10, nothingRead);
     tally.dropExpired(8);
     assert.equal(tally.counts(10).notification_count, 2);
     tally.dropExpired(Number.POSITIVE_INFINITY);
     assert.equal(tally.counts(10).notification_count, 0);
   });
 
-  it('counts the same after many small evaluations as after one of all events', () => {
+  it('has the same counts after many additions of events as a tally that counts all events at once', () => {
     const kind = fc.record({
       highlight: fc.boolean(),
       threadId: fc.option(fc.constantFrom('$a', '$b'), { nil: undefined, freq: 2 }),
@@ -106,11 +106,11 @@ describe('a tally', () => {
         const tally = new Tally(0, []);
         let stream = 0;
         for (const { marks, dropsOlder, ownThreads, redacted, isCounted } of additions) {
-          const more = { dropsOlder, ownThreads: new Set(ownThreads), redacted: new Set(redacted) };
-          const newestFirst = marks.map((one) => ({ ...one, stream: ++stream, sentTs: 0 })).reverse();
-          tally.add(found(newestFirst, more), stream, unread);
+          const changes = { dropsOlder, ownThreads: new Set(ownThreads), redacted: new Set(redacted) };
+          const newestFirst = marks.map((fields) => ({ ...fields, stream: ++stream, sentTs: 0 })).reverse();
+          tally.add(newMarks(newestFirst, changes), stream, nothingRead);
           assert.ok(tally.marks.length <= 1000);
-          const streams = tally.marks.map((one) => one.stream);
+          const streams = tally.marks.map((mark) => mark.stream);
           assert.deepEqual(
             streams,
             [...streams].sort((a, b) => a - b),

@@ -3,7 +3,7 @@ import type { UnreadMark } from '../unread-mark.ts';
 
 export interface UnreadCount {
   readonly notification_count: number;
-  /** Number of highlights among them. */
+  /** Number of these notifications that are highlights. */
   readonly highlight_count: number;
 }
 
@@ -15,9 +15,9 @@ export interface UnreadCounts extends UnreadCount {
 
 /** The result of an evaluation of newer events. */
 export interface NewMarks {
-  /** Newest first. */
+  /** The unread events among the newer events, newest first. */
   readonly marks: readonly UnreadMark[];
-  /** Older marks are dropped: the user has joined since, or there were too many events to evaluate. */
+  /** Whether older marks are dropped: the user has joined since, or there were too many events to evaluate. */
   readonly dropsOlder: boolean;
   /** Threads (`undefined` for the main timeline) in which the user has sent an event since. */
   readonly ownThreads: ReadonlySet<string | undefined>;
@@ -28,7 +28,7 @@ export interface NewMarks {
 /** Maximum number of unread events of a room that are counted: clients show "99+", and memory is limited. */
 export const maxMarks = 1_000;
 
-/** The unread events of one user in one room, among those that were evaluated. */
+/** The unread events (marks) of one user in one room, among the events that were evaluated. */
 export class Tally {
   /** Number of events that were evaluated since the tally was saved. */
   unsaved = 0;
@@ -36,7 +36,7 @@ export class Tally {
   /** Oldest first. */
   #marks: UnreadMark[];
   /** The argument of the last `drop`: another call with it does nothing. */
-  #dropped: ReadUpTo | undefined;
+  #lastDropped: ReadUpTo | undefined;
   /** The counts of all marks. */
   #counts: UnreadCounts | undefined;
   /** No mark has an earlier `sentTs`, so that most syncs do not look at the marks. */
@@ -57,9 +57,9 @@ export class Tally {
     return this.#marks;
   }
 
-  /** Adds the marks of an evaluation of the events after the old `upTo`. @param read the receipts at that evaluation */
-  add(found: NewMarks, upTo: number, read: ReadUpTo): void {
-    const { marks, dropsOlder, ownThreads, redacted } = found;
+  /** Adds the marks of an evaluation of the events after the old `upTo`. @param read how far the user's receipts reached at that evaluation */
+  add(newMarks: NewMarks, upTo: number, read: ReadUpTo): void {
+    const { marks, dropsOlder, ownThreads, redacted } = newMarks;
     if (dropsOlder) {
       this.#marks = [];
       this.#counts = undefined;
@@ -69,18 +69,18 @@ export class Tally {
     }
     for (let index = marks.length - 1; index >= 0; index--) this.#push(marks[index]!);
     if (this.#marks.length > maxMarks) {
-      this.#marks = newest(this.#marks);
+      this.#marks = newestMarks(this.#marks);
       this.#counts = undefined;
     }
-    if (this.#dropped !== read) this.#dropped = undefined;
+    if (this.#lastDropped !== read) this.#lastDropped = undefined;
     this.#upTo = upTo;
   }
 
   /** Drops the marks of events that the user has read. */
   drop(read: ReadUpTo): void {
-    if (this.#dropped === read) return;
+    if (this.#lastDropped === read) return;
     this.#keep(({ stream, threadId }) => stream > read.thread(threadId));
-    this.#dropped = read;
+    this.#lastDropped = read;
   }
 
   /** Drops the marks of events that were sent before a time, because they have expired. */
@@ -98,7 +98,7 @@ export class Tally {
   }
 
   /**
-   * Adds a mark without counting or copying the others again, because a user who does not read gets another mark with
+   * Adds a mark without counting or copying the other marks again, because a user who does not read gets another mark with
    * each event.
    */
   #push(mark: UnreadMark): void {
@@ -158,7 +158,7 @@ class Count implements UnreadCount {
 }
 
 /** Returns the `maxMarks` marks to keep: drops the oldest first, and highlights last. */
-function newest(marks: readonly UnreadMark[]): UnreadMark[] {
+function newestMarks(marks: readonly UnreadMark[]): UnreadMark[] {
   let excess = marks.length - maxMarks;
   return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-maxMarks);
 }

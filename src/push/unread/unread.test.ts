@@ -31,14 +31,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('counts unread events of each thread separately', async () => {
       const { fixture, roomId, counts, read } = await openUnread(open);
       const root = await fixture.say(alice, roomId, 'root');
-      const other = await fixture.say(alice, roomId, 'other root');
+      const otherRoot = await fixture.say(alice, roomId, 'other root');
       const reply = await fixture.reply(alice, roomId, root);
       await fixture.reply(alice, roomId, root);
-      await fixture.reply(carol, roomId, other);
+      await fixture.reply(carol, roomId, otherRoot);
       assert.equal(await counts(bob, roomId), '5/0 2/0 1/0 2/0');
       await read(bob, roomId, reply, root);
       assert.equal(await counts(bob, roomId), '4/0 2/0 1/0 1/0');
-      await read(bob, roomId, other, 'main');
+      await read(bob, roomId, otherRoot, 'main');
       assert.equal(await counts(bob, roomId), '2/0 0/0 1/0 1/0');
       await read(bob, roomId, await fixture.say(alice, roomId, 'last'));
       assert.equal(await counts(bob, roomId), '0/0 0/0');
@@ -122,9 +122,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.say(alice, roomId, 'one');
       await fixture.say(carol, roomId, 'two');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
-      const off = unreadOver(fixture, { enabled: false });
-      assert.equal(await off.counts(bob, roomId), '0/0 0/0');
-      assert.equal((await off.unread.counts(bob, roomId, 0)).notification_count, 0);
+      const pushOff = unreadOver(fixture, { enabled: false });
+      assert.equal(await pushOff.counts(bob, roomId), '0/0 0/0');
+      assert.equal((await pushOff.unread.counts(bob, roomId, 0)).notification_count, 0);
     });
 
     it('returns counts without a promise while the room has no new events', async () => {
@@ -132,8 +132,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { streams } = fixture;
       /** The counts if they are returned at once, without a promise. */
       const countsAtOnce = () => {
-        const found = unread.counts(bob, roomId, streams.current);
-        return found instanceof Promise ? undefined : found.notification_count;
+        const result = unread.counts(bob, roomId, streams.current);
+        return result instanceof Promise ? undefined : result.notification_count;
       };
       const first = await fixture.say(alice, roomId, 'one');
       await fixture.say(alice, roomId, 'two');
@@ -199,8 +199,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(await counts(bob, roomId), '1000/1 1000/1');
       };
       assert.equal(await evaluatedBy(notify), 1);
-      const again = await fixture.restart(open);
-      const later = unreadOver(again);
+      const restarted = await fixture.restart(open);
+      const later = unreadOver(restarted);
       assert.equal(await evaluatedBy(() => later.counts(bob, roomId), later.unread), 1);
       assert.equal(await evaluatedBy(() => later.counts(carol, roomId), later.unread), 1_000);
     });
@@ -208,10 +208,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('returns the same counts to concurrent requests', async () => {
       const { fixture, roomId, counts } = await openUnread(open);
       for (let index = 0; index < 5; index++) await fixture.say(alice, roomId, 'x');
-      const asked = [1, 2, 3].map(() => counts(bob, roomId));
+      const requests = [1, 2, 3].map(() => counts(bob, roomId));
       await fixture.say(alice, roomId, 'y');
       assert.equal(await counts(bob, roomId), '6/0 6/0');
-      for (const answer of await Promise.all(asked)) assert.match(answer, /^[56]\/0/);
+      for (const answer of await Promise.all(requests)) assert.match(answer, /^[56]\/0/);
     });
 
     it('saves tallies after many events, and continues from them after a restart', async () => {
@@ -222,9 +222,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       await unread.stop();
       const saved = await savedTally(fixture.database, bob, roomId);
       assert.deepEqual([saved.upTo, saved.marks.length], [fixture.streams.current, 250]);
-      const again = await fixture.restart(open);
-      await again.say(alice, roomId, 'y', mention(bob));
-      const later = unreadOver(again);
+      const restarted = await fixture.restart(open);
+      await restarted.say(alice, roomId, 'y', mention(bob));
+      const later = unreadOver(restarted);
       assert.equal(await later.counts(bob, roomId), '251/1 251/1');
       assert.equal(await later.counts(carol, roomId), '251/0 251/0');
     });
@@ -257,15 +257,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { engine, counts } = unreadFromDisk(fixture);
       for (const roomId of rooms) await engine.heads.get(roomId);
       const { reads } = fixture.database.statistics;
-      for (const found of await Promise.all(rooms.map((roomId) => counts(bob, roomId)))) {
-        assert.equal(found, '1/0 1/0');
+      for (const result of await Promise.all(rooms.map((roomId) => counts(bob, roomId)))) {
+        assert.equal(result, '1/0 1/0');
       }
       // The rules, tallies, receipts and membership events of all rooms, and the power levels.
       const queries = fixture.database.statistics.reads - reads;
       assert.ok(queries <= rooms.length + 6, `${queries} queries for ${rooms.length} rooms`);
     });
 
-    it('saves tallies some time after a change', async () => {
+    it('saves the tally of a room a minute after many events were counted', async () => {
       const { fixture, roomId, unread, counts } = await openUnread(open);
       await Promise.all(Array.from({ length: 200 }, () => fixture.say(alice, roomId, 'x')));
       await counts(bob, roomId);

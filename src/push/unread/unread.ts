@@ -46,7 +46,8 @@ const roomsInMemory = 10_000;
 
 /**
  * Counts the unread events of users in their rooms. Nothing is written when an event arrives, however many members its
- * room has: at a request, the rules of the user are evaluated on the new events, and the tally is cached.
+ * room has: at a request, the rules of the user are evaluated on the new events, and the result is cached as a tally: the unread
+ * events of one user in one room.
  */
 export class Unread {
   readonly #deps: UnreadDeps;
@@ -54,7 +55,7 @@ export class Unread {
   readonly #lastEvents: LastChanges;
   readonly #saver: TallySaver;
   readonly #tallies: Cache<string, Tally>;
-  readonly #saved: LoadTogether<TallyOwner, Tally>;
+  readonly #savedTallies: LoadTogether<TallyOwner, Tally>;
   readonly #runningEvaluations = new Map<string, Promise<Tally>>();
   #evaluatedEvents = 0;
 
@@ -68,7 +69,9 @@ export class Unread {
       if (onTimeline) this.#lastEvents.set(roomId, position);
     });
     this.#saver = new TallySaver(deps);
-    this.#saved = new LoadTogether((owners) => readTallies(deps.database.reader<PushTables>(), owners));
+    this.#savedTallies = new LoadTogether((owners) =>
+      readTallies(deps.database.reader<PushTables>(), owners),
+    );
     this.#tallies = deps.caches.create('unread_tallies', { maxBytes: 16 * MiB, sizeOf });
   }
 
@@ -101,10 +104,10 @@ export class Unread {
     await this.#saver.stop();
   }
 
-  #isCurrent({ upTo: tallied }: Tally, userId: string, roomId: string, upTo: number): boolean {
-    if (tallied < Math.min(upTo, this.#lastEvents.of(roomId))) return false;
+  #isCurrent({ upTo: evaluatedUpTo }: Tally, userId: string, roomId: string, upTo: number): boolean {
+    if (evaluatedUpTo < Math.min(upTo, this.#lastEvents.of(roomId))) return false;
     const changedAt = this.#deps.evaluation.members.settingsChangedAt(userId);
-    return typeof changedAt === 'number' && tallied >= changedAt;
+    return typeof changedAt === 'number' && evaluatedUpTo >= changedAt;
   }
 
   #countsIn(head: RoomHead, userId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
@@ -124,42 +127,43 @@ export class Unread {
     const key = keyOf(userId, head.roomId);
     const tally = this.#tallies.get(key);
     if (tally && this.#isCurrent(tally, userId, head.roomId, upTo)) return tally;
-    const other = this.#runningEvaluations.get(key);
-    // The caller that started the other evaluation receives its error.
-    if (other) return other.catch(() => undefined).then(() => this.#tallyUpTo(userId, head, upTo));
+    const runningEvaluation = this.#runningEvaluations.get(key);
+    // The caller that started the running evaluation receives its error.
+    if (runningEvaluation)
+      return runningEvaluation.catch(() => undefined).then(() => this.#tallyUpTo(userId, head, upTo));
     const evaluated = this.#evaluate(key, tally, userId, head, upTo);
     if (!(evaluated instanceof Promise)) return evaluated;
-    const own = evaluated.finally(() => this.#runningEvaluations.delete(key));
-    this.#runningEvaluations.set(key, own);
-    return own;
+    const running = evaluated.finally(() => this.#runningEvaluations.delete(key));
+    this.#runningEvaluations.set(key, running);
+    return running;
   }
 
   #evaluate(
     key: string,
-    known: Tally | undefined,
+    cached: Tally | undefined,
     userId: string,
     head: RoomHead,
     upTo: number,
   ): Tally | Promise<Tally> {
     const { engine, evaluation } = this.#deps;
     const { roomId } = head;
-    const inputs = allReady<[Tally | undefined, NotifiedMember, unknown]>([
-      known ?? this.#saved.get({ userId, roomId }),
+    const inputs = allReady<[savedTally: Tally | undefined, member: NotifiedMember, levels: unknown]>([
+      cached ?? this.#savedTallies.get({ userId, roomId }),
       evaluation.members.of(head, userId),
       // Read together with the membership event; the evaluation of each event needs them.
       evaluation.events.levelsOf(head),
     ]);
-    return whenReady(inputs, ([found, member]) => {
+    return whenReady(inputs, ([savedTally, member]) => {
       // Other rules, or another list of ignored users: all unread events are evaluated again.
-      const tally = found && found.upTo >= member.settingsChangedAt ? found : new Tally(0, []);
+      const tally = savedTally && savedTally.upTo >= member.settingsChangedAt ? savedTally : new Tally(0, []);
       if (tally.upTo >= upTo) {
         this.#tallies.set(key, tally);
         return tally;
       }
       const { read } = member;
-      const newer = new Evaluation(engine, evaluation.events, member, tally.marks.length > 0);
-      return whenReady(newer.run(Math.max(tally.upTo, read.room), upTo), () => {
-        this.#addEvaluation(key, tally, { userId, roomId, read }, newer, upTo);
+      const newEvents = new Evaluation(engine, evaluation.events, member, tally.marks.length > 0);
+      return whenReady(newEvents.run(Math.max(tally.upTo, read.room), upTo), () => {
+        this.#addEvaluation(key, tally, { userId, roomId, read }, newEvents, upTo);
         return tally;
       });
     });
@@ -177,7 +181,7 @@ export class Unread {
     tally.unsaved += evaluation.count;
     this.#evaluatedEvents += evaluation.count;
     if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) this.#tallies.set(key, tally);
-    this.#saver.changed(key, { userId, roomId, tally }, evaluation);
+    this.#saver.queue(key, { userId, roomId, tally }, evaluation);
   }
 }
 

@@ -54,53 +54,53 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
         unread: { of: async () => 1 },
         metrics: {
-          ended: (outcome: PushOutcomeName, count = 1) =>
+          countOutcome: (outcome: PushOutcomeName, count = 1) =>
             outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count),
-          repeated: () => undefined,
+          countRepeat: () => undefined,
         },
         stopping: new AbortController().signal,
       } as unknown as HttpPusherDeps,
-      { ended: () => undefined },
+      { onIdle: () => undefined },
     );
-    const add = async (stream: number) => {
+    const addPendingEvent = async (stream: number) => {
       const now = { addedAt: clock.now(), dueAt: clock.now() };
       const push = { ...now, pusherId, stream, nid: stream, userId: owner.userId, roomId: '!room:test' };
       await database.transaction<PusherTables, void>((writer) => addPending(writer, [push]));
       pusher.sendPending();
       await pusher.paused();
     };
-    const pass = async (time: number) => {
+    const passTime = async (time: number) => {
       for (let passed = 0; passed < time; passed += hour) {
         clock.advance(hour);
         await pusher.paused();
       }
     };
-    const waiting = async () => (await readPending(reader, pusherId, 100)).map(({ stream }) => stream);
-    return { gateway, add, pass, waiting, outcomes };
+    const pendingStreams = async () => (await readPending(reader, pusherId, 100)).map(({ stream }) => stream);
+    return { gateway, addPendingEvent, passTime, pendingStreams, outcomes };
   };
 
   describe('HttpPusher during an outage of its gateway', () => {
     it('retries about once an hour during an outage of three days, and sends all events in order afterwards', async () => {
-      const { gateway, add, pass, waiting } = await openPusher();
-      await add(1);
-      await add(2);
-      await pass(3 * day);
+      const { gateway, addPendingEvent, passTime, pendingStreams } = await openPusher();
+      await addPendingEvent(1);
+      await addPendingEvent(2);
+      await passTime(3 * day);
       assert.ok(gateway.attempts > 60 && gateway.attempts < 90, `${gateway.attempts} attempts`);
-      await add(3);
+      await addPendingEvent(3);
       gateway.isDown = false;
-      await pass(hour);
-      assert.deepEqual([gateway.received, await waiting()], [[1, 2, 3], []]);
+      await passTime(hour);
+      assert.deepEqual([gateway.received, await pendingStreams()], [[1, 2, 3], []]);
     });
 
     it('drops the events that have waited for a week, counts them, and sends the others', async () => {
-      const { gateway, add, pass, outcomes } = await openPusher();
-      await add(1);
-      await pass(4 * day);
-      await add(2);
-      await pass(4 * day);
+      const { gateway, addPendingEvent, passTime, outcomes } = await openPusher();
+      await addPendingEvent(1);
+      await passTime(4 * day);
+      await addPendingEvent(2);
+      await passTime(4 * day);
       assert.equal(outcomes.get('dropped'), 1);
       gateway.isDown = false;
-      await pass(hour);
+      await passTime(hour);
       assert.deepEqual(gateway.received, [2]);
     });
   });

@@ -16,11 +16,13 @@ const maxPerUser = 5;
 interface Lane {
   /** Number of free slots. */
   free: number;
+  /** Maximum number of running requests to one gateway. */
   readonly maxPerGateway: number;
-  /** Running requests by gateway and by user. */
+  /** Number of running requests by gateway and by user. */
   readonly hosts: BriefMap<string, number>;
   readonly users: BriefMap<string, number>;
-  readonly waiting: Waiting[];
+  /** Requests that wait for a slot, oldest first. */
+  readonly waiting: WaitingRequest[];
 }
 
 /** A request to a gateway, for a user's pusher. */
@@ -29,7 +31,7 @@ interface GatewayRequest {
   readonly userId: string;
 }
 
-interface Waiting extends GatewayRequest {
+interface WaitingRequest extends GatewayRequest {
   readonly start: () => void;
 }
 
@@ -50,8 +52,8 @@ export class GatewaySlots {
       return await task();
     } finally {
       lane.free++;
-      removeOne(lane.hosts, request.host);
-      removeOne(lane.users, request.userId);
+      decrement(lane.hosts, request.host);
+      decrement(lane.users, request.userId);
       this.#startNext(lane);
     }
   }
@@ -83,8 +85,8 @@ const newLane = (free: number, maxPerGateway: number): Lane => ({
   waiting: [],
 });
 
-function removeOne(counts: BriefMap<string, number>, key: string): void {
-  const rest = (counts.get(key) ?? 1) - 1;
-  if (rest === 0) counts.delete(key);
-  else counts.set(key, rest);
+function decrement(counts: BriefMap<string, number>, key: string): void {
+  const newCount = (counts.get(key) ?? 1) - 1;
+  if (newCount === 0) counts.delete(key);
+  else counts.set(key, newCount);
 }

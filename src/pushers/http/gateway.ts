@@ -19,7 +19,7 @@ export class Gateways {
 
   /**
    * Sends a notification.
-   * @returns whether the gateway rejects the push key for good
+   * @returns 'rejected' when the gateway rejects the push key for good
    * @throws OutboundError when no complete response arrives; Error for a status other than 2xx and for a pusher without
    * a valid URL
    */
@@ -44,12 +44,12 @@ export class Gateways {
         }),
     );
     if (status < 200 || status > 299) throw new Error(`The push gateway answered with status ${status}`);
-    return rejectedIn(body).includes(pusher.pushkey) ? 'rejected' : 'accepted';
+    return rejectedPushKeys(body).includes(pusher.pushkey) ? 'rejected' : 'accepted';
   }
 }
 
 /** Returns the rejected push keys; none when the response of the gateway does not have the specified form. */
-function rejectedIn(body: Buffer): unknown[] {
+function rejectedPushKeys(body: Buffer): unknown[] {
   try {
     const response: unknown = JSON.parse(body.toString('utf8'));
     const rejected = isJsonObject(response as JsonObject) ? (response as JsonObject)['rejected'] : undefined;

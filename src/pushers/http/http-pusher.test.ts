@@ -111,8 +111,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       // The request for the first event ends at its timeout; by then both events are read.
       fixture.clock.advance(30_000);
       await untilRetry(gateway, () => gateway.received.length > 0);
-      const [only, ...others] = gateway.received;
-      assert.deepEqual([only?.event_id, only?.counts, others], [undefined, { unread: 0 }, []]);
+      const [notification, ...otherNotifications] = gateway.received;
+      assert.deepEqual(
+        [notification?.event_id, notification?.counts, otherNotifications],
+        [undefined, { unread: 0 }, []],
+      );
       const third = await fixture.say(anna!, roomId, 'three');
       assert.deepEqual((await gateway.notification(1)).event_id, third);
       assert.notEqual(first, third);
@@ -163,29 +166,29 @@ for (const database of selectedDatabases(import.meta.url)) {
       await gateway.stop();
     });
 
-    it('asks several gateways at once, and sends to another one over one connection while two of them never answer', async () => {
-      const hanging = [await start(), await start()];
+    it('sends to several gateways at once: while two gateways never answer, a third gateway receives all events over one connection', async () => {
+      const unresponsive = [await start(), await start()];
       const { gateway, user } = await start();
-      for (const other of hanging) other.gateway.behaviour = 'never answer';
-      const roomId = await fixture.room(anna!, [...hanging.map((other) => other.user), user]);
+      for (const hung of unresponsive) hung.gateway.behaviour = 'never answer';
+      const roomId = await fixture.room(anna!, [...unresponsive.map(({ user: hung }) => hung), user]);
       for (let index = 0; index < 5; index++) await fixture.say(anna!, roomId, `message ${index}`);
       await gateway.notification(4);
       assert.equal(gateway.connections, 1);
-      for (const other of hanging) {
-        await other.gateway.attempted(1);
-        const { received, open, maxOpen } = other.gateway;
+      for (const hung of unresponsive) {
+        await hung.gateway.attempted(1);
+        const { received, open, maxOpen } = hung.gateway;
         assert.deepEqual([received.length, open, maxOpen], [0, 1, 1]);
       }
-      await Promise.all([...hanging.map((other) => other.gateway.stop()), gateway.stop()]);
+      await Promise.all([...unresponsive.map((hung) => hung.gateway.stop()), gateway.stop()]);
     });
 
     it('opens no connection to a gateway whose name leads to an address in ip_range_blacklist, and sends the events once it leads to another one', async () => {
       fixture.resolver.hosts.set('inside.example', ['127.0.0.2']);
       const { gateway, roomId } = await start({}, { name: 'inside.example' });
       let connections = 0;
-      const inside = createServer(() => connections++);
+      const blockedServer = createServer(() => connections++);
       const { port } = new URL(gateway.url());
-      await new Promise<void>((resolve) => inside.listen(Number(port), '127.0.0.2', resolve));
+      await new Promise<void>((resolve) => blockedServer.listen(Number(port), '127.0.0.2', resolve));
       const sent = [await fixture.say(anna!, roomId, 'one'), await fixture.say(anna!, roomId, 'two')];
       const attempts = () =>
         fixture.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
@@ -193,23 +196,23 @@ for (const database of selectedDatabases(import.meta.url)) {
       fixture.resolver.hosts.set('inside.example', ['127.0.0.1']);
       await untilRetry(gateway, () => gateway.received.length === 2);
       assert.deepEqual([gateway.received.map(({ event_id }) => event_id), connections], [sent, 0]);
-      await new Promise((resolve) => inside.close(resolve));
+      await new Promise((resolve) => blockedServer.close(resolve));
       await gateway.stop();
     });
 
     it('sends the unread count to a changed gateway of a pusher, although the earlier gateway has received it', async () => {
       const { gateway, user, roomId, pushkey } = await start();
-      const other = await PushGateway.start();
+      const otherGateway = await PushGateway.start();
       const first = await fixture.say(anna!, roomId, 'one');
       await fixture.say(anna!, roomId, 'two');
       assert.deepEqual((await gateway.notification(1)).counts, { unread: 1 });
-      await fixture.addPusher(user, pushkey, { data: { url: other.url(), format: 'event_id_only' } });
+      await fixture.addPusher(user, pushkey, { data: { url: otherGateway.url(), format: 'event_id_only' } });
       // The room stays unread.
       await fixture.read(user, roomId, first);
-      const sent = await other.notification(0);
+      const sent = await otherGateway.notification(0);
       assert.deepEqual([sent.event_id, sent.counts], [undefined, { unread: 1 }]);
       await gateway.stop();
-      await other.stop();
+      await otherGateway.stop();
     });
 
     it('deletes a pusher whose push key the gateway rejects', async () => {
@@ -266,7 +269,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await gateway.stop();
     });
 
-    /** Advances the clock in small steps, so that a retry takes place, until the gateway has seen enough. */
+    /** Advances the clock in small steps, so that retries take place, until the condition holds. */
     const untilRetry = async (gateway: PushGateway, condition: () => boolean) => {
       for (const end = performance.now() + 120_000; !condition(); ) {
         assert.ok(performance.now() < end, 'no retry');
@@ -319,18 +322,18 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('sends no notifications of events from before push was enabled again', async () => {
       const options = { enabled: true };
-      const again = await ServerWithPushers.start(database, { push: { push: options } });
-      const [anna, ben] = [await again.server.register('anna'), await again.server.register('ben')];
-      const roomId = await again.room(anna, [ben]);
-      await again.addPusher(ben, 'key');
+      const restarted = await ServerWithPushers.start(database, { push: { push: options } });
+      const [anna, ben] = [await restarted.server.register('anna'), await restarted.server.register('ben')];
+      const roomId = await restarted.room(anna, [ben]);
+      await restarted.addPusher(ben, 'key');
       options.enabled = false;
-      await again.server.restart();
-      await again.say(anna, roomId, 'while off');
+      await restarted.server.restart();
+      await restarted.say(anna, roomId, 'while off');
       options.enabled = true;
-      await again.server.restart();
-      const eventId = await again.say(anna, roomId, 'while on');
-      assert.equal((await again.gateway.notification(0)).event_id, eventId);
-      await again.stop();
+      await restarted.server.restart();
+      const eventId = await restarted.say(anna, roomId, 'while on');
+      assert.equal((await restarted.gateway.notification(0)).event_id, eventId);
+      await restarted.stop();
     });
   });
 }

@@ -28,7 +28,7 @@ export interface HttpPusherDeps {
  */
 const [minBackoff, maxBackoff] = [1_000, 3_600_000];
 
-/** Bounds the pending events of a gateway that does not answer: their number, and their age in milliseconds. */
+/** Maximum number of pending events for a gateway that does not answer, and their maximum age in milliseconds. */
 const [maxPending, maxAge] = [1_000, 7 * 24 * 3_600_000];
 
 /** The end of a step: the next step follows at once, a timer starts it, or nothing remains to be done. */
@@ -38,28 +38,28 @@ type Step = 'go on' | 'wait' | 'done';
 export class HttpPusher {
   readonly #id: number;
   readonly #deps: HttpPusherDeps;
-  readonly #ended: () => void;
+  readonly #onIdle: () => void;
   #running: Promise<void> | undefined;
-  /** Work was added since the database was last read. */
+  /** Whether work was added since the database was last read. */
   #hasWork = false;
-  /** The unread count may have changed since the gateway received it. */
+  /** Whether the unread count may have changed since the gateway received it. */
   #badgeIsStale = false;
   #timer: Timer | undefined;
   /**
-   * Position of the event that the gateway may have received although no response arrived; `next`: the first pending
-   * event, after a restart.
+   * Position of the event that the gateway may have received already, because its request timed out. After a restart, this
+   * may be the first pending event, whose position is not read yet.
    */
-  #maybeSent: number | 'next' | undefined;
+  #maybeReceived: number | 'first pending' | undefined;
 
   /**
-   * @param ended called when nothing remains to be done
+   * @param onIdle called when no notification is pending and no attempt is planned
    * @param isRestored whether the server may have sent the first pending event before it was restarted
    */
-  constructor(id: number, deps: HttpPusherDeps, { ended, isRestored = false }: HttpPusherOptions) {
+  constructor(id: number, deps: HttpPusherDeps, { onIdle, isRestored = false }: HttpPusherOptions) {
     this.#id = id;
     this.#deps = deps;
-    this.#ended = ended;
-    if (isRestored) this.#maybeSent = 'next';
+    this.#onIdle = onIdle;
+    if (isRestored) this.#maybeReceived = 'first pending';
   }
 
   /** Sends the pending events. */
@@ -90,7 +90,7 @@ export class HttpPusher {
     this.#running = this.#work().finally(() => {
       this.#running = undefined;
       if (this.#hasWork) this.#run();
-      else if (!this.#timer) this.#ended();
+      else if (!this.#timer) this.#onIdle();
     });
   }
 
@@ -134,13 +134,13 @@ export class HttpPusher {
     const event = await notifications.event(push);
     if (!event) {
       await this.#write((writer) => deletePending(writer, this.#id, push.stream));
-      metrics.ended('superseded');
+      metrics.countOutcome('superseded');
       return 'go on';
     }
     const unread = await this.#unread(pusher);
     const notification = await notifications.ofEvent(pusher, push, event, unread);
-    if (this.#maybeSent === 'next' || this.#maybeSent === push.stream) metrics.repeated();
-    this.#maybeSent = undefined;
+    if (this.#maybeReceived === 'first pending' || this.#maybeReceived === push.stream) metrics.countRepeat();
+    this.#maybeReceived = undefined;
     return this.#send(pusher, notification, unread, push);
   }
 
@@ -164,11 +164,11 @@ export class HttpPusher {
     } catch (error) {
       if (stopping.aborted) return 'done';
       if (push && error instanceof OutboundError && error.failure === 'timeout')
-        this.#maybeSent = push.stream;
+        this.#maybeReceived = push.stream;
       if (!push) this.#badgeIsStale = true;
-      return this.#failed(pusher, error);
+      return this.#recordFailure(pusher, error);
     }
-    metrics.ended(outcome);
+    metrics.countOutcome(outcome);
     if (outcome === 'rejected') {
       log.info(
         { userId: pusher.userId, appId: pusher.appId },
@@ -196,9 +196,9 @@ export class HttpPusher {
     return 'go on';
   }
 
-  async #failed(pusher: Pusher, error: unknown): Promise<Step> {
+  async #recordFailure(pusher: Pusher, error: unknown): Promise<Step> {
     const { clock, log, metrics } = this.#deps;
-    metrics.ended('failed');
+    metrics.countOutcome('failed');
     const failures = pusher.failures + 1;
     const backoff = Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
     const now = clock.now();
@@ -219,7 +219,7 @@ export class HttpPusher {
     });
     if (dropped > 0)
       log.warn({ userId, appId, dropped }, 'Notifications of a failing push gateway were dropped');
-    metrics.ended('dropped', dropped);
+    metrics.countOutcome('dropped', dropped);
     return this.#wait(backoff);
   }
 
@@ -250,6 +250,6 @@ export class HttpPusher {
 }
 
 interface HttpPusherOptions {
-  readonly ended: () => void;
+  readonly onIdle: () => void;
   readonly isRestored?: boolean;
 }

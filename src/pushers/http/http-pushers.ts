@@ -1,10 +1,10 @@
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
 
-/** Number of pushers that begin to send at the same time after a start: as many as there are slots for requests. */
+/** Number of pushers that begin to send at the same time after a start: the number of concurrent requests to gateways. */
 const restoredAtOnce = 200;
 
-/** Runs the pushers that send to push gateways; only those with something to send are in memory. */
+/** Runs the pushers that send to push gateways; only pushers with something to send are in memory. */
 export class HttpPushers {
   readonly #deps: HttpPusherDeps;
   readonly #active = new Map<number, HttpPusher>();
@@ -20,7 +20,7 @@ export class HttpPushers {
   async restore(ids: readonly number[]): Promise<void> {
     await mapConcurrently(ids, restoredAtOnce, async (id) => {
       if (this.#deps.stopping.aborted) return;
-      const pusher = this.#of(id, true);
+      const pusher = this.#activePusher(id, true);
       pusher.sendPending();
       await pusher.paused();
     });
@@ -28,12 +28,12 @@ export class HttpPushers {
 
   /** Sends the pending events of a pusher. */
   sendPending(id: number): void {
-    this.#of(id).sendPending();
+    this.#activePusher(id).sendPending();
   }
 
   /** Sends the unread count of a pusher's user if it has changed. */
   updateBadge(id: number): void {
-    this.#of(id).updateBadge();
+    this.#activePusher(id).updateBadge();
   }
 
   /** Resolves when the requests that are being sent have ended; the signal `stopping` aborts them. */
@@ -41,10 +41,10 @@ export class HttpPushers {
     await Promise.all(Array.from(this.#active.values(), (pusher) => pusher.stop()));
   }
 
-  #of(id: number, isRestored = false): HttpPusher {
-    const known = this.#active.get(id);
-    if (known) return known;
-    const pusher = new HttpPusher(id, this.#deps, { ended: () => this.#active.delete(id), isRestored });
+  #activePusher(id: number, isRestored = false): HttpPusher {
+    const active = this.#active.get(id);
+    if (active) return active;
+    const pusher = new HttpPusher(id, this.#deps, { onIdle: () => this.#active.delete(id), isRestored });
     this.#active.set(id, pusher);
     return pusher;
   }

@@ -23,7 +23,7 @@ export interface NotifyingEvent {
 /** The `format` of gateways that receive ids only. Source: push gateway API, "Homeserver behaviour". */
 const idsOnly = 'event_id_only';
 
-/** Whether the client wants no unread counts. Source: MSC4076. */
+/** Reports whether the client wants no unread counts. Source: MSC4076. */
 export const hidesCounts = ({ data }: Pick<Pusher, 'data'>): boolean =>
   data['org.matrix.msc4076.disable_badge_count'] === true;
 
@@ -70,9 +70,9 @@ export class Notifications {
       this.#deps.rooms.room(push.roomId, pusher.userId),
       this.#deps.rooms.member(push.roomId, event.sender, pusher.userId),
     ]);
-    const membership = event.type === 'm.room.member' && event.stateKey !== undefined;
-    // A room with one other user is not named, because its name would repeat the sender's.
-    const roomName = room && (room.name ?? (room.others > 1 ? room.title : undefined));
+    const isMembership = event.type === 'm.room.member' && event.stateKey !== undefined;
+    // A room with one other user is not named, because its name would repeat the name of the sender.
+    const roomName = room && (room.name ?? (room.otherMemberCount > 1 ? room.title : undefined));
     return {
       notification: {
         ...ids,
@@ -81,7 +81,7 @@ export class Notifications {
         sender: event.sender,
         sender_display_name: sender.name,
         ...(roomName !== undefined && { room_name: roomName }),
-        ...(membership && {
+        ...(isMembership && {
           membership: event.content['membership'] ?? null,
           user_is_target: event.stateKey === pusher.userId,
         }),
@@ -106,12 +106,12 @@ const countsOf = (unread: number | undefined) => (unread === undefined ? {} : { 
 const isSet = (tweak: unknown): boolean => tweak !== undefined && tweak !== false && tweak !== null;
 
 function deviceOf({ appId, pushkey, setAt, data }: Pusher, tweaks?: JsonObject): JsonObject {
-  const { url: _url, ...others } = data;
+  const { url: _url, ...dataWithoutUrl } = data;
   return {
     app_id: appId,
     pushkey,
     pushkey_ts: Math.floor(setAt / 1_000),
-    data: others,
+    data: dataWithoutUrl,
     ...(tweaks && { tweaks }),
   };
 }

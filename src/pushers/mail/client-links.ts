@@ -1,6 +1,6 @@
 /**
- * Returns the link to a room, or to an event in it, in the client of `email.client_base_url`: in the form of matrix.to
- * links when the client is matrix.to, or else in that of Element Web.
+ * Returns the link to a room, or to an event in it, in the client of `email.client_base_url`. The link has the form of
+ * matrix.to when the client is matrix.to, and otherwise the form of Element Web.
  */
 export function clientLink(baseUrl: string, roomId: string, eventId?: string): string {
   const url = new URL(baseUrl);

@@ -71,12 +71,12 @@ for (const database of selectedDatabases(import.meta.url)) {
     const subscriber = (name: (typeof names)[number]) => users.get(name)!;
     const users = new Map<string, TestUser>();
 
-    const talk = async (user: TestUser, texts: readonly string[], more: object = {}) => {
-      const roomId = await clients.room(anna, [user], more);
+    const talk = async (user: TestUser, texts: readonly string[], options: object = {}) => {
+      const roomId = await clients.room(anna, [user], options);
       for (const text of texts) await clients.say(anna, roomId, text);
       return roomId;
     };
-    const named = { name: 'Garden' };
+    const withRoomName = { name: 'Garden' };
 
     it('subscribes new users who register with a mail address or whom an administrator creates with one, and unsubscribes them when they remove the address [option: email.notif_for_new_users]', async () => {
       const registered = await fixture.registerWithAddress('ida');
@@ -96,20 +96,20 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('chooses the subject and the heading of a mail by its rooms, senders and events [option: email.enable_notifs, email.subjects.message_from_person_in_room, email.subjects.message_from_person, email.subjects.messages_from_person, email.subjects.messages_in_room, email.subjects.messages_in_room_and_others, email.subjects.messages_from_person_and_others, email.subjects.invite_from_person_to_room, email.subjects.invite_from_person]', async () => {
-      const addressed = ['bea', 'ben', 'bob', 'bud', 'cam', 'cas', 'cem', 'cid'] as const;
-      const [bea, ben, bob, bud, cam, cas, cem, cid] = addressed.map(subscriber);
-      await talk(bea!, ['one'], named);
+      const recipients = ['bea', 'ben', 'bob', 'bud', 'cam', 'cas', 'cem', 'cid'] as const;
+      const [bea, ben, bob, bud, cam, cas, cem, cid] = recipients.map(subscriber);
+      await talk(bea!, ['one'], withRoomName);
       await talk(ben!, ['one']);
       await talk(bob!, ['one', 'two']);
-      await talk(bud!, ['one', 'two'], named);
-      await talk(cam!, ['one'], named);
+      await talk(bud!, ['one', 'two'], withRoomName);
+      await talk(cam!, ['one'], withRoomName);
       await talk(cam!, ['other']);
       await talk(cas!, ['one']);
       await talk(cas!, ['other']);
-      await clients.room(anna, [], { ...named, preset: 'private_chat', invite: [cem!.userId] });
+      await clients.room(anna, [], { ...withRoomName, preset: 'private_chat', invite: [cem!.userId] });
       await clients.room(anna, [], { preset: 'private_chat', invite: [cid!.userId] });
       const [subjects, headings]: [unknown[], unknown[]] = [[], []];
-      for (const name of addressed) {
+      for (const name of recipients) {
         const { subject, text = '' } = (await fixture.mailTo(name)).content;
         subjects.push(subject);
         headings.push(/^You have (.*)/.exec(text)?.[1]);
@@ -134,11 +134,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       const dan = subscriber('dan');
       const avatar = await fixture.uploadAvatar(anna);
       const sentAt = fixture.homeserver.clock.now();
-      const roomId = await talk(dan, ['read', 'before'], named);
+      const roomId = await talk(dan, ['read', 'before'], withRoomName);
       const unread = await clients.say(anna, roomId, 'Is <b>anyone</b> there?');
-      const others = await clients.room(anna, [dan]);
-      const read = await clients.say(anna, others, 'also read');
-      await clients.read(dan, others, read);
+      const otherRoomId = await clients.room(anna, [dan]);
+      const read = await clients.say(anna, otherRoomId, 'also read');
+      await clients.read(dan, otherRoomId, read);
       await clients.read(dan, roomId, await clients.say(dan, roomId, 'my answer'));
       const later = await clients.say(anna, roomId, 'Are you <i>there</i>?');
       const { content } = await fixture.mailTo('dan');
@@ -173,32 +173,32 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('mails a conversation once, again after a pause of 10 minutes, and then after a day', async () => {
-      const roomId = await talk(subscriber('fay'), ['one', 'two', 'three'], named);
+      const roomId = await talk(subscriber('fay'), ['one', 'two', 'three'], withRoomName);
       await fixture.mailTo('fay');
       const first = fixture.homeserver.clock.now();
       await clients.say(anna, roomId, 'four');
       const second = await fixture.mailTo('fay', 2);
       assert.equal(fixture.homeserver.clock.now() - first, 20 * minute);
       assert.match(second.content.text ?? '', /four/);
-      const at = fixture.homeserver.clock.now();
+      const sentAt = fixture.homeserver.clock.now();
       await clients.say(anna, roomId, 'five');
       await clients.say(anna, roomId, 'six');
       await fixture.wait(3 * 60 * minute);
       assert.equal(fixture.mailsTo('fay').length, 2);
       const third = await fixture.mailTo('fay', 3);
-      assert.equal(fixture.homeserver.clock.now() - at, 24 * 60 * minute);
+      assert.equal(fixture.homeserver.clock.now() - sentAt, 24 * 60 * minute);
       assert.match(third.content.text ?? '', /five\n[\s\S]*six/);
     });
 
     it('mails no events that the user reads or answers, or that expire, during the delay, and mails later events as usual', async () => {
       const ike = subscriber('ike');
       const roomId = await talk(ike, ['one', 'two']);
-      const other = await talk(ike, ['three'], named);
+      const namedRoomId = await talk(ike, ['three'], withRoomName);
       const policy = { type: 'm.room.retention', content: { max_lifetime: 10 * minute } };
       await talk(ike, ['expires'], { initial_state: [policy] });
       await fixture.wait(19 * minute);
       await clients.read(ike, roomId, await clients.say(anna, roomId, 'four'));
-      await clients.say(ike, other, 'an answer');
+      await clients.say(ike, namedRoomId, 'an answer');
       await fixture.wait(60 * minute);
       assert.deepEqual(fixture.mailsTo('ike'), []);
       await clients.say(anna, roomId, 'five');
@@ -206,14 +206,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(text.includes('five') && !/three|expires/.test(text), text);
     });
 
-    it('keeps one pusher for each mail address, in whatever spelling clients name it', async () => {
+    it('keeps one pusher for each mail address, whatever letter case and spaces clients write it with', async () => {
       const lea = subscriber('lea');
       const pusher = (pushkey: string, kind: string | null = 'email') => {
         const names = { app_display_name: 'App', device_display_name: 'Phone', lang: 'en', data: {} };
         return clients.post('/pushers/set', lea, { kind, app_id: 'm.email', pushkey, ...names });
       };
-      for (const spelling of ['LEA@Example.org', ' lea@example.org'])
-        assert.equal((await pusher(spelling)).status, 200);
+      for (const address of ['LEA@Example.org', ' lea@example.org'])
+        assert.equal((await pusher(address)).status, 200);
       assert.deepEqual(await clients.pushkeysOf(lea), ['lea@example.org']);
       await talk(lea, ['one']);
       await fixture.mailTo('lea');
@@ -244,7 +244,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fixture.homeserver.open(forged.href)).status, 403);
       const { pathname, search } = new URL(link);
       const url = fixture.homeserver.server.baseUrl + pathname + search;
-      // A program that checks the links of mails.
+      // Spam filters request the links of mails to check them.
       const probed = await fetch(url, { method: 'HEAD' });
       assert.equal(probed.status, 200);
       assert.deepEqual(await clients.pushkeysOf(gus), ['gus@example.org']);
@@ -296,7 +296,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Mails to Ann about pending events, which are all unread; their jobs run when the test says so. */
+  /** Mails to Ann about pending events, which are all unread; their jobs run when the test calls `run`. */
   const openMails = async () => {
     const database = await open(pusherMigrations);
     const clock = manualClock();
@@ -341,6 +341,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       },
       addresses: { findUser: async () => owner.userId },
     };
+    // Registers the job.
     new MailPushers(deps as unknown as MailPushersDeps);
     const add = (roomId: string, from: number, count: number) =>
       database.transaction<PusherTables, void>((writer) => {
@@ -363,7 +364,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('MailPushers', () => {
-    it('mails about a room whose events lie behind 1,000 of a throttled room', async () => {
+    it('mails about a room whose event comes after 1,000 pending events of a throttled room', async () => {
       const { add, throttle, run, mailed } = await openMails();
       await add('!busy', 1, 1_000);
       await throttle('!busy');

@@ -30,7 +30,7 @@ export interface MailPushersDeps {
 }
 
 /** A room about which a user may receive a mail. */
-interface Payload extends JsonObject {
+interface MailJobPayload extends JsonObject {
   readonly pusherId: number;
   readonly roomId: string;
 }
@@ -54,7 +54,7 @@ interface ConsideredEvents {
 
 /**
  * Mails users the events that they have missed. Each event waits for `email.notif_delay_before_mail`, in case the user
- * reads it in the meantime; when one is due and its room is not throttled, one mail contains all that is pending.
+ * reads it in the meantime; when one is due and its room is not throttled, one mail contains all pending events.
  */
 export class MailPushers {
   readonly #deps: MailPushersDeps;
@@ -66,7 +66,7 @@ export class MailPushers {
   constructor(deps: MailPushersDeps) {
     this.#deps = deps;
     this.#delay = deps.mails.options.notif_delay_before_mail;
-    deps.jobs.register<Payload>(kind, {
+    deps.jobs.register<MailJobPayload>(kind, {
       run: ({ payload }) => this.#mutex.run(String(payload.pusherId), () => this.#run(payload)),
     });
   }
@@ -75,7 +75,7 @@ export class MailPushers {
    * Schedules the mails about events, in the transaction that makes them pending.
    * @param pushes at most one for each pusher and room
    */
-  added(writer: AnyWriter, pushes: readonly PendingPush[]): Promise<void> {
+  scheduleMails(writer: AnyWriter, pushes: readonly PendingPush[]): Promise<void> {
     const requests = pushes.map(({ pusherId, roomId, addedAt }) =>
       requestOf({ pusherId, roomId }, addedAt + this.#delay),
     );
@@ -83,7 +83,7 @@ export class MailPushers {
   }
 
   /** Mails the user if an event of the room is due, or else waits until one is. */
-  async #run(room: Payload): Promise<void> {
+  async #run(room: MailJobPayload): Promise<void> {
     const { pusherId, roomId } = room;
     const { database, clock, addresses } = this.#deps;
     const reader = database.reader<PusherTables>();
@@ -92,16 +92,17 @@ export class MailPushers {
     // gateway.
     if (pusher?.kind === 'http') return;
     if (!pusher?.enabled) return this.#deleteAll(pusherId);
-    const pending = await this.#pending(room);
+    const pending = await this.#readConsideredEvents(room);
     if (pending.pushes.length === 0) return;
     if ((await addresses.findUser('email', pusher.pushkey)) !== pusher.userId) {
       await database.transaction<PusherTables, void>((writer) => deletePushers(writer, [pusherId]));
       return;
     }
-    const unread = await this.#unread(pending.pushes);
+    const unread = await this.#unreadEvents(pending.pushes);
     if (unread.length === 0) return this.#delete(room, pending);
     const throttles = await readThrottles(reader, pusherId);
     const oldest = unread.find(({ push }) => push.roomId === roomId);
+    // No event of this room is unread: only the events of this room are deleted.
     if (!oldest) return this.#delete(room, { ...pending, upTo: 0 });
     const readyAt = Math.max(oldest.push.addedAt + this.#delay, roomReadyAt(throttles.get(roomId)));
     if (readyAt > clock.now()) {
@@ -120,7 +121,7 @@ export class MailPushers {
       unread,
       throttles,
     }: {
-      readonly room: Payload;
+      readonly room: MailJobPayload;
       readonly pending: ConsideredEvents;
       readonly cause: UnreadEvent;
       readonly unread: readonly UnreadEvent[];
@@ -145,7 +146,7 @@ export class MailPushers {
   }
 
   /** Returns the events that still notify the user, in their order. */
-  async #unread(pending: readonly PendingPush[]): Promise<UnreadEvent[]> {
+  async #unreadEvents(pending: readonly PendingPush[]): Promise<UnreadEvent[]> {
     const unread: UnreadEvent[] = [];
     for (const push of pending) {
       const event = await this.#deps.notifications.event(push);
@@ -155,22 +156,22 @@ export class MailPushers {
   }
 
   /** Reads the oldest pending events of all rooms; when there may be more, also the oldest ones of the mail's room. */
-  async #pending(room: Payload): Promise<ConsideredEvents> {
+  async #readConsideredEvents(room: MailJobPayload): Promise<ConsideredEvents> {
     const reader = this.#deps.database.reader<PusherTables>();
     const oldest = await readPending(reader, room.pusherId, maxPending);
     const upTo = oldest.at(-1)?.stream ?? 0;
     const all = { pushes: oldest, upTo, upToOfRoom: upTo, mayRoomHaveMore: false };
     if (oldest.length < maxPending) return all;
-    const ofRoom = await readPendingOfRoom(reader, room, maxPending);
+    const pendingOfRoom = await readPendingOfRoom(reader, room, maxPending);
     return {
-      pushes: [...oldest, ...ofRoom.filter(({ stream }) => stream > upTo)],
+      pushes: [...oldest, ...pendingOfRoom.filter(({ stream }) => stream > upTo)],
       upTo,
-      upToOfRoom: ofRoom.at(-1)?.stream ?? 0,
-      mayRoomHaveMore: ofRoom.length === maxPending,
+      upToOfRoom: pendingOfRoom.at(-1)?.stream ?? 0,
+      mayRoomHaveMore: pendingOfRoom.length === maxPending,
     };
   }
 
-  #delete(room: Payload, pending: ConsideredEvents): Promise<void> {
+  #delete(room: MailJobPayload, pending: ConsideredEvents): Promise<void> {
     return this.#deps.database.transaction<PusherTables, void>((writer) =>
       this.#deleteIn(writer, room, pending),
     );
@@ -180,7 +181,11 @@ export class MailPushers {
    * Deletes the considered events, and schedules the next mail about the room if it may have further pending
    * events.
    */
-  async #deleteIn(writer: Writer<PusherTables>, room: Payload, pending: ConsideredEvents): Promise<void> {
+  async #deleteIn(
+    writer: Writer<PusherTables>,
+    room: MailJobPayload,
+    pending: ConsideredEvents,
+  ): Promise<void> {
     await deletePending(writer, room.pusherId, pending.upTo);
     await deletePendingOfRoom(writer, room, pending.upToOfRoom);
     if (pending.mayRoomHaveMore) await this.#schedule(writer, room, this.#deps.clock.now());
@@ -192,12 +197,12 @@ export class MailPushers {
     );
   }
 
-  #schedule(writer: AnyWriter, room: Payload, runAt: number): Promise<void> {
+  #schedule(writer: AnyWriter, room: MailJobPayload, runAt: number): Promise<void> {
     return this.#deps.jobs.schedule(writer, requestOf(room, runAt));
   }
 }
 
-const requestOf = (room: Payload, runAt: number) => ({
+const requestOf = (room: MailJobPayload, runAt: number) => ({
   kind,
   key: `${room.pusherId} ${room.roomId}`,
   payload: room,

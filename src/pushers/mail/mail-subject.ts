@@ -6,9 +6,9 @@ export interface RoomInSubject {
   /** The name of the room, or else its alias; `undefined` in rooms that have neither. */
   readonly name: string | undefined;
   readonly isInvite: boolean;
-  /** Names of the senders of its events, without repetitions; of an invite, of the inviter. */
+  /** Names of the senders of the room's events, without repetitions; for an invite, the name of the inviter. */
   readonly senders: readonly string[];
-  /** Number of its events that notify the user. */
+  /** Number of the room's events that notify the user. */
   readonly count: number;
 }
 

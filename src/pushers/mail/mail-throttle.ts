@@ -8,9 +8,10 @@ const [minute, hour] = [60_000, 3_600_000];
 /**
  * The pause after a mail that contains a room, during which the room causes no further mail: first 10 minutes, then, while
  * the conversation continues, a day; 10 minutes again after 12 hours without events that notify the user. Pauses do not
- * change what a mail contains: it shows the pending events of all rooms. The constants are those of the reference server
+ * change what a mail contains: it shows the pending events of all rooms. The constants are the same as in the reference server
  * (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS` and `THROTTLE_RESET_AFTER_MS` in
- * `synapse/push/emailpusher.py`); it lengthens the pause with each event of a mail, this server once with each mail.
+ * `synapse/push/emailpusher.py`). The reference server lengthens the pause with each event of a mail, this server once
+ * with each mail.
  */
 const [firstPause, pauseFactor, maxPause, resetAfter] = [10 * minute, 144, 24 * hour, 12 * hour];
 
@@ -20,15 +21,15 @@ export const roomReadyAt = (throttle: Throttle | undefined): number =>
 
 /**
  * Returns the throttle of a room after a mail that contains it.
- * @param addedAt when the oldest and the newest of its events in the mail became pending
+ * @param addedAt when the oldest and the newest event of the room in the mail became pending, in milliseconds since the epoch
  */
 export function throttleAfter(
-  before: Throttle | undefined,
+  previous: Throttle | undefined,
   now: number,
   addedAt: { readonly oldest: number; readonly newest: number },
 ): Throttle {
-  const isReset = !before || addedAt.oldest - before.newest_at > resetAfter;
-  const pause = isReset ? firstPause : Math.min(before.pause * pauseFactor, maxPause);
+  const isReset = !previous || addedAt.oldest - previous.newest_at > resetAfter;
+  const pause = isReset ? firstPause : Math.min(previous.pause * pauseFactor, maxPause);
   return { sent_at: now, pause, newest_at: addedAt.newest };
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../protocol/index.ts';
 
-/** Bounds the characters of a message in a mail. */
+/** Maximum number of characters of a message in a mail. */
 const maxLength = 1_000;
 
 const fileKinds: Readonly<Record<string, string>> = {

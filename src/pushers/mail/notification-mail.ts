@@ -25,7 +25,7 @@ export interface NotificationMailDeps {
   readonly avatars: Avatars | undefined;
 }
 
-/** Bounds the rooms of a mail, and the events of each room that notify the user. */
+/** Maximum number of rooms in a mail, and of the events of each room that notify the user. */
 const [maxRooms, maxEvents] = [10, 10];
 
 interface RoomInMail {
@@ -43,18 +43,18 @@ export class NotificationMails {
 
   /**
    * Writes the mail about all unread events of a user.
-   * @param cause the event that caused it
-   * @param events in their order
+   * @param cause the event that caused the mail
+   * @param events in the order of the stream
    */
   async compose(pusher: Pusher, cause: UnreadEvent, events: readonly UnreadEvent[]): Promise<Mail> {
     const { mails, links, avatars } = this.#deps;
     const pictures = new Pictures(avatars);
     const byRoom = Map.groupBy(events, ({ push }) => push.roomId);
-    // The room that caused the mail comes first, then those with the newest events.
-    const newest = (roomId: string) => byRoom.get(roomId)?.at(-1)?.push.stream ?? 0;
+    // The room that caused the mail comes first, then the rooms with the newest events.
+    const newestPosition = (roomId: string) => byRoom.get(roomId)?.at(-1)?.push.stream ?? 0;
     const { roomId: causingRoom } = cause.push;
-    const others = [...byRoom.keys()].filter((roomId) => roomId !== causingRoom);
-    const roomIds = [causingRoom, ...others.sort((one, other) => newest(other) - newest(one))];
+    const otherRoomIds = [...byRoom.keys()].filter((roomId) => roomId !== causingRoom);
+    const roomIds = [causingRoom, ...otherRoomIds.sort((a, b) => newestPosition(b) - newestPosition(a))];
     const rooms: RoomInMail[] = [];
     for (const roomId of roomIds.slice(0, maxRooms)) {
       rooms.push(await this.#room(pusher, roomId, byRoom.get(roomId) ?? [], pictures));
@@ -122,15 +122,16 @@ export class NotificationMails {
     pictures: Pictures,
   ): Promise<JsonObject[]> {
     const { rooms, mails } = this.#deps;
-    const shown = new Map<number, { stored: StoredEvent; isOld: boolean }>();
+    const shownEvents = new Map<number, { stored: StoredEvent; isOld: boolean }>();
     for (const { push, stored } of events.slice(-maxEvents)) {
-      const before = await this.#before(stored, userId);
-      if (before && !shown.has(before.nid)) shown.set(before.nid, { stored: before, isOld: true });
+      const before = await this.#messageBefore(stored, userId);
+      if (before && !shownEvents.has(before.nid))
+        shownEvents.set(before.nid, { stored: before, isOld: true });
       // Replaces the entry of an event that was first added as the message before another one.
-      shown.set(push.nid, { stored, isOld: false });
+      shownEvents.set(push.nid, { stored, isOld: false });
     }
     const messages: JsonObject[] = [];
-    for (const { stored, isOld } of shown.values()) {
+    for (const { stored, isOld } of shownEvents.values()) {
       const { event } = stored;
       const text = messageText(event.type, event.content, isEncrypted);
       if (text === undefined && isOld) continue;
@@ -149,14 +150,19 @@ export class NotificationMails {
   }
 
   /** Returns the event before another one in the timeline, if the user may see it and it is not redacted. */
-  async #before({ roomNid, event, stream }: StoredEvent, userId: string): Promise<StoredEvent | undefined> {
+  async #messageBefore(
+    { roomNid, event, stream }: StoredEvent,
+    userId: string,
+  ): Promise<StoredEvent | undefined> {
     const { engine } = this.#deps;
     const head = await engine.heads.get(event.roomId);
     if (!head || stream === undefined) return undefined;
     const range = { before: stream, limit: 1, direction: 'backward' } as const;
-    const found = await engine.events.timeline(roomNid, range);
+    const precedingEvents = await engine.events.timeline(roomNid, range);
     const view = await RoomView.open(engine, head, userId);
-    const [visible] = await view.displayable(found.filter(({ redactedBy }) => redactedBy === undefined));
+    const [visible] = await view.displayable(
+      precedingEvents.filter(({ redactedBy }) => redactedBy === undefined),
+    );
     return visible && !visible.isErased ? visible.stored : undefined;
   }
 }

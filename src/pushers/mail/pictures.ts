@@ -2,11 +2,11 @@ import type { MailImage } from '../../mail/index.ts';
 
 /** Reads small versions of pictures of this server; declared here, supplied at composition. */
 export interface Avatars {
-  /** Returns a small version of a picture; `undefined` for pictures that are not stored here or cannot be read */
+  /** Returns a small version of a picture; `undefined` for pictures that are not stored here or cannot be read. @param size width and height in pixels */
   thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
 }
 
-/** How a mail shows a room or a user. */
+/** The picture of a room or a user in a mail. */
 export interface Picture extends Readonly<Record<string, string | null>> {
   /** Content-ID of the image in the mail; null when there is none. */
   readonly image: string | null;
@@ -24,7 +24,7 @@ const size = 96;
 /** Maximum bytes of an image. */
 const maxBytes = 32_768;
 
-/** Background colors of letters; dark enough for white ones. */
+/** Background colors of the letters, dark enough for white text. */
 const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'] as const;
 
 /**
@@ -34,13 +34,13 @@ const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'
 export class Pictures {
   readonly images: MailImage[] = [];
   readonly #avatars: Avatars | undefined;
-  readonly #known = new Map<string, string | null>();
+  readonly #imageIds = new Map<string, string | null>();
 
   constructor(avatars: Avatars | undefined) {
     this.#avatars = avatars;
   }
 
-  /** Returns the picture of a room or a user. @param id of the room or the user */
+  /** Returns the picture of a room or a user. @param id id of the room or the user */
   async of(id: string, name: string, avatarUrl: string | undefined): Promise<Picture> {
     const letters = name.replace(/^[@#!+]/u, '');
     const initial = (Array.from(letters)[0] ?? '?').toUpperCase();
@@ -51,14 +51,14 @@ export class Pictures {
   }
 
   async #image(avatarUrl: string): Promise<string | null> {
-    const known = this.#known.get(avatarUrl);
-    if (known !== undefined || this.images.length >= maxImages) return known ?? null;
-    const found = await this.#avatars?.thumbnail(avatarUrl, size);
-    const isFit = found !== undefined && found.bytes.length <= maxBytes;
+    const knownId = this.#imageIds.get(avatarUrl);
+    if (knownId !== undefined || this.images.length >= maxImages) return knownId ?? null;
+    const thumbnail = await this.#avatars?.thumbnail(avatarUrl, size);
+    const isFit = thumbnail !== undefined && thumbnail.bytes.length <= maxBytes;
     const cid = isFit ? `picture${this.images.length}` : null;
-    this.#known.set(avatarUrl, cid);
+    this.#imageIds.set(avatarUrl, cid);
     if (isFit && cid !== null) {
-      const { contentType, bytes } = found;
+      const { contentType, bytes } = thumbnail;
       this.images.push({ cid, contentType, base64: bytes.toString('base64') });
     }
     return cid;

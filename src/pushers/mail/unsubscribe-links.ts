@@ -3,7 +3,7 @@ import type { Pusher } from '../pusher.ts';
 
 type Subscription = Pick<Pusher, 'userId' | 'appId' | 'pushkey'>;
 
-/** The path of links that end a subscription, in the `/_synapse` spelling. */
+/** The path of links that end a subscription, as clients see it, with the prefix `/_synapse`. */
 export const unsubscribePath = '/_synapse/client/unsubscribe';
 
 /** Makes and checks the links that end a subscription without a login: they are signed, and valid for one pusher. */
@@ -12,7 +12,7 @@ export class UnsubscribeLinks {
   readonly #key: Uint8Array;
 
   /**
-   * @param baseUrl at which clients reach this server, without a slash at its end
+   * @param baseUrl URL at which clients reach this server, without a slash at its end
    * @param key signs the links: `macaroon_secret_key`
    */
   constructor(baseUrl: string, key: Uint8Array) {
@@ -27,10 +27,10 @@ export class UnsubscribeLinks {
     return `${this.#baseUrl}${unsubscribePath}?${query}`;
   }
 
-  /** Whether a token is the one of the subscription's link. */
+  /** Reports whether the link of a subscription has this token. */
   isValid(subscription: Subscription, token: string): boolean {
-    const [given, expected] = [Buffer.from(token), Buffer.from(this.#sign(subscription))];
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const [received, expected] = [Buffer.from(token), Buffer.from(this.#sign(subscription))];
+    return received.length === expected.length && timingSafeEqual(received, expected);
   }
 
   #sign({ userId, appId, pushkey }: Subscription): string {

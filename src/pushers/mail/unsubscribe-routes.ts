@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Reply, type Route, route, toDocumentsSpelling } from '../../kernel/http/index.ts';
+import { type Reply, type Route, route, toDeclaredSpelling } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import { forbidden } from '../../protocol/index.ts';
 import type { Pushers } from '../pushers.ts';
@@ -27,20 +27,20 @@ type Parameters = Readonly<Record<'user_id' | 'app_id' | 'pushkey' | 'token', st
  */
 export function unsubscribeRoutes({ pushers, links, pages, serverName }: UnsubscribeRoutesDeps): Route[] {
   const contract = {
-    path: toDocumentsSpelling(unsubscribePath),
+    path: toDeclaredSpelling(unsubscribePath),
     auth: 'none',
     errors: 'page',
     query: parameters,
   } as const;
-  const unsubscribe = async (given: Parameters): Promise<Reply> => {
-    const { user_id: userId, app_id: appId, pushkey, token } = given;
+  const unsubscribe = async (values: Parameters): Promise<Reply> => {
+    const { user_id: userId, app_id: appId, pushkey, token } = values;
     if (!links.isValid({ userId, appId, pushkey }, token)) throw forbidden('This link is not valid');
     await pushers.remove(userId, { appId, pushkey });
     return pages.page('unsubscribed.html', { address: pushkey, server_name: serverName });
   };
   return [
     route({ ...contract, method: 'GET', getChanges: true }, ({ query }) => unsubscribe(query)),
-    // The body, which mail programs send as either kind of form, only repeats the header.
+    // The body is ignored: mail programs send it as a form of either content type, and it only repeats the header.
     route({ ...contract, method: 'POST' }, ({ query }) => unsubscribe(query)),
   ];
 }

@@ -12,12 +12,12 @@ const descriptiveTypes = [
 
 /** How a room is shown to one user. */
 export interface ShownRoom {
-  /** The name or the canonical alias; `undefined` in rooms without both. */
+  /** The name or the canonical alias; `undefined` in rooms that have neither. */
   readonly name: string | undefined;
-  /** Like `name`, or else the names of its members, for instance "Anna and Ben". */
+  /** Like `name`, or else the names of the room's members, for instance "Anna and Ben". */
   readonly title: string;
   /** The number of other users who are joined or invited. */
-  readonly others: number;
+  readonly otherMemberCount: number;
   readonly avatarUrl: string | undefined;
   readonly isSpace: boolean;
   readonly isEncrypted: boolean;
@@ -47,27 +47,27 @@ export class RoomContent {
     const { heads, userRooms } = this.#engine;
     const [head, rooms] = await Promise.all([heads.get(roomId), userRooms.of(userId)]);
     const room = rooms.get(roomId);
-    const stripped = room && (await this.#engine.strippedState(userId, room));
-    if (!head && !stripped) return undefined;
+    const strippedEvents = room && (await this.#engine.strippedState(userId, room));
+    if (!head && !strippedEvents) return undefined;
     const contents = new Map<string, JsonObject>();
     for (const type of descriptiveTypes) {
-      const content = stripped
-        ? stripped.find((event) => event.type === type && event.state_key === '')?.content
+      const content = strippedEvents
+        ? strippedEvents.find((event) => event.type === type && event.state_key === '')?.content
         : await this.#content(head, type, '');
       if (content) contents.set(type, content as JsonObject);
     }
-    const facts = roomFactsOf((type, stateKey) => (stateKey === '' ? contents.get(type) : undefined));
-    const name = facts.name ?? facts.canonicalAlias;
+    const description = roomFactsOf((type, stateKey) => (stateKey === '' ? contents.get(type) : undefined));
+    const name = description.name ?? description.canonicalAlias;
     const invite =
       room?.membership === 'invite' ? (await this.#engine.events.get(room.eventNid))?.event : undefined;
-    const others = head ? head.memberCount('join') + head.memberCount('invite') - 1 : 1;
+    const otherMemberCount = head ? head.memberCount('join') + head.memberCount('invite') - 1 : 1;
     return {
       name,
       title: name ?? (await this.#namesOfMembers(roomId, head, userId, invite?.sender)),
-      others: Math.max(0, others),
-      avatarUrl: facts.avatarUrl,
-      isSpace: facts.roomType === 'm.space',
-      isEncrypted: facts.encryption !== undefined,
+      otherMemberCount: Math.max(0, otherMemberCount),
+      avatarUrl: description.avatarUrl,
+      isSpace: description.roomType === 'm.space',
+      isEncrypted: description.encryption !== undefined,
       membership: room?.membership,
       inviter: invite?.sender,
     };
@@ -91,9 +91,11 @@ export class RoomContent {
 
   async #strippedMember(roomId: string, userId: string, viewer: string): Promise<JsonObject | undefined> {
     const room = (await this.#engine.userRooms.of(viewer)).get(roomId);
-    const stripped = room && (await this.#engine.strippedState(viewer, room));
-    const found = stripped?.find((event) => event.type === 'm.room.member' && event.state_key === userId);
-    return found?.content as JsonObject | undefined;
+    const strippedEvents = room && (await this.#engine.strippedState(viewer, room));
+    const memberEvent = strippedEvents?.find(
+      (event) => event.type === 'm.room.member' && event.state_key === userId,
+    );
+    return memberEvent?.content as JsonObject | undefined;
   }
 
   async #namesOfMembers(

@@ -8,6 +8,7 @@ export interface PendingPush {
   readonly roomId: string;
   /** Position of the event on the stream of rooms. */
   readonly stream: number;
+  /** Number of the event in the database. */
   readonly nid: number;
   /** When the event became pending, in milliseconds since the epoch. */
   readonly addedAt: number;
@@ -60,7 +61,7 @@ export async function readPendingOfRoom(
   return rows.map(toPending);
 }
 
-/** Returns the ids of the pushers with pending events that send to push gateways. */
+/** Returns the ids of the pushers that send to push gateways and have pending events. */
 export async function readHttpPushersWithPending(reader: Reader<PusherTables>): Promise<number[]> {
   const rows = await reader
     .selectFrom('pushers')
@@ -71,7 +72,7 @@ export async function readHttpPushersWithPending(reader: Reader<PusherTables>): 
   return rows.map(({ id }) => id);
 }
 
-/** Adds pending events; those that are pending already stay as they are. */
+/** Adds pending events; events that are already pending stay as they are. */
 export async function addPending(
   writer: Writer<PusherTables>,
   pending: readonly PendingPush[],
@@ -93,7 +94,7 @@ export async function addPending(
     .execute();
 }
 
-/** Deletes pending events of a pusher up to a position. @returns how many */
+/** Deletes pending events of a pusher up to a position. @returns the number of deleted events */
 export async function deletePending(
   writer: Writer<PusherTables>,
   pusherId: number,
@@ -122,8 +123,9 @@ export async function deletePendingOfRoom(
 }
 
 /**
- * Deletes the pending events of a pusher that became pending before a time, and of the others all but the newest `max`.
- * @returns how many
+ * Deletes the pending events of a pusher that became pending before a time, and keeps only the newest `max` of its other events.
+ * @param before milliseconds since the epoch
+ * @returns the number of deleted events
  */
 export async function trimPending(
   writer: Writer<PusherTables>,

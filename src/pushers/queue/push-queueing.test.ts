@@ -33,8 +33,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       await pushers.set({ userId: bob, deviceId: 'PHONE' }, settings, false);
       const roomId = await fixture.room(alice, bob);
-      const woken: Pusher[] = [];
-      const state = { notifies: 1 };
+      const pushersWithEvents: Pusher[] = [];
+      const state = { notifiedUserCount: 1 };
       const newQueue = () =>
         new PushQueueing({
           ...fixture,
@@ -49,20 +49,20 @@ forSelectedDatabases(import.meta.url, (open) => {
           notified: {
             of: async () =>
               new Map(
-                Array.from({ length: state.notifies }, (_, index) => [
+                Array.from({ length: state.notifiedUserCount }, (_, index) => [
                   index === 0 ? bob : `@u${index}:test`,
                   {},
                 ]),
               ),
           } as never,
           jitter: 0,
-          mailAdded: undefined,
-          pushAdded: (pusher) => woken.push(pusher),
+          scheduleMails: undefined,
+          onPushAdded: (pusher) => pushersWithEvents.push(pusher),
         });
       const [pusher] = await pushers.list(bob);
       const pending = async () =>
         (await readPending(database.reader<PusherTables>(), pusher!.id, 100)).map(({ stream }) => stream);
-      return { fixture, roomId, newQueue, woken, pusher: pusher!, pending, state };
+      return { fixture, roomId, newQueue, pushersWithEvents, pusher: pusher!, pending, state };
     };
 
     it('stores the pending events of large rooms in several transactions, each event once', async () => {
@@ -74,10 +74,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         }),
       );
       // From its first start on, a queue follows all events.
-      const first = newQueue();
-      await first.start();
-      await first.stop();
-      state.notifies = 2_000;
+      const firstQueue = newQueue();
+      await firstQueue.start();
+      await firstQueue.stop();
+      state.notifiedUserCount = 2_000;
       transactions = 0;
       for (let count = 0; count < 6; count++) await fixture.say(alice, roomId, `Message ${count}`);
       const queue = newQueue();
@@ -89,12 +89,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('makes no event pending twice when a transaction is committed and its confirmation is lost', async () => {
-      let losses = 0;
-      const { fixture, roomId, newQueue, woken, pusher, pending } = await openQueue((database) =>
+      let pendingLosses = 0;
+      const { fixture, roomId, newQueue, pushersWithEvents, pusher, pending } = await openQueue((database) =>
         withTransaction(database, async (work) => {
           const result = await database.transaction(work);
-          if (losses === 1) {
-            losses = 0;
+          if (pendingLosses === 1) {
+            pendingLosses = 0;
             // The pusher sends the event before the follower tries again.
             await database.transaction<PusherTables, number>((writer) =>
               deletePending(writer, pusher.id, Number.MAX_SAFE_INTEGER),
@@ -107,8 +107,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const queue = newQueue();
       await queue.start();
       await queue.caughtUp();
-      losses = 1;
-      const before = woken.length;
+      pendingLosses = 1;
+      const before = pushersWithEvents.length;
       await fixture.say(alice, roomId, 'Hello');
       let isDone = false;
       const caughtUp = queue.caughtUp().then(() => {
@@ -120,39 +120,41 @@ forSelectedDatabases(import.meta.url, (open) => {
         return isDone;
       });
       await caughtUp;
-      assert.equal(losses, 0);
+      assert.equal(pendingLosses, 0);
       assert.deepEqual(await pending(), []);
-      assert.equal(woken.length, before + 1);
+      assert.equal(pushersWithEvents.length, before + 1);
       await queue.stop();
     });
   });
 
   describe('trimPending', () => {
-    it('deletes the events of one pusher that became pending before a time, and of the others all but the newest', async () => {
+    it('deletes the events of one pusher that became pending before a time, and keeps only the newest of its other events', async () => {
       const database = await open(pusherMigrations);
-      const [ofBob, ofCarl] = [1, 2];
+      const [bobPusherId, carlPusherId] = [1, 2];
       const push = (pusherId: number, stream: number) => ({
         ...{ pusherId, stream, nid: stream, addedAt: stream * 10, dueAt: 0 },
         ...{ userId: bob, roomId: '!room:test' },
       });
       const trim = (max: number, before: number) =>
-        database.transaction<PusherTables, number>((writer) => trimPending(writer, ofBob, { max, before }));
+        database.transaction<PusherTables, number>((writer) =>
+          trimPending(writer, bobPusherId, { max, before }),
+        );
       const streams = async (pusherId: number) =>
         (await readPending(database.reader<PusherTables>(), pusherId, 100)).map(({ stream }) => stream);
       await database.transaction<PusherTables, void>((writer) =>
         addPending(
           writer,
-          [1, 2, 3, 4, 5].flatMap((stream) => [push(ofBob, stream), push(ofCarl, stream)]),
+          [1, 2, 3, 4, 5].flatMap((stream) => [push(bobPusherId, stream), push(carlPusherId, stream)]),
         ),
       );
-      assert.deepEqual([await trim(10, 30), await streams(ofBob)], [2, [3, 4, 5]]);
-      assert.deepEqual([await trim(2, 30), await streams(ofBob)], [1, [4, 5]]);
-      assert.deepEqual([await trim(2, 30), await streams(ofCarl)], [0, [1, 2, 3, 4, 5]]);
+      assert.deepEqual([await trim(10, 30), await streams(bobPusherId)], [2, [3, 4, 5]]);
+      assert.deepEqual([await trim(2, 30), await streams(bobPusherId)], [1, [4, 5]]);
+      assert.deepEqual([await trim(2, 30), await streams(carlPusherId)], [0, [1, 2, 3, 4, 5]]);
     });
   });
 });
 
-/** Returns the database with another method `transaction`. */
+/** Returns a proxy of the database whose method `transaction` is replaced. */
 const withTransaction = (
   database: Database,
   transaction: (work: Parameters<Database['transaction']>[0]) => Promise<unknown>,

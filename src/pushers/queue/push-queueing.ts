@@ -27,11 +27,11 @@ export interface PushQueueingDeps {
    * Runs in the transaction that adds pending events for pushers that send mails; gets the oldest of these events for each
    * pusher and room. Absent on a server that mails no notifications.
    */
-  readonly mailAdded:
+  readonly scheduleMails:
     | ((writer: Writer<PusherTables>, pushes: readonly PendingPush[]) => Promise<void>)
     | undefined;
   /** Runs after the commit, for a pusher that sends to a gateway. */
-  readonly pushAdded: (pusher: Pusher) => void;
+  readonly onPushAdded: (pusher: Pusher) => void;
 }
 
 /** An event, and the users whom it notifies. */
@@ -40,7 +40,7 @@ interface NotifyingEvent {
   readonly users: readonly string[];
 }
 
-/** The name of the follower. */
+/** The name under which the follower stores its cursor. */
 export const queueName = 'pushers';
 
 /** The key of the only row of `pusher_progress`. */
@@ -101,36 +101,36 @@ export class PushQueueing {
 
   /** Adds events in parts, so that events in large rooms need a bounded amount of memory and short transactions. */
   async #addAll(events: readonly NewEvent[]): Promise<void> {
-    let found: NotifyingEvent[] = [];
+    let notifyingEvents: NotifyingEvent[] = [];
     let count = 0;
     for (const [index, event] of events.entries()) {
       const candidates = await this.#candidates(event);
       const users =
         candidates.length === 0 ? [] : [...(await this.#deps.notified.of(event.stored, candidates)).keys()];
-      if (users.length > 0) found.push({ event, users });
+      if (users.length > 0) notifyingEvents.push({ event, users });
       count += users.length;
       const isLast = index === events.length - 1;
       // Events at one position are stored together, since progress is stored as a position.
       if (!isLast && (count < maxUsersAtOnce || events[index + 1]!.position === event.position)) continue;
-      if (found.length > 0) await this.#add(found, event.position);
-      found = [];
+      if (notifyingEvents.length > 0) await this.#add(notifyingEvents, event.position);
+      notifyingEvents = [];
       count = 0;
     }
   }
 
-  async #add(found: readonly NotifyingEvent[], position: number): Promise<void> {
+  async #add(notifyingEvents: readonly NotifyingEvent[], position: number): Promise<void> {
     const { pushers, clock } = this.#deps;
-    const ofUsers = await pushers.ofUsers([...new Set(found.flatMap(({ users }) => users))]);
+    const pushersOfUsers = await pushers.ofUsers([...new Set(notifyingEvents.flatMap(({ users }) => users))]);
     const addedAt = clock.now();
     const pending: PendingPush[] = [];
-    const concerned = new Map<number, Pusher>();
-    for (const { event, users } of found) {
+    const pushersById = new Map<number, Pusher>();
+    for (const { event, users } of notifyingEvents) {
       for (const userId of users) {
-        for (const pusher of ofUsers.get(userId) ?? []) {
-          if (!pusher.enabled || (pusher.kind === 'email' && !this.#deps.mailAdded)) continue;
-          concerned.set(pusher.id, pusher);
+        for (const pusher of pushersOfUsers.get(userId) ?? []) {
+          if (!pusher.enabled || (pusher.kind === 'email' && !this.#deps.scheduleMails)) continue;
+          pushersById.set(pusher.id, pusher);
           pending.push({
-            ...placeOf(event),
+            ...eventColumns(event),
             pusherId: pusher.id,
             userId,
             addedAt,
@@ -140,40 +140,41 @@ export class PushQueueing {
       }
     }
     if (pending.length === 0) return;
-    await this.#store(pending, concerned, position);
+    await this.#store(pending, pushersById, position);
   }
 
   async #store(
     pending: readonly PendingPush[],
-    concerned: ReadonlyMap<number, Pusher>,
+    pushersById: ReadonlyMap<number, Pusher>,
     position: number,
   ): Promise<void> {
-    const { database, mailAdded, pushAdded } = this.#deps;
+    const { database, scheduleMails, onPushAdded } = this.#deps;
     // The commit may succeed although its confirmation is lost: then the position is read again.
     this.#queued = undefined;
     try {
       await database.transaction<PusherTables, void>(async (writer) => {
         // Pushers that were deleted in the meantime must leave no rows behind.
-        const existing = await readExistingIds(writer, [...concerned.keys()]);
-        const kept = pending.filter(({ pusherId }) => existing.has(pusherId));
-        for (let start = 0; start < kept.length; start += rowsAtOnce)
-          await addPending(writer, kept.slice(start, start + rowsAtOnce));
+        const existing = await readExistingIds(writer, [...pushersById.keys()]);
+        const pushesOfExisting = pending.filter(({ pusherId }) => existing.has(pusherId));
+        for (let start = 0; start < pushesOfExisting.length; start += rowsAtOnce)
+          await addPending(writer, pushesOfExisting.slice(start, start + rowsAtOnce));
         await writer
           .insertInto('pusher_progress')
           .values({ id: progressId, position })
           .onConflict((conflict) => conflict.column('id').doUpdateSet({ position }))
           .execute();
-        const mailed = new Map<string, PendingPush>();
-        for (const push of kept) {
+        const oldestPushes = new Map<string, PendingPush>();
+        for (const push of pushesOfExisting) {
           // The oldest event of a room schedules its mail.
           const key = `${push.pusherId} ${push.roomId}`;
-          if (concerned.get(push.pusherId)?.kind === 'email' && !mailed.has(key)) mailed.set(key, push);
+          if (pushersById.get(push.pusherId)?.kind === 'email' && !oldestPushes.has(key))
+            oldestPushes.set(key, push);
         }
-        if (mailed.size > 0) await mailAdded?.(writer, [...mailed.values()]);
+        if (oldestPushes.size > 0) await scheduleMails?.(writer, [...oldestPushes.values()]);
       });
       this.#queued = position;
     } finally {
-      for (const pusher of concerned.values()) if (pusher.kind === 'http') pushAdded(pusher);
+      for (const pusher of pushersById.values()) if (pusher.kind === 'http') onPushAdded(pusher);
     }
   }
 
@@ -200,7 +201,7 @@ export class PushQueueing {
   }
 }
 
-const placeOf = ({ stored, position }: NewEvent) => ({
+const eventColumns = ({ stored, position }: NewEvent) => ({
   roomId: stored.event.roomId,
   nid: stored.nid,
   stream: position,

@@ -26,8 +26,8 @@ export class Clients {
   }
 
   /** Creates a room and lets users join it. @returns the room id */
-  async room(owner: TestUser, members: readonly TestUser[], more: object = {}): Promise<string> {
-    const { body, raw } = await this.post('/createRoom', owner, { preset: 'public_chat', ...more });
+  async room(owner: TestUser, members: readonly TestUser[], options: object = {}): Promise<string> {
+    const { body, raw } = await this.post('/createRoom', owner, { preset: 'public_chat', ...options });
     assert.ok(body['room_id'], raw);
     const roomId = String(body['room_id']);
     for (const member of members) {

@@ -70,13 +70,13 @@ export class ServerWithPushers extends Clients {
   }
 
   /** Sets a pusher of a user that sends to the gateway. */
-  async addPusher(user: TestUser, pushkey: string, more: object = {}): Promise<void> {
-    const { status, raw } = await this.post('/pushers/set', user, this.pusher(pushkey, more));
+  async addPusher(user: TestUser, pushkey: string, changes: object = {}): Promise<void> {
+    const { status, raw } = await this.post('/pushers/set', user, this.pusher(pushkey, changes));
     assert.equal(status, 200, raw);
   }
 
   /** Returns the body of a request that sets a pusher that sends to the gateway. */
-  pusher(pushkey: string, more: object = {}) {
+  pusher(pushkey: string, changes: object = {}) {
     return {
       kind: 'http',
       app_id: 'org.example.app',
@@ -85,7 +85,7 @@ export class ServerWithPushers extends Clients {
       device_display_name: 'Phone',
       lang: 'en',
       data: { url: this.gateway.url(), format: 'event_id_only' },
-      ...more,
+      ...changes,
     };
   }
 }

@@ -1,9 +1,9 @@
-import { type CheckedStores, type DatabaseCheck, Findings } from '../../kernel/database/index.ts';
+import { type CheckedStores, type DatabaseCheck, FindingCollector } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
 /**
- * Reads the state of a group from its chain of deltas: state key nid to event nid. In a damaged database the chain may be a
- * circle, which is read once.
+ * Reads the state of a group from its chain of deltas: state key nid to event nid. In a damaged database the chain
+ * may be circular; then each group is read once.
  */
 async function stateOf({ state }: CheckedStores, group: number): Promise<Map<number, number>> {
   const reader = state.scanner<RoomTables>();
@@ -17,7 +17,7 @@ async function stateOf({ state }: CheckedStores, group: number): Promise<Map<num
       .select(['key_nid', 'event_nid'])
       .where('group_id', '=', id)
       .execute();
-    // The chain is read from the newest group to the oldest, so the first entry of a key is the current one.
+    // The chain is read from the newest group to the oldest, so the first entry of a key is the current entry.
     for (const { key_nid, event_nid } of rows) if (!entries.has(key_nid)) entries.set(key_nid, event_nid);
     const edge = await reader
       .selectFrom('state_group_edges')
@@ -34,7 +34,7 @@ async function stateOf({ state }: CheckedStores, group: number): Promise<Map<num
 export const differingCurrentState: DatabaseCheck = {
   problem: 'rooms whose current state differs from their newest state group',
   async find(stores) {
-    const findings = new Findings();
+    const findings = new FindingCollector();
     const reader = stores.main.scanner<RoomTables>();
     const rooms = await reader
       .selectFrom('rooms')

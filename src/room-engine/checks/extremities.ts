@@ -1,4 +1,4 @@
-import { type DatabaseCheck, Findings, type Reader, writerFor } from '../../kernel/database/index.ts';
+import { type DatabaseCheck, FindingCollector, type Reader, writerFor } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** Number of rooms that are read at a time. */
@@ -15,8 +15,8 @@ interface RoomExtremities {
 }
 
 /**
- * Yields each room with a forward extremity whose event is missing, and each room with a state but without
- * any forward extremity.
+ * Yields each room with a forward extremity whose event is missing, and each room with a state but without any stored
+ * forward extremity.
  */
 async function* brokenExtremities(reader: Reader<RoomTables>): AsyncGenerator<RoomExtremities> {
   for (let after = 0; ; ) {
@@ -27,7 +27,7 @@ async function* brokenExtremities(reader: Reader<RoomTables>): AsyncGenerator<Ro
       .orderBy('room_nid')
       .limit(roomsAtOnce)
       .execute();
-    const roomsWithNids = rooms.map((room) => ({ ...room, nids: nidsIn(room.extremities) }));
+    const roomsWithNids = rooms.map((room) => ({ ...room, nids: parseNids(room.extremities) }));
     const storedNids = await storedEvents(
       reader,
       roomsWithNids.flatMap(({ nids }) => nids),
@@ -44,7 +44,7 @@ async function* brokenExtremities(reader: Reader<RoomTables>): AsyncGenerator<Ro
 }
 
 /** Returns the nids of a list in JSON; none when the text is damaged. */
-function nidsIn(text: string): number[] {
+function parseNids(text: string): number[] {
   try {
     const nids: unknown = JSON.parse(text);
     return Array.isArray(nids) ? nids.filter(Number.isSafeInteger) : [];
@@ -55,16 +55,16 @@ function nidsIn(text: string): number[] {
 
 /** Returns the nids that belong to stored events. */
 async function storedEvents(reader: Reader<RoomTables>, nids: readonly number[]): Promise<Set<number>> {
-  const found = new Set<number>();
+  const stored = new Set<number>();
   for (let start = 0; start < nids.length; start += 2_000) {
     const rows = await reader
       .selectFrom('events')
       .select('nid')
       .where('nid', 'in', nids.slice(start, start + 2_000))
       .execute();
-    for (const { nid } of rows) found.add(nid);
+    for (const { nid } of rows) stored.add(nid);
   }
-  return found;
+  return stored;
 }
 
 /**
@@ -72,9 +72,9 @@ async function storedEvents(reader: Reader<RoomTables>, nids: readonly number[])
  * extremities.
  */
 export const missingExtremities: DatabaseCheck = {
-  problem: 'forward extremities whose events are missing, beside others that are stored',
+  problem: 'forward extremities whose events are missing, in rooms that also have stored forward extremities',
   async find({ main }) {
-    const findings = new Findings();
+    const findings = new FindingCollector();
     for await (const { roomId, stored, missing } of brokenExtremities(main.scanner()))
       if (stored.length > 0) findings.add(`${roomId}: events ${missing.join(', ')}`);
     return findings.result;
@@ -89,11 +89,11 @@ export const missingExtremities: DatabaseCheck = {
   },
 };
 
-/** Finds rooms with a state that have no stored forward extremity. No mend is possible. */
+/** Finds rooms with a state that have no stored forward extremity. They cannot be repaired. */
 export const roomsWithoutExtremities: DatabaseCheck = {
   problem: 'rooms with a state but without a stored forward extremity: nothing can be sent to them',
   async find({ main }) {
-    const findings = new Findings();
+    const findings = new FindingCollector();
     for await (const { roomId, stored } of brokenExtremities(main.scanner()))
       if (stored.length === 0) findings.add(roomId);
     return findings.result;

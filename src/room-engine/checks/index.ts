@@ -55,9 +55,7 @@ export const roomChecks: readonly DatabaseCheck[] = [
   rowsOfEvents('event_transactions', 'event_nid'),
 ];
 
-/**
- * The columns with assigned numbers. All numbers must be below the bound from which the next numbers are assigned.
- */
+/** The columns with assigned numbers. All numbers must be below the bound from which the next numbers are assigned. */
 export const roomNumbers: readonly AssignedNumbers[] = [
   { bound: 'positions', table: 'events', column: 'nid' },
   { bound: 'positions', table: 'events', column: 'stream' },

@@ -1,4 +1,4 @@
-import { type CheckedStores, type DatabaseCheck, Findings } from '../../kernel/database/index.ts';
+import { type CheckedStores, type DatabaseCheck, FindingCollector } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** Maximum number of rows per query. */
@@ -14,19 +14,19 @@ interface Referrer {
 async function addMissing(
   { state }: CheckedStores,
   referrers: readonly Referrer[],
-  findings: Findings,
+  findings: FindingCollector,
 ): Promise<void> {
-  const wanted = [...new Set(referrers.flatMap(({ groups }) => groups))];
-  if (wanted.length === 0) return;
+  const groupIds = [...new Set(referrers.flatMap(({ groups }) => groups))];
+  if (groupIds.length === 0) return;
   const rows = await state
     .scanner<RoomTables>()
     .selectFrom('state_groups')
     .select('id')
-    .where('id', 'in', wanted)
+    .where('id', 'in', groupIds)
     .execute();
-  const found = new Set(rows.map(({ id }) => id));
+  const storedIds = new Set(rows.map(({ id }) => id));
   for (const { subject, groups } of referrers) {
-    const missing = groups.filter((group) => !found.has(group));
+    const missing = groups.filter((group) => !storedIds.has(group));
     if (missing.length > 0) findings.add(`${subject}: state group ${missing.join(', ')}`);
   }
 }
@@ -40,7 +40,7 @@ const groupsOf = (...groups: (number | null)[]): number[] => groups.filter((grou
 export const eventsWithoutGroup: DatabaseCheck = {
   problem: 'events whose state group is missing: their rooms cannot be read completely',
   async find(stores) {
-    const findings = new Findings();
+    const findings = new FindingCollector();
     for (let after = 0; ; ) {
       const rows = await stores.main
         .scanner<RoomTables>()
@@ -65,7 +65,7 @@ export const eventsWithoutGroup: DatabaseCheck = {
 export const roomsWithoutGroup: DatabaseCheck = {
   problem: 'rooms whose state group is missing: nothing can be sent to them',
   async find(stores) {
-    const findings = new Findings();
+    const findings = new FindingCollector();
     for (let after = 0; ; ) {
       const rows = await stores.main
         .scanner<RoomTables>()

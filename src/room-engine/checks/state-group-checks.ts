@@ -16,7 +16,7 @@ const checks = [
   ...numberChecks([{ bound: stateGroupIds, table: 'state_groups', column: 'id' }]),
 ];
 
-/** The same checks, which read and mend the database of state groups instead of the main database. */
+/** The checks above, which read and repair the database of state groups instead of the main database. */
 export const stateGroupChecks: readonly DatabaseCheck[] = checks.map((check) => ({
   ...check,
   store: 'state' as const,

@@ -4,8 +4,7 @@ import type { Erasures } from './erasures.ts';
 import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.ts';
 
 /**
- * The local users who asked for erasure when they deactivated their accounts. They are few, so all of them
- * are cached.
+ * The local users who asked for erasure when they deactivated their accounts. They are few, so all of them are cached.
  * Source: client-server API, `POST /account/deactivate`, "erase".
  */
 export class ErasedUsers implements Erasures {
@@ -18,7 +17,7 @@ export class ErasedUsers implements Erasures {
     this.stream.subscribe((userId, position) => {
       this.#positions?.then(
         (positions) => positions.set(userId, position),
-        // Reading the erased users failed; the next call of `positions` reads them again, with this one.
+        // Reading the erased users failed; the next call of `positions` reads them again, this user included.
         () => undefined,
       );
     });

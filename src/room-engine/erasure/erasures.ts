@@ -6,14 +6,14 @@ export interface Erasures {
   positions(): Promise<ReadonlyMap<string, number>>;
 }
 
-const none: ReadonlyMap<string, number> = new Map();
+const noPositions: ReadonlyMap<string, number> = new Map();
 
-export const noErasures: Erasures = { positions: async () => none };
+export const noErasures: Erasures = { positions: async () => noPositions };
 
 /**
- * Returns the events that erasure hides, with the position at which their senders asked for it. State events
- * stay visible, because they belong to all members of the room; of them only the user's own membership
- * events, with names and avatars, are hidden.
+ * Returns the events that erasure hides, with the positions at which their senders asked for erasure. State events
+ * stay visible, because they belong to all members of the room, except the user's own membership events, which
+ * contain names and avatars.
  */
 export function erasedEvents(
   events: readonly StoredEvent[],

@@ -2,10 +2,10 @@ import type { Database } from '../../kernel/database/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Number of memberships that one query reads. */
-const page = 5_000;
+/** Maximum number of memberships that one query reads. */
+const pageSize = 5_000;
 
-/** Returns the servers, this one included, with users in the rooms of local users. Reads all memberships. */
+/** Returns the servers with users in the rooms of local users, including this server. Reads all memberships. */
 export async function knownServers(database: Database, serverName: string): Promise<Set<string>> {
   const rooms = new Set<number>();
   for await (const { userId, roomNid } of joinedMemberships(database)) {
@@ -30,13 +30,13 @@ async function* joinedMemberships(database: Database) {
       )
       .orderBy('user_id')
       .orderBy('room_nid')
-      .limit(page)
+      .limit(pageSize)
       .execute();
     for (const { user_id: userId, room_nid: roomNid, membership } of rows) {
       if (membership === 'join') yield { userId, roomNid };
     }
     const last = rows.at(-1);
-    if (!last || rows.length < page) return;
+    if (!last || rows.length < pageSize) return;
     after = last;
   }
 }

@@ -1,15 +1,16 @@
 import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 
-/** Bounds the entries that are selected by type alone; remote servers accept at most a hundred in all. */
+/**
+ * Maximum number of entries that are selected by type alone; remote servers accept at most a hundred entries in all.
+ */
 const maxEntriesByType = 80;
 
 /** The state of a room, by `stateMapKey`. */
 type State = Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>;
 
 /**
- * Selects the stripped state that invited and knocking users receive: single entries, and all entries of some
- * types.
- * Source: requirement document 2, "room_prejoin_state".
+ * Selects the stripped state that invited and knocking users receive: single entries, and all entries of some types.
+ * Source: the option `room_prejoin_state`.
  */
 export class PrejoinKeys {
   /** The single entries, as `stateMapKey`. */
@@ -34,13 +35,13 @@ export class PrejoinKeys {
   select(state: State): string[] {
     const chosen = this.single.filter((key) => state.has(key));
     if (this.hasOnlySingleEntries) return chosen;
-    const known = new Set(chosen);
-    const maxEntries = known.size + maxEntriesByType;
+    const selected = new Set(chosen);
+    const maxEntries = selected.size + maxEntriesByType;
     for (const key of state.keys()) {
-      if (known.size >= maxEntries) break;
-      if (this.#types.has(splitStateMapKey(key)[0])) known.add(key);
+      if (selected.size >= maxEntries) break;
+      if (this.#types.has(splitStateMapKey(key)[0])) selected.add(key);
     }
-    return [...known];
+    return [...selected];
   }
 }
 

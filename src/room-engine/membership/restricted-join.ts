@@ -47,7 +47,7 @@ export async function checkRestrictedJoin(
   return { kind: 'elsewhere', servers: [...servers] };
 }
 
-/** Bounds the servers whose users can authorise a join (`elsewhere`). */
+/** Maximum number of listed servers whose users can authorise a join (`elsewhere`). */
 const maxServers = 30;
 
 /** Checks whether the user is joined to one of the rooms of the rule's `allow` list. */
@@ -57,14 +57,14 @@ async function meetsCondition(
   userId: string,
   serverName: string,
 ): Promise<'met' | 'refused' | 'unknown'> {
-  let isAllKnown = true;
+  let areAllRoomsKnown = true;
   for (const roomId of allowedRoomIds(rules)) {
     const head = await engine.heads.get(roomId);
-    if (!isResident(head, serverName)) isAllKnown = false;
+    if (!isResident(head, serverName)) areAllRoomsKnown = false;
     else if (head.membership(userId) === 'join') return 'met';
   }
   // This server is resident in each room of a local user, so it knows all rooms that can admit the user.
-  return isAllKnown || serverOfUser(userId) === serverName ? 'refused' : 'unknown';
+  return areAllRoomsKnown || serverOfUser(userId) === serverName ? 'refused' : 'unknown';
 }
 
 /** Returns the rooms whose members a join rule admits. */

@@ -7,21 +7,23 @@ import type { RoomFact } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import type { UserRoom } from './user-room.ts';
 
+/** A changed membership of a user. */
 interface Change {
   readonly room: UserRoom;
   /** The user was joined before, and only the membership event is new. */
   readonly isRenewal: boolean;
 }
 
+/** A running query for the rooms of a user. */
 interface Loading {
   readonly promise: Promise<Map<string, UserRoom>>;
   /** Changes that arrived while the rows were being read. */
-  readonly missed: Change[];
-  /** Rooms that were deleted meanwhile. */
-  readonly purged: Set<string>;
+  readonly missedChanges: Change[];
+  /** Rooms that were deleted while the rows were being read. */
+  readonly purgedRoomIds: Set<string>;
 }
 
-/** Bounds the users whose rooms are cached. */
+/** Maximum number of users whose rooms are cached. */
 const maxCachedUsers = 20_000;
 
 /** The methods that read the rooms of users. */
@@ -34,7 +36,7 @@ export class UserRooms {
   readonly #removals: Stream<RoomRemoval>;
   readonly #users: Cache<string, Map<string, UserRoom>>;
   readonly #loading = new Map<string, Loading>();
-  #whenForgotten: ((writer: AnyWriter, room: UserRoom) => Promise<void>) | undefined;
+  #onForget: ((writer: AnyWriter, room: UserRoom) => Promise<void>) | undefined;
 
   constructor(
     database: Database,
@@ -59,11 +61,11 @@ export class UserRooms {
 
   /** Returns every room in which the user has a membership, by room id; forgotten rooms included. */
   async of(userId: string): Promise<ReadonlyMap<string, UserRoom>> {
-    const known = this.#users.get(userId);
-    if (known) return known;
+    const cached = this.#users.get(userId);
+    if (cached) return cached;
     let loading = this.#loading.get(userId);
     if (!loading) {
-      loading = { promise: this.#load(userId), missed: [], purged: new Set() };
+      loading = { promise: this.#load(userId), missedChanges: [], purgedRoomIds: new Set() };
       this.#loading.set(userId, loading);
     }
     return loading.promise;
@@ -80,22 +82,16 @@ export class UserRooms {
     return [...rooms.values()].filter((room) => room.membership === membership).map((room) => room.roomId);
   }
 
-  /**
-   * Returns the ids of the rooms that both users are joined to. Costs no query for users whose rooms are
-   * cached.
-   */
+  /** Returns the ids of the rooms that both users are joined to. Costs no query for users whose rooms are cached. */
   async shared(userId: string, otherUserId: string): Promise<string[]> {
-    const [rooms, others] = await Promise.all([this.of(userId), this.of(otherUserId)]);
-    const [fewer, more] = rooms.size <= others.size ? [rooms, others] : [others, rooms];
+    const [rooms, otherRooms] = await Promise.all([this.of(userId), this.of(otherUserId)]);
+    const [fewer, more] = rooms.size <= otherRooms.size ? [rooms, otherRooms] : [otherRooms, rooms];
     return [...fewer.values()]
       .filter(({ roomId, membership }) => membership === 'join' && more.get(roomId)?.membership === 'join')
       .map(({ roomId }) => roomId);
   }
 
-  /**
-   * Returns the nids of the rooms that each user is joined to, for users who need not be active on this
-   * server.
-   */
+  /** Returns the nids of the rooms that each user is joined to, for users who need not be active on this server. */
   async joinedNids(userIds: readonly string[]): Promise<Map<string, number[]>> {
     if (userIds.length === 0) return new Map();
     const rows = await this.#reader
@@ -104,44 +100,41 @@ export class UserRooms {
       .where('user_id', 'in', userIds)
       .where('membership', '=', 'join')
       .execute();
-    const found = new Map<string, number[]>();
+    const roomsByUser = new Map<string, number[]>();
     for (const row of rows) {
-      const rooms = found.get(row.user_id);
+      const rooms = roomsByUser.get(row.user_id);
       if (rooms) rooms.push(row.room_nid);
-      else found.set(row.user_id, [row.room_nid]);
+      else roomsByUser.set(row.user_id, [row.room_nid]);
     }
-    return found;
+    return roomsByUser;
   }
 
   /** Like `joinedNids`, with the ids of the rooms; from the cache for active users. At most 30,000 users. */
   async joinedIds(userIds: readonly string[]): Promise<Map<string, string[]>> {
-    const found = new Map<string, string[]>();
-    const others: string[] = [];
+    const roomsByUser = new Map<string, string[]>();
+    const uncached: string[] = [];
     for (const userId of userIds) {
-      const known = this.#users.get(userId);
-      if (!known) others.push(userId);
-      else found.set(userId, joinedOf(known));
+      const cached = this.#users.get(userId);
+      if (!cached) uncached.push(userId);
+      else roomsByUser.set(userId, joinedRoomIds(cached));
     }
-    if (others.length === 0) return found;
+    if (uncached.length === 0) return roomsByUser;
     const rows = await this.#reader
       .selectFrom('memberships')
       .innerJoin('rooms', 'rooms.room_nid', 'memberships.room_nid')
       .select(['memberships.user_id', 'rooms.room_id'])
-      .where('memberships.user_id', 'in', others)
+      .where('memberships.user_id', 'in', uncached)
       .where('memberships.membership', '=', 'join')
       .execute();
     for (const row of rows) {
-      const rooms = found.get(row.user_id);
+      const rooms = roomsByUser.get(row.user_id);
       if (rooms) rooms.push(row.room_id);
-      else found.set(row.user_id, [row.room_id]);
+      else roomsByUser.set(row.user_id, [row.room_id]);
     }
-    return found;
+    return roomsByUser;
   }
 
-  /**
-   * Returns the nids of the rooms that users of a server are joined to. Reads all memberships: for background
-   * work.
-   */
+  /** Returns the nids of the rooms that users of a server are joined to. Reads all memberships: for background work. */
   async joinedNidsOfServer(serverName: string): Promise<Set<number>> {
     const rows = await this.#database
       .scanner<RoomTables>()
@@ -156,7 +149,7 @@ export class UserRooms {
 
   /** Registers work for the transactions in which users forget rooms. */
   onForget(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
-    this.#whenForgotten = work;
+    this.#onForget = work;
   }
 
   /** Marks a room as forgotten by the user, until the user joins it again. */
@@ -169,7 +162,7 @@ export class UserRooms {
         .where('room_nid', '=', room.roomNid)
         .where('stream', '=', room.stream)
         .execute();
-      await this.#whenForgotten?.(writer, room);
+      await this.#onForget?.(writer, room);
       publish(this.#removals, { kind: 'forgotten', userId, room: { ...room, forgotten: true } });
     });
   }
@@ -197,8 +190,8 @@ export class UserRooms {
       this.#users.set(userId, rooms);
       const loading = this.#loading.get(userId);
       this.#loading.delete(userId);
-      for (const change of loading?.missed ?? []) this.#set(userId, change);
-      for (const roomId of loading?.purged ?? []) rooms.delete(roomId);
+      for (const change of loading?.missedChanges ?? []) this.#set(userId, change);
+      for (const roomId of loading?.purgedRoomIds ?? []) rooms.delete(roomId);
       return rooms;
     } finally {
       this.#loading.delete(userId);
@@ -216,20 +209,20 @@ export class UserRooms {
   /** Removes a deleted room from the cached rooms, and from rooms that are being loaded. */
   #removeRoom(roomId: string): void {
     for (const rooms of this.#users.values()) rooms.delete(roomId);
-    for (const { purged } of this.#loading.values()) purged.add(roomId);
+    for (const { purgedRoomIds } of this.#loading.values()) purgedRoomIds.add(roomId);
   }
 
   #set(userId: string, change: Change): void {
     const rooms = this.#users.peek(userId);
     const { room, isRenewal } = change;
-    const known = rooms?.get(room.roomId);
-    if (rooms && (!known || known.stream <= room.stream)) {
-      rooms.set(room.roomId, isRenewal && known ? { ...room, stream: known.stream } : room);
-      if (!known) this.#users.remeasure(userId);
+    const cached = rooms?.get(room.roomId);
+    if (rooms && (!cached || cached.stream <= room.stream)) {
+      rooms.set(room.roomId, isRenewal && cached ? { ...room, stream: cached.stream } : room);
+      if (!cached) this.#users.remeasure(userId);
     }
-    this.#loading.get(userId)?.missed.push(change);
+    this.#loading.get(userId)?.missedChanges.push(change);
   }
 }
 
-const joinedOf = (rooms: ReadonlyMap<string, UserRoom>) =>
+const joinedRoomIds = (rooms: ReadonlyMap<string, UserRoom>) =>
   [...rooms.values()].filter(({ membership }) => membership === 'join').map(({ roomId }) => roomId);

@@ -14,14 +14,14 @@ const olderMigrations = roomMigrations.slice(
 );
 
 /** Copies the rows of all rooms, without the columns that an older version of the program did not have. */
-async function copyAsOlder(from: Database, to: Database): Promise<void> {
+async function copyWithoutNewColumns(from: Database, to: Database): Promise<void> {
   const tables = from.reader<RoomTables>();
   const rooms = await tables.selectFrom('rooms').selectAll().execute();
   const events = await tables.selectFrom('events').selectAll().execute();
   const current = await tables.selectFrom('current_state').selectAll().execute();
   await to.transaction<RoomTables, void>(async (writer) => {
     const insert = writer as unknown as Kysely<Record<string, Record<string, unknown>>>;
-    for (const { partial_state, loose_ends, ...room } of rooms) {
+    for (const { partial_state, former_extremities, ...room } of rooms) {
       await insert.insertInto('rooms').values(room).execute();
     }
     for (const event of events) await insert.insertInto('events').values(event).execute();
@@ -32,7 +32,7 @@ async function copyAsOlder(from: Database, to: Database): Promise<void> {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('federationMigration adds the auth edges and the positions of state entries to rooms of olderMigrations versions', async () => {
+  it('federationMigration adds the auth edges and the positions of state entries to rooms of older versions', async () => {
     const fixture = await RoomsUnderTest.open(open);
     for (const version of ['1', '10', '12']) {
       const options = { preset: 'public_chat', room_version: version } as const;
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.leave(bob, roomId);
     }
     const old = await open([...streamMigrations, ...olderMigrations]);
-    await copyAsOlder(fixture.database, old);
+    await copyWithoutNewColumns(fixture.database, old);
     await migrate(old, [...streamMigrations, ...roomMigrations]);
     const edgesIn = (database: Database) =>
       database

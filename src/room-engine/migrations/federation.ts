@@ -59,8 +59,8 @@ export const federationMigration: Migration = {
 };
 
 /**
- * Fills the auth edges of stored events. Auth events have a lower nid than the events that name them, so they
- * are stored.
+ * Fills the auth edges of stored events. Auth events have a lower nid than the events that refer to them, so they are
+ * already stored.
  */
 async function fillAuthEdges({ db }: SchemaBuilder): Promise<void> {
   const tables = db as unknown as Kysely<RoomTables>;
@@ -73,19 +73,19 @@ async function fillAuthEdges({ db }: SchemaBuilder): Promise<void> {
       .orderBy('events.nid')
       .limit(eventsAtOnce)
       .execute();
-    const wanted = rows.flatMap((row) => authIdsOfState(row).map((id) => ({ nid: row.nid, id })));
+    const authIds = rows.flatMap((row) => authIdsOfState(row).map((id) => ({ nid: row.nid, id })));
     const nids = new Map<string, number>();
-    const ids = [...new Set(wanted.map(({ id }) => id))];
+    const ids = [...new Set(authIds.map(({ id }) => id))];
     for (let start = 0; start < ids.length; start += eventsAtOnce) {
-      const found = await tables
+      const authRows = await tables
         .selectFrom('events')
         .select(['nid', 'event_id'])
         .where('event_id', 'in', ids.slice(start, start + eventsAtOnce))
         .execute();
-      for (const row of found) nids.set(row.event_id, row.nid);
+      for (const row of authRows) nids.set(row.event_id, row.nid);
     }
     const edges = new Map<string, { event_nid: number; auth_nid: number }>();
-    for (const { nid, id } of wanted) {
+    for (const { nid, id } of authIds) {
       const auth = nids.get(id);
       if (auth !== undefined) edges.set(`${nid}:${auth}`, { event_nid: nid, auth_nid: auth });
     }
@@ -105,7 +105,7 @@ async function fillAuthEdges({ db }: SchemaBuilder): Promise<void> {
 /** The auth events of a state event; empty for message events. */
 function authIdsOfState(row: { event_id: string; json: string; version: string }): readonly string[] {
   const version = getRoomVersion(row.version);
-  if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);
+  if (!version) throw new Error(`the database contains a room of the unknown version ${row.version}`);
   const numbers = version.strictCanonicalJson ? 'values' : 'as written';
   const event = roomEventOf(parseJsonObject(row.json, { numbers }) as Pdu, version, row.event_id);
   return event.stateKey === undefined ? [] : event.authEventIds;

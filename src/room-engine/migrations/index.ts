@@ -1,5 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 import { blockedRoomsMigration } from './blocked-rooms.ts';
+import { columnNamesMigration } from './column-names.ts';
 import { federationMigration } from './federation.ts';
 import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 import { missedHistoryMigration } from './missed-history.ts';
@@ -172,4 +173,5 @@ export const roomMigrations: readonly Migration[] = [
   redactionsWithoutEffectMigration,
   blockedRoomsMigration,
   { name: 'rooms/0017-state-groups-by-room', up: addIndexByRoom },
+  columnNamesMigration,
 ];

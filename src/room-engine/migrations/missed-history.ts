@@ -1,8 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/**
- * Adds the columns that limit and schedule the backfill of gaps, and the former forward extremities of rooms.
- */
+/** Adds the columns that limit and schedule the backfill of gaps, and the former forward extremities of rooms. */
 export const missedHistoryMigration: Migration = {
   name: 'rooms/0010-missed-history',
   async up({ db }) {

@@ -12,23 +12,29 @@ import { outsideEventsMigration } from './outside-events.ts';
 const olderMigrations = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('outsideEventsMigration moves out-of-band events into their own table with their users', async () => {
+  it('outsideEventsMigration moves out-of-band events into a table of their own, and stores their users there', async () => {
     const database = await open([...streamMigrations, ...olderMigrations]);
     const room = new ReferenceRoom('6');
-    // The invite of carol was superseded by another invite, so no membership refers to it.
+    // The row of memberships for carol is missing, as after a newer invite: no membership refers to her invite.
     const invites = [alice, bob, carol].map((userId) => room.member(userId, 'invite', { sender: ann }));
     const outlier = room.member(carol, 'leave');
     const row = (eventId: string, nid: number, flags: number) => {
-      const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
+      const nullColumns = {
+        stream: null,
+        state_group: null,
+        state_before: null,
+        replaces: null,
+        redacted_by: null,
+      };
       const { json } = room.get(eventId);
-      return { ...none, nid, event_id: eventId, room_nid: 1, depth: 5, flags, json };
+      return { ...nullColumns, nid, event_id: eventId, room_nid: 1, depth: 5, flags, json };
     };
     await database.transaction<RoomTables, void>(async (writer) => {
       const names = { room_nid: 1, room_id: room.roomId, version: '6', extremities: '[]' };
-      const emptyColumns = { state_group: null, created_ts: 1, partial_state: null, loose_ends: null };
+      const emptyColumns = { state_group: null, created_ts: 1, partial_state: null };
       await writer
         .insertInto('rooms')
-        .values({ ...names, ...emptyColumns })
+        .values({ ...names, ...emptyColumns } as RoomTables['rooms'])
         .execute();
       for (const [index, id] of invites.entries()) {
         await writer

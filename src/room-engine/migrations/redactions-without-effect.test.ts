@@ -10,8 +10,8 @@ import { redactionsWithoutEffectMigration } from './redactions-without-effect.ts
 
 const withheld = sql.lit(EventFlag.withheld);
 
-/** Reads the rows that decide which redactions clients and the search by time find. */
-async function shown(database: Database) {
+/** Reads the rows that decide which redactions clients see and which redactions the search by time finds. */
+async function storedRedactions(database: Database) {
   const tables = database.reader<RoomTables>();
   const events = await tables.selectFrom('events').select(['event_id', 'flags']).orderBy('nid').execute();
   const times = await tables.selectFrom('event_times').select('nid').orderBy('nid').execute();
@@ -38,17 +38,14 @@ async function forgetWithheld(database: Database): Promise<void> {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('rooms/0014-redactions-without-effect', () => {
+  describe('the migration rooms/0014-redactions-without-effect', () => {
     for (const version of ['10', '11']) {
       it(`withholds from clients the redactions in older databases that take no effect, in room version ${version}`, async () => {
         const fixture = await RoomsUnderTest.open(open);
         const { engine, database } = fixture;
         const [room, otherRoom] = [new ReferenceRoom(version), new ReferenceRoom(version)];
-        for (const { room: where, join } of [room, otherRoom].map((one) => ({
-          room: one,
-          join: one.join(alice),
-        })))
-          await engine.placement.enter(where.room, join);
+        const joins = [room, otherRoom].map((reference) => ({ reference, join: reference.join(alice) }));
+        for (const { reference, join } of joins) await engine.placement.enter(reference.room, join);
         const names = new Map<string, string>();
         const place = async (eventId: string, name?: string) => {
           await engine.placement.place(room.roomId, room.get(eventId));
@@ -82,7 +79,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await redact('by a user who had power', cat, second);
         await place(room.say(cat));
 
-        const before = await shown(database);
+        const before = await storedRedactions(database);
         const hidden = before.events.filter(({ flags }) => (flags & EventFlag.withheld) !== 0);
         assert.deepEqual(
           hidden.map(({ event_id: eventId }) => names.get(eventId)),
@@ -100,7 +97,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await engine.close();
         await forgetWithheld(database);
         await migrate(database, RoomsUnderTest.migrations);
-        assert.deepEqual(await shown(database), before);
+        assert.deepEqual(await storedRedactions(database), before);
       });
     }
   });

@@ -5,7 +5,7 @@ import { EventFlag } from '../tables.ts';
 import { parseEvent } from '../timeline/event-row.ts';
 import { redactionTakesEffect } from '../timeline/redaction.ts';
 
-interface Row {
+interface EventRow {
   readonly nid: number;
   readonly event_id: string;
   readonly json: string;
@@ -32,8 +32,8 @@ const columns = sql`e.nid, e.event_id, e.json, r.version, e.flags, coalesce(e.st
 const isSet = (flag: number): RawBuilder<boolean> => sql<boolean>`(e.flags & ${sql.lit(flag)}) <> 0`;
 
 /** Reads the redactions that clients see on timelines and that are not the `redacted_by` of any event. */
-async function redactionsWithoutTarget(db: Db): Promise<readonly Row[]> {
-  const { rows } = await sql<Row>`
+async function redactionsWithoutTarget(db: Db): Promise<readonly EventRow[]> {
+  const { rows } = await sql<EventRow>`
     select ${columns} from events e join rooms r on r.room_nid = e.room_nid
     where e.json like '%"m.room.redaction"%' and e.stream is not null and not ${isSet(EventFlag.withheld)}
       and e.nid not in (select redacted_by from events where redacted_by is not null)
@@ -41,7 +41,7 @@ async function redactionsWithoutTarget(db: Db): Promise<readonly Row[]> {
   return rows;
 }
 
-async function withholdWithoutEffect(db: Db, row: Row): Promise<void> {
+async function withholdWithoutEffect(db: Db, row: EventRow): Promise<void> {
   const redaction = eventOf(row);
   if (redaction.type !== 'm.room.redaction') return;
   const { redacts } = redaction;
@@ -57,10 +57,10 @@ async function withholdWithoutEffect(db: Db, row: Row): Promise<void> {
 }
 
 /**
- * Returns whether the redaction was allowed: then it took effect, or an earlier redaction of the same target
- * did.
+ * Returns whether the redaction was allowed: then it took effect, or an earlier redaction of the same target took
+ * effect.
  */
-async function isEffective(db: Db, row: Row, redaction: RoomEvent, target: Row): Promise<boolean> {
+async function isEffective(db: Db, row: EventRow, redaction: RoomEvent, target: EventRow): Promise<boolean> {
   if ((target.flags & EventFlag.rejected) !== 0) return false;
   const state = new Map<string, RoomEvent>();
   for (const type of ['m.room.create', 'm.room.power_levels']) {
@@ -71,10 +71,10 @@ async function isEffective(db: Db, row: Row, redaction: RoomEvent, target: Row):
 }
 
 /**
- * Reads a state event with an empty state key from the chain of deltas of a state group. The first delta of the
- * chain that has an entry for it counts.
+ * Reads the state event of a type, with an empty state key, from the chain of deltas of a state group: from the first
+ * delta of the chain that has such an entry.
  */
-async function findEntry(db: Db, group: number, type: string): Promise<Row | undefined> {
+async function findEntry(db: Db, group: number, type: string): Promise<EventRow | undefined> {
   const { rows } = await sql<{ event_nid: number }>`
     with recursive chain (id, step) as (
       select s.id, 0 from state_groups s where s.id = ${sql.lit(group)}
@@ -85,14 +85,14 @@ async function findEntry(db: Db, group: number, type: string): Promise<Row | und
     join state_groups_state s on s.group_id = chain.id
     join state_keys k on k.nid = s.key_nid and k.type = ${type} and k.state_key = ''
     order by chain.step limit 1`.execute(db);
-  const [found] = rows;
-  return found && findEvent(db, sql`e.nid = ${sql.lit(found.event_nid)}`);
+  const [entry] = rows;
+  return entry && findEvent(db, sql`e.nid = ${sql.lit(entry.event_nid)}`);
 }
 
-async function findEvent(db: Db, condition: RawBuilder<unknown>): Promise<Row | undefined> {
-  const { rows } = await sql<Row>`
+async function findEvent(db: Db, condition: RawBuilder<unknown>): Promise<EventRow | undefined> {
+  const { rows } = await sql<EventRow>`
     select ${columns} from events e join rooms r on r.room_nid = e.room_nid where ${condition}`.execute(db);
   return rows[0];
 }
 
-const eventOf = ({ json, version, event_id }: Row): RoomEvent => parseEvent(json, version, event_id);
+const eventOf = ({ json, version, event_id }: EventRow): RoomEvent => parseEvent(json, version, event_id);

@@ -7,7 +7,9 @@ export const stateGroupTables: readonly string[] = [
   'state_groups_state',
 ];
 
-/** Name of the stored bound of the ids of state groups, which is in the same database as their tables. */
+/**
+ * Name of the stored upper bound of the ids of state groups; it is in the same database as the tables of state groups.
+ */
 export const stateGroupIds = 'state_groups';
 
 export async function createStateGroupTables({ db, clustered }: SchemaBuilder): Promise<void> {

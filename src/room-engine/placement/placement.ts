@@ -5,8 +5,9 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
 /**
- * The state after an event that this server has not placed, as a remote server reports it. All events of the state before
- * it are stored. An event that is not stored itself counts as one that did not change the state.
+ * The state after an event that this server has not placed, as a remote server reports it. All events of the state
+ * before the event are stored. If the event itself is not stored, the state after it counts as equal to the state before
+ * it.
  */
 export interface StateAfterEvent {
   readonly eventId: string;
@@ -28,7 +29,7 @@ export interface PlaceOptions extends SuppliedState {
   readonly distribute?: boolean;
   /** A remote server passes this event of a local user on, so this server does not send it. */
   readonly acceptedElsewhere?: boolean;
-  /** Throws M_FORBIDDEN, and stores nothing, where the event would be rejected or soft-failed. */
+  /** If the event would be rejected or soft-failed, throws M_FORBIDDEN and stores nothing. */
   readonly refuse?: boolean;
 }
 
@@ -40,8 +41,7 @@ export interface JoinResponse {
   readonly state: readonly VerifiedEvent[];
   readonly authChain: readonly VerifiedEvent[];
   /**
-   * Present when the state omits members (`members_omitted`): the servers in the room, and the server that
-   * answered.
+   * Present when the state omits members (`members_omitted`): the servers in the room, and the server that answered.
    */
   readonly partial?: { readonly servers: readonly string[]; readonly from: string };
 }
@@ -54,7 +54,9 @@ export interface OutOfBandDetails {
   readonly server?: string | undefined;
 }
 
-/** A backfilled event to be placed on the timeline; its state is needed where its previous events are missing. */
+/**
+ * A backfilled event to be placed on the timeline; the state before it is needed when its previous events are missing.
+ */
 export interface OlderEvent extends SuppliedState {
   readonly event: VerifiedEvent;
   /**
@@ -80,16 +82,16 @@ export interface Placement {
 
   /**
    * Stores auth events and state as outliers. Each is authorized by its auth events, which must be stored or
-   * among `events`; those that are not allowed are stored as rejected. Stored events stay as they are. An
-   * unknown room gets a row with the given version.
-   * @returns all of them, by event id
+   * among `events`; events that are not allowed are stored as rejected. Stored events stay as they are. An
+   * unknown room gets a row with the version of `room`.
+   * @returns all these events, by event id
    * @throws MissingEvents
    */
   addOutliers(room: RoomWithVersion, events: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>>;
 
   /**
    * Places an event in the room's history. An event that its auth events or the state before it do not allow
-   * is rejected; one that the current state does not allow is soft-failed. Where the history forks, states
+   * is rejected; an event that the current state does not allow is soft-failed. Where the history forks, states
    * are resolved. Events that are placed or rejected already are returned as they are.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
    * @throws MissingEvents, MatrixError M_NOT_FOUND for a room that this server has not entered, M_FORBIDDEN
@@ -98,24 +100,23 @@ export interface Placement {
   place(roomId: string, event: VerifiedEvent, options?: PlaceOptions): Promise<StoredEvent>;
 
   /**
-   * Enters a room that no local user is in, with the `send_join` response of a resident server. Its state
-   * replaces the current state.
-   * @throws MatrixError M_FORBIDDEN when that state does not allow the join, MissingEvents
+   * Enters a room that no local user is in, with the `send_join` response of a resident server. The state in the
+   * response replaces the current state.
+   * @throws MatrixError M_FORBIDDEN when the state in the response does not allow the join, MissingEvents
    */
   enter(room: RoomWithVersion, entry: JoinResponse): Promise<StoredEvent>;
 
   /**
-   * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends either.
+   * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends an invite or a knock.
    * @param room with the version that came with the event, which is unverified
-   * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event must be placed; or
+   * @throws MatrixError M_FORBIDDEN when a local user is in the room, because then the event must be placed; or
    * when this server has entered the room with another version
    */
   addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, details: OutOfBandDetails): Promise<StoredEvent>;
 
   /**
-   * Places older events before the timeline. Each must be named as a previous event by an event of the
-   * timeline or by another given event, unless it is detached. Events that are not allowed are stored as
-   * rejected.
+   * Places older events before the timeline. Each must be a previous event of an event on the timeline or of another
+   * event in `events`, unless it is detached. Events that are not allowed are stored as rejected.
    * @throws MissingEvents
    */
   backfill(roomId: string, events: readonly OlderEvent[]): Promise<void>;
@@ -127,8 +128,8 @@ export interface Placement {
   eventTemplate(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
 
   /**
-   * Replaces the partial state before the join by the whole state, and the states of all events since. Events
-   * that the whole state does not allow become rejected.
+   * Replaces the partial state before the join by the whole state, and revises the states of all events since the
+   * join. Events that the whole state does not allow become rejected.
    * @param state the whole state before the join
    */
   completeState(roomId: string, state: SuppliedState): Promise<void>;

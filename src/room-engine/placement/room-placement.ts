@@ -16,9 +16,7 @@ import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 
-/**
- * Places the events of remote servers, one at a time in each room, so that each finds the events before it.
- */
+/** Places the events of remote servers, one at a time in each room, so that each event finds the events before it. */
 export class RoomPlacement implements Placement {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
@@ -52,10 +50,10 @@ export class RoomPlacement implements Placement {
 
   place: Placement['place'] = async (roomId, event, options = {}) => {
     const signed = await this.#withPolicySignature(roomId, event, options);
-    return this.#placed(roomId, () => this.#placing.place(roomId, signed, options));
+    return this.#placeInQueue(roomId, () => this.#placing.place(roomId, signed, options));
   };
 
-  /** Sends events of local users that cannot be appended synchronously to the head. */
+  /** Sends the events of local users that cannot be appended synchronously to the head. */
   readonly slowSends: SlowSends = {
     sendOverManyExtremities: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
@@ -67,11 +65,11 @@ export class RoomPlacement implements Placement {
 
   enter: Placement['enter'] = async (room, entry) => {
     const event = await this.#withPolicySignature(room.roomId, entry.event, { refuse: true });
-    return this.#placed(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
+    return this.#placeInQueue(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
   };
 
   addOutOfBand: Placement['addOutOfBand'] = (room, event, details) =>
-    this.#placed(room.roomId, () => this.#outOfBand.add(room, event, details));
+    this.#placeInQueue(room.roomId, () => this.#outOfBand.add(room, event, details));
 
   backfill: Placement['backfill'] = (roomId, events) =>
     this.#run(roomId, () => this.#backfill.add(roomId, events));
@@ -89,7 +87,7 @@ export class RoomPlacement implements Placement {
   ): Promise<StoredEvent> {
     const refuse = { ...options, refuse: true };
     const signed = await this.#withPolicySignature(roomId, await build(), refuse);
-    return this.#placed(roomId, () => this.#placing.place(roomId, signed, refuse));
+    return this.#placeInQueue(roomId, () => this.#placing.place(roomId, signed, refuse));
   }
 
   /**
@@ -109,10 +107,9 @@ export class RoomPlacement implements Placement {
   }
 
   /**
-   * Places an event in the room's queue. The queue moves on once the event is placed; the caller waits for
-   * the disk.
+   * Places an event in the room's queue. The queue moves on once the event is placed; the caller waits for the disk.
    */
-  async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
+  async #placeInQueue(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
     const { stored, durable } = await this.#run(roomId, async () => {
       const placed = await place();
       if (placed.isBarrier) await placed.durable;
@@ -122,18 +119,9 @@ export class RoomPlacement implements Placement {
     return stored;
   }
 
-  /** Runs a task in the room's queue; state keys that it prepares and does not write are forgotten afterwards. */
+  /** Runs a task in the room's queue; afterwards forgets the state keys that the task prepared but did not write. */
   #run<T>(roomId: string, task: () => Promise<T>): Promise<T> {
-    const { stateKeys, groupIds } = this.#deps;
-    return this.#mutex.run(roomId, async () => {
-      const attempt = stateKeys.begin();
-      try {
-        const wait = groupIds.untilAvailable();
-        if (wait) await wait;
-        return await task();
-      } finally {
-        stateKeys.end(attempt);
-      }
-    });
+    const { stateKeys } = this.#deps;
+    return this.#mutex.run(roomId, () => stateKeys.attempt(task));
   }
 }

@@ -5,30 +5,30 @@ import type { OutOfBandMember } from './entering/out-of-band-members.ts';
 import { type CompletedRoom, type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
 /** Maximum number of ids in one query. */
-const chunk = 500;
+const maxIds = 500;
 
-/** Returns which of the events are backward extremities of the room. */
+/** Returns the ids of the events that are backward extremities of the room. */
 export async function readBackwardExtremities(
   reader: Reader<RoomTables>,
   roomNid: number,
-  among: readonly string[],
+  eventIds: readonly string[],
 ): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (let start = 0; start < among.length; start += chunk) {
+  const results = new Set<string>();
+  for (let start = 0; start < eventIds.length; start += maxIds) {
     const rows = await reader
       .selectFrom('backward_extremities')
       .select('event_id')
       .where('room_nid', '=', roomNid)
-      .where('event_id', 'in', among.slice(start, start + chunk))
+      .where('event_id', 'in', eventIds.slice(start, start + maxIds))
       .execute();
-    for (const row of rows) found.add(row.event_id);
+    for (const row of rows) results.add(row.event_id);
   }
-  return found;
+  return results;
 }
 
 /**
- * Reads all backward extremities of a room: event id to the number of backfill responses that may still be
- * fetched from there in the background.
+ * Reads all backward extremities of a room: event id to the number of backfill responses that may still be fetched
+ * before this event in the background.
  */
 export async function readAllBackwardExtremities(
   reader: Reader<RoomTables>,
@@ -36,10 +36,10 @@ export async function readAllBackwardExtremities(
 ): Promise<Map<string, number>> {
   const rows = await reader
     .selectFrom('backward_extremities')
-    .select(['event_id', 'answers_left'])
+    .select(['event_id', 'backfills_left'])
     .where('room_nid', '=', roomNid)
     .execute();
-  return new Map(rows.map((row) => [row.event_id, row.answers_left ?? 0]));
+  return new Map(rows.map((row) => [row.event_id, row.backfills_left ?? 0]));
 }
 
 /** Reads redactions that arrived before their targets, lowest nid first. */
@@ -47,18 +47,18 @@ export async function readPendingRedactionsOf(
   reader: Reader<RoomTables>,
   targetIds: readonly string[],
 ): Promise<{ targetId: string; nid: number }[]> {
-  const found: { targetId: string; nid: number }[] = [];
-  for (let start = 0; start < targetIds.length; start += chunk) {
+  const results: { targetId: string; nid: number }[] = [];
+  for (let start = 0; start < targetIds.length; start += maxIds) {
     const rows = await reader
       .selectFrom('pending_redactions')
       .selectAll()
-      .where('target_id', 'in', targetIds.slice(start, start + chunk))
+      .where('target_id', 'in', targetIds.slice(start, start + maxIds))
       .orderBy('redaction_nid')
-      .limit(chunk)
+      .limit(maxIds)
       .execute();
-    for (const row of rows) found.push({ targetId: row.target_id, nid: row.redaction_nid });
+    for (const row of rows) results.push({ targetId: row.target_id, nid: row.redaction_nid });
   }
-  return found;
+  return results;
 }
 
 /** Reads the rooms whose partial state became complete after a position. */
@@ -92,8 +92,7 @@ export async function readPartialRooms(reader: Reader<RoomTables>): Promise<Part
 }
 
 /**
- * Reads the stripped state that a remote server sent a user with an invite or a knock; `undefined` where
- * there is none.
+ * Reads the stripped state that a remote server sent a user with an invite or a knock; `undefined` where there is none.
  */
 export async function readStrippedState(
   reader: Reader<RoomTables>,

@@ -36,13 +36,13 @@ export interface PolicyServerClient {
   sign(server: string, pdu: JsonObject, request?: RemoteRequestOptions): Promise<JsonObject>;
 }
 
-/** Request timeouts in milliseconds, for events of local users and for received ones. */
-const signTimeout = { own: 30_000, received: 10_000 } as const;
+/** Request timeouts in milliseconds, for events of local users and for received events. */
+const signTimeout = { localEvent: 30_000, receivedEvent: 10_000 } as const;
 
 /** Milliseconds for which received events are not sent to a policy server that did not respond. */
-const backoff = 10_000;
+const backoffMs = 10_000;
 
-/** Bounds the policy servers with a backoff. */
+/** Maximum number of policy servers whose backoff is remembered. */
 const maxBackoffs = 1_000;
 
 export interface PolicyServersDeps {
@@ -75,10 +75,7 @@ export class PolicyServers {
     this.#deps = deps;
   }
 
-  /**
-   * Returns whether `serverOf` can be called: the policy of the room is loaded, or the room names no policy
-   * server.
-   */
+  /** Returns whether `serverOf` can be called: the policy of the room is loaded, or the room names no policy server. */
   isLoaded(head: RoomHead): boolean {
     const entry = head.entry(policyEventType, '');
     return entry === undefined || this.#policyServers.get(head)?.stored.nid === entry.nid;
@@ -122,21 +119,21 @@ export class PolicyServers {
    * Returns an event of this server with the signature that the room requires; unchanged where it needs none.
    * @throws MatrixError of the policy server, or M_UNKNOWN with 502 when its response is invalid
    */
-  async sign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
-    const policy = await this.#missingSigner(head, one.event);
-    return policy ? this.#ask(policy, one, signTimeout.own) : one;
+  async sign(head: RoomHead, verified: VerifiedEvent): Promise<VerifiedEvent> {
+    const policy = await this.#missingSigner(head, verified.event);
+    return policy ? this.#ask(policy, verified, signTimeout.localEvent) : verified;
   }
 
   /** Like `sign`, for a received event: returns it without the signature if the policy server does not give one. */
-  async trySign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
-    const policy = await this.#missingSigner(head, one.event);
-    if (!policy || this.#isBackingOff(policy.serverName)) return one;
+  async trySign(head: RoomHead, verified: VerifiedEvent): Promise<VerifiedEvent> {
+    const policy = await this.#missingSigner(head, verified.event);
+    if (!policy || this.#isBackingOff(policy.serverName)) return verified;
     try {
-      return await this.#ask(policy, one, signTimeout.received);
+      return await this.#ask(policy, verified, signTimeout.receivedEvent);
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
       if (error.status >= 500) this.#backOff(policy.serverName);
-      return one;
+      return verified;
     }
   }
 
@@ -173,12 +170,12 @@ export class PolicyServers {
 
   #backOff(serverName: string): void {
     if (this.#backoffs.size >= maxBackoffs) this.#backoffs.clear();
-    this.#backoffs.set(serverName, this.#deps.clock.monotonic() + backoff);
+    this.#backoffs.set(serverName, this.#deps.clock.monotonic() + backoffMs);
   }
 }
 
 function signatureIn(answer: JsonObject, serverName: string): string | undefined {
-  const own = Object.hasOwn(answer, serverName) ? answer[serverName] : undefined;
-  const signature = isJsonObject(own) ? own[policyKeyId] : undefined;
+  const signatures = Object.hasOwn(answer, serverName) ? answer[serverName] : undefined;
+  const signature = isJsonObject(signatures) ? signatures[policyKeyId] : undefined;
   return typeof signature === 'string' ? signature : undefined;
 }

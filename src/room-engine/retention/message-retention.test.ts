@@ -10,7 +10,7 @@ import {
   withoutExpired,
 } from './message-retention.ts';
 
-const off: RetentionOptions = {
+const disabledOptions: RetentionOptions = {
   enabled: false,
   default_policy: { max_lifetime: 1_000 },
   allowed_lifetime_min: null,
@@ -18,10 +18,10 @@ const off: RetentionOptions = {
 };
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('MessageRetention', () => {
+  describe('the expiry of messages (MessageRetention)', () => {
     it('reads the policy of an active room from memory, and lets no message expire while retention is off', async () => {
       const fixture = await RoomsUnderTest.open(open, [], {
-        options: { retention: { ...off, enabled: true } },
+        options: { retention: { ...disabledOptions, enabled: true } },
       });
       const { rooms, engine, clock, database } = fixture;
       const roomId = await rooms.creation.create(alice, {
@@ -41,14 +41,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await withoutExpired(engine, [state, message]), [state, message]);
       clock.advance(5_001);
       assert.deepEqual(await withoutExpired(engine, [state, message]), [state]);
-      const disabled = new MessageRetention({ events: engine.events, clock, options: off });
+      const disabled = new MessageRetention({ events: engine.events, clock, options: disabledOptions });
       assert.equal(disabled.expiredBefore(head), Number.NEGATIVE_INFINITY);
     });
   });
 
   it('MessageRetention uses the max_lifetime of the default policy where the max_lifetime of the room is absent or invalid', () => {
     const events = { peek: () => undefined, get: async () => undefined };
-    const retention = new MessageRetention({ events, clock: manualClock(), options: off });
+    const retention = new MessageRetention({ events, clock: manualClock(), options: disabledOptions });
     for (const max_lifetime of [undefined, null, '5000', 1.5, -1, 2 ** 53])
       assert.equal(retention.lifetimeBy({ ...(max_lifetime !== undefined && { max_lifetime }) }), 1_000);
     assert.equal(retention.lifetimeBy({ max_lifetime: 0 }), 0);

@@ -22,7 +22,7 @@ export interface MessageRetentionDeps {
 /** The type of the state event with which a room sets its retention policy. Source: MSC1763. */
 export const retentionType = 'm.room.retention';
 
-/** The time before which messages have expired in rooms where they never expire. */
+/** The value of `expiredBefore` where messages never expire. */
 const never = Number.NEGATIVE_INFINITY;
 
 /**
@@ -49,30 +49,32 @@ export class MessageRetention {
     if (!this.isOn) return never;
     const entry = head.entry(retentionType, '');
     if (!entry) return this.#expiredBy(undefined);
-    const known = this.#deps.events.peek(entry.nid);
-    if (known) return this.#expiredBy(known);
+    const cached = this.#deps.events.peek(entry.nid);
+    if (cached) return this.#expiredBy(cached);
     return this.#deps.events.get(entry.nid).then((stored) => this.#expiredBy(stored));
   }
 
   /**
-   * Returns the `max_lifetime` of a room in milliseconds: its own, or else that of the default policy; `undefined`
-   * where neither has one. The caps of the server are not applied.
+   * Returns the `max_lifetime` of a room in milliseconds: the value of the room, or else of the default policy;
+   * `undefined` when neither has a value. The caps of the server are not applied.
    * @param content of the `m.room.retention` event
    */
   lifetimeBy(content: JsonObject | undefined): number | undefined {
-    const own = content?.['max_lifetime'];
-    return isLifetime(own) ? own : (this.#deps.options?.default_policy.max_lifetime ?? undefined);
+    const roomLifetime = content?.['max_lifetime'];
+    return isLifetime(roomLifetime)
+      ? roomLifetime
+      : (this.#deps.options?.default_policy.max_lifetime ?? undefined);
   }
 
   /** Applies `allowed_lifetime_min` and `allowed_lifetime_max` to a lifetime. */
-  capped(lifetime: number): number {
+  capLifetime(lifetime: number): number {
     const { allowed_lifetime_min: min, allowed_lifetime_max: max } = this.#deps.options ?? {};
     return Math.min(Math.max(lifetime, min ?? 0), max ?? Number.POSITIVE_INFINITY);
   }
 
   #expiredBy(stored: StoredEvent | undefined): number {
     const lifetime = this.lifetimeBy(stored && visibleContent(stored));
-    return lifetime === undefined ? never : this.#deps.clock.now() - this.capped(lifetime);
+    return lifetime === undefined ? never : this.#deps.clock.now() - this.capLifetime(lifetime);
   }
 }
 
@@ -86,7 +88,7 @@ export function unexpired<E extends Pick<StoredEvent, 'event'>>(
   events: readonly E[],
   expiredBefore: number,
 ): readonly E[] {
-  return expiredBefore === never ? events : events.filter((one) => !isExpired(one, expiredBefore));
+  return expiredBefore === never ? events : events.filter((stored) => !isExpired(stored, expiredBefore));
 }
 
 /** Returns the events that have not expired, in the same order; they may be of several rooms. */
@@ -95,12 +97,12 @@ export async function withoutExpired(
   events: readonly StoredEvent[],
 ): Promise<readonly StoredEvent[]> {
   if (!retention.isOn) return events;
-  const found: StoredEvent[] = [];
+  const unexpiredEvents: StoredEvent[] = [];
   for (const stored of events) {
     const head = await heads.get(stored.event.roomId);
-    if (!head || !isExpired(stored, await retention.expiredBefore(head))) found.push(stored);
+    if (!head || !isExpired(stored, await retention.expiredBefore(head))) unexpiredEvents.push(stored);
   }
-  return found;
+  return unexpiredEvents;
 }
 
 /** Returns whether a value is a valid `min_lifetime` or `max_lifetime`: whole milliseconds. */

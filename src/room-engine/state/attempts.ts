@@ -10,11 +10,12 @@ export class Attempts {
   /** Attempts that have not ended, by period, the oldest first. */
   readonly #active = new Map<number, number>();
 
-  /** The period to which attempts that begin at this moment belong. */
+  /** The current period, in which new attempts begin. */
   get period(): number {
     return this.#period;
   }
 
+  /** Whether no attempt is running. */
   get isIdle(): boolean {
     return this.#active.size === 0;
   }
@@ -25,17 +26,20 @@ export class Attempts {
     return this.#period + 1;
   }
 
+  /** Begins an attempt in the current period. */
   begin(): Attempt {
     this.#active.set(this.#period, (this.#active.get(this.#period) ?? 0) + 1);
     return this.#period;
   }
 
+  /** Ends an attempt; call it once for each attempt. */
   end(attempt: Attempt): void {
-    const left = (this.#active.get(attempt) ?? 1) - 1;
-    if (left > 0) this.#active.set(attempt, left);
+    const remaining = (this.#active.get(attempt) ?? 1) - 1;
+    if (remaining > 0) this.#active.set(attempt, remaining);
     else this.#active.delete(attempt);
   }
 
+  /** Begins the next period. */
   nextPeriod(): void {
     this.#period++;
   }

@@ -3,18 +3,18 @@ import type { AuthEdges } from './auth-edges.ts';
 /** Maximum number of events whose edges one query reads. */
 const batch = 250;
 
-/** Events between two checks whether to yield. */
+/** Number of events that are processed between two checks whether to yield to other work. */
 const stepsBetweenPauses = 100;
 
-/** Bounds the sets of one walk: each has a bit. */
+/** Maximum number of sets in a walk: each set is one bit of a 32-bit integer. */
 const maxSets = 30;
 
 /**
- * Returns the auth difference of state sets: the events in the auth chain of at least one set, but not of
- * all. Auth events have lower nids than the events that name them, so the walk goes from the highest nid
+ * Returns the auth difference of state sets: the events in the auth chain of at least one set, but not of all sets.
+ * Auth events have lower nids than the events that refer to them, so the walk goes from the highest nid
  * down, with a bit for each set that leads to an event; it ends when all remaining events belong to all sets.
  * Source: room version 2, "Definitions".
- * @param sets the nids of each set, without those that are in all sets
+ * @param sets the nids of each set, without the nids that are in all sets
  * @param common returns the nids that are in all sets; called at most once, and only when needed
  */
 export async function authDifference(
@@ -22,7 +22,7 @@ export async function authDifference(
   sets: readonly ReadonlySet<number>[],
   common: () => Promise<Iterable<number>>,
 ): Promise<Set<number>> {
-  const [first, ...others] = sets;
+  const [first, ...otherSets] = sets;
   const difference = new Set<number>();
   if (!first) return difference;
   let sorted: Promise<Float64Array> | undefined;
@@ -30,18 +30,19 @@ export async function authDifference(
     sorted ??= common().then((nids) => Float64Array.from(nids).sort().reverse());
     return sorted;
   };
-  // An event that is not in all chains is in the difference of the first chain and another one.
-  for (let start = 0; start < others.length; start += maxSets - 1) {
-    const walk = new DifferenceWalk(edges, [first, ...others.slice(start, start + maxSets - 1)]);
+  // An event that is not in all chains is in the difference between the first chain and another chain.
+  for (let start = 0; start < otherSets.length; start += maxSets - 1) {
+    const walk = new DifferenceWalk(edges, [first, ...otherSets.slice(start, start + maxSets - 1)]);
     for (const nid of await walk.run(highestFirst)) difference.add(nid);
   }
   return difference;
 }
 
+/** An event that the walk has reached. */
 interface Node {
-  /** The sets that hold the event itself, as bits. */
+  /** The sets that contain the event itself, as bits. */
   held: number;
-  /** The sets whose auth chains hold the event, as bits. */
+  /** The sets whose auth chains contain the event, as bits. */
   reached: number;
 }
 
@@ -52,7 +53,7 @@ class DifferenceWalk {
   readonly #nodes = new Map<number, Node>();
   readonly #heap = new NumberHeap();
   /** Number of nodes that may still be in the difference or lead to an event in it. */
-  #open = 0;
+  #openCount = 0;
 
   readonly #sets: readonly ReadonlySet<number>[];
 
@@ -67,10 +68,10 @@ class DifferenceWalk {
     for (const [index, set] of this.#sets.entries()) {
       await this.#edges.slices.each(set, (nid) => this.#mark(nid, 1 << index, 0));
     }
-    if (this.#open === 0) return difference;
+    if (this.#openCount === 0) return difference;
     const unconflicted = await common();
     let next = 0;
-    for (let steps = 1; this.#open > 0; steps++) {
+    for (let steps = 1; this.#openCount > 0; steps++) {
       if (steps % stepsBetweenPauses === 0) await this.#edges.slices.pauseIfDue();
       // The auth events of common events are in all chains, so common events are marked before lower nids are taken.
       const top = this.#heap.peek() ?? 0;
@@ -82,7 +83,7 @@ class DifferenceWalk {
       const auth = this.#edges.peek(top) ?? (await this.#edges.of(this.#heap.highest(batch))).get(top) ?? [];
       this.#heap.pop();
       const { held, reached } = this.#nodes.get(top)!;
-      if (this.#isOpen({ held, reached })) this.#open -= 1;
+      if (this.#isOpen({ held, reached })) this.#openCount -= 1;
       this.#nodes.delete(top);
       if (reached !== 0 && reached !== this.#all) difference.push(top);
       for (const nid of auth) if (nid < top) this.#mark(nid, 0, held | reached);
@@ -93,7 +94,7 @@ class DifferenceWalk {
   #mark(nid: number, held: number, reached: number): void {
     let node = this.#nodes.get(nid);
     if (node) {
-      if (this.#isOpen(node)) this.#open -= 1;
+      if (this.#isOpen(node)) this.#openCount -= 1;
       node.held |= held;
       node.reached |= reached;
     } else {
@@ -101,32 +102,31 @@ class DifferenceWalk {
       this.#nodes.set(nid, node);
       this.#heap.push(nid);
     }
-    if (this.#isOpen(node)) this.#open += 1;
+    if (this.#isOpen(node)) this.#openCount += 1;
   }
 
-  /**
-   * Returns whether the event is in the difference itself, or not all sets have its auth events in their
-   * chains yet.
-   */
+  /** Returns whether the event may be in the difference, or its auth events have not been reached from all sets yet. */
   #isOpen({ held, reached }: Node): boolean {
     return (held | reached) !== this.#all || (reached !== 0 && reached !== this.#all);
   }
 }
 
 /**
- * Returns the conflicted state subgraph: the events on a path of auth events between two of these events,
- * ends included. No event below the lowest of them can be on a path. Source: room version 12, "Definitions".
+ * Returns the conflicted state subgraph: the events on a path of auth events between two conflicted events, these
+ * events included. An event with a lower nid than all conflicted events is on no such path. Source: room version 12,
+ * "Definitions".
  */
 export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<number>): Promise<number[]> {
   const targets = new Set(conflicted);
   const lowest = Math.min(...extremesInChunks(targets, Math.min));
   const auth = new Map<number, readonly number[]>();
   for (let pending = [...targets]; pending.length > 0; ) {
-    const read = await edges.of(pending);
+    const edgesRead = await edges.of(pending);
     const next = new Set<number>();
-    await edges.slices.each(read, ([nid, list]) => {
-      auth.set(nid, list);
-      for (const one of list) if (one > lowest && one < nid && !auth.has(one)) next.add(one);
+    await edges.slices.each(edgesRead, ([nid, authNids]) => {
+      auth.set(nid, authNids);
+      for (const authNid of authNids)
+        if (authNid > lowest && authNid < nid && !auth.has(authNid)) next.add(authNid);
     });
     pending = [...next].filter((nid) => !auth.has(nid));
   }
@@ -134,7 +134,7 @@ export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<
   await edges.slices.each(
     [...auth.keys()].sort((a, b) => a - b),
     (nid) => {
-      if (auth.get(nid)?.some((one) => one < nid && subgraph.has(one))) subgraph.add(nid);
+      if (auth.get(nid)?.some((authNid) => authNid < nid && subgraph.has(authNid))) subgraph.add(nid);
     },
   );
   return [...subgraph];
@@ -142,7 +142,7 @@ export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<
 
 /**
  * Returns the auth chain of some events.
- * @param limit maximum number of events: those with the highest nids
+ * @param limit maximum number of events; the events with the highest nids are returned
  * @returns ascending nids
  */
 export async function authChain(
@@ -187,7 +187,7 @@ function* extremesInChunks(
   for (let start = 0; start < list.length; start += 1_000) yield pick(...list.slice(start, start + 1_000));
 }
 
-/** A heap of numbers with the highest on top. */
+/** A binary heap with the highest number on top. */
 class NumberHeap {
   readonly #items: number[] = [];
 
@@ -195,7 +195,7 @@ class NumberHeap {
     return this.#items[0];
   }
 
-  /** Returns some of the highest numbers, the very highest included. */
+  /** Returns at most `count` high numbers, which include the highest. */
   highest(count: number): number[] {
     return this.#items.slice(0, count);
   }

@@ -4,25 +4,23 @@ import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** Maximum number of events in one query. */
-const chunk = 500;
+const maxIds = 500;
 
-/** Bounds the events whose edges are cached; those of one event are about 100 bytes. */
+/** Maximum number of events whose auth edges are cached; the edges of an event take about 100 bytes. */
 const maxCachedEvents = 200_000;
 
-/**
- * Reads the auth events of state events, by nid. An auth event has a lower nid than the events that name it.
- */
+/** Reads the auth events of state events, by nid. An auth event has a lower nid than the events that refer to it. */
 export class AuthEdges {
   readonly slices: TimeSlices;
   readonly #reader: Reader<RoomTables>;
-  readonly #known: Cache<number, readonly number[]>;
+  readonly #cached: Cache<number, readonly number[]>;
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 
-  /** @param slices also for callers that walk along the edges */
+  /** @param slices yields to other work; callers that follow the edges use it, too */
   constructor(reader: Reader<RoomTables>, caches: CacheRegistry, slices: TimeSlices) {
     this.#reader = reader;
-    this.#known = caches.create('auth_edges', {
+    this.#cached = caches.create('auth_edges', {
       size: maxCachedEvents,
       maxBytes: 8 * MiB,
       sizeOf: (auth) => 40 + 8 * auth.length,
@@ -38,12 +36,12 @@ export class AuthEdges {
   /** Marks the edges of an event as written, or as never to be written. */
   settled(nid: number): void {
     const auth = this.#unsaved.get(nid);
-    if (auth && this.#unsaved.delete(nid)) this.#known.set(nid, auth);
+    if (auth && this.#unsaved.delete(nid)) this.#cached.set(nid, auth);
   }
 
   /** Returns the cached auth events of an event; else `undefined`. */
   peek(nid: number): readonly number[] | undefined {
-    return this.#known.get(nid) ?? this.#unsaved.get(nid);
+    return this.#cached.get(nid) ?? this.#unsaved.get(nid);
   }
 
   /** Reads the auth events of each of these events. */
@@ -51,23 +49,23 @@ export class AuthEdges {
     const edges = new Map<number, readonly number[]>();
     const missing: number[] = [];
     await this.slices.each(nids, (nid) => {
-      const known = this.peek(nid);
-      if (known) edges.set(nid, known);
+      const cached = this.peek(nid);
+      if (cached) edges.set(nid, cached);
       else missing.push(nid);
     });
-    for (let start = 0; start < missing.length; start += chunk) {
+    for (let start = 0; start < missing.length; start += maxIds) {
       if (start > 0) await this.slices.pauseIfDue();
-      const wanted = missing.slice(start, start + chunk);
+      const missingChunk = missing.slice(start, start + maxIds);
       const rows = await this.#reader
         .selectFrom('event_auth')
         .selectAll()
-        .where('event_nid', 'in', wanted)
+        .where('event_nid', 'in', missingChunk)
         .execute();
-      const read = Map.groupBy(rows, ({ event_nid }) => event_nid);
-      for (const nid of wanted) {
-        const auth = (read.get(nid) ?? []).map(({ auth_nid }) => auth_nid);
+      const rowsByEvent = Map.groupBy(rows, ({ event_nid }) => event_nid);
+      for (const nid of missingChunk) {
+        const auth = (rowsByEvent.get(nid) ?? []).map(({ auth_nid }) => auth_nid);
         edges.set(nid, auth);
-        this.#known.set(nid, auth);
+        this.#cached.set(nid, auth);
       }
     }
     return edges;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { type ChainLink, GroupChain } from './group-chain.ts';
 
 /** The links from a group to the root, as the database would return them. */
@@ -26,7 +27,7 @@ function stateOf(links: readonly ChainLink[]): Map<number, number> {
 
 const changes = fc.array(fc.tuple(fc.nat(40), fc.nat(1_000_000)), { minLength: 1, maxLength: 200 });
 
-test('GroupChain makes deltas that add up to each state, also when the chain is loaded again in between', () => {
+test('GroupChain returns deltas whose sum is the state of each group, also when the chain is loaded again in between', () => {
   fc.assert(
     fc.property(changes, fc.nat(50), fc.nat(1_100), (list, reloadEvery, lead) => {
       const rows = new Map<number, ChainLink & { prevId: number | undefined }>();
@@ -46,7 +47,7 @@ test('GroupChain makes deltas that add up to each state, also when the chain is 
         [...expected].sort(([a], [b]) => a - b),
       );
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

@@ -1,7 +1,7 @@
 /**
  * The base in which the groups of a chain are numbered. State groups are stored as deltas. The groups of one chain are
- * numbered 0, 1, 2, ... A group whose number ends in `k` zeros in base 32, at most `levels`, stores the changes of the
- * last 32^k groups and links to the group that many before it. So the state of group `n` is the sum of at most
+ * numbered 0, 1, 2, ... A group whose number ends in `k` zeros in base 32, at most `levels`, stores the changes of
+ * the last 32^k groups and links to the group 32^k places before it. So the state of group `n` is the sum of at most
  * `31 * levels + n / 32^levels` deltas, and each change is stored about `levels` times, however large the room grows.
  */
 const base = 32;
@@ -27,7 +27,9 @@ export interface ChainLink {
   readonly delta: StateDelta;
 }
 
-/** The newest group of a chain, and the changes that are needed to add the next one. Mutable: owned by one head. */
+/**
+ * The newest group of a chain, and the changes that are needed to add the next group. Mutable: each head has its own.
+ */
 export class GroupChain {
   #id: number | undefined;
   #ordinal: number;
@@ -53,6 +55,7 @@ export class GroupChain {
     }
   }
 
+  /** Id of the newest group; `undefined` for an empty chain. */
   get id(): number | undefined {
     return this.#id;
   }
@@ -69,7 +72,7 @@ export class GroupChain {
     return fork;
   }
 
-  /** Adds a group: the state of the newest one with these changes. */
+  /** Adds a group: the state of the newest group with these changes. */
   advance(id: number, changes: StateDelta): GroupRows {
     const ordinal = this.#ordinal + 1;
     const level = ordinal === 0 ? levels : trailingZeros(ordinal);

@@ -9,14 +9,16 @@ import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './g
 /** An event nid of 0 in a delta removes the entry. */
 const removed = 0;
 
-/** One link of a chain: its id and number. */
+/** A group of a chain: its id and its number in the chain. */
 interface LinkId {
   readonly id: number;
   readonly ordinal: number;
 }
 
-/** Maximum number of keys in one query, and of keys that are read on this thread instead of a scanner's. */
-const [maxKeys, fewKeys] = [2_000, 50];
+/** Maximum number of keys in one query. */
+const maxKeys = 2_000;
+/** Maximum number of keys that are read with `reader` instead of `scanner`. */
+const fewKeys = 50;
 
 /** Estimated bytes of an entry of a cached delta. */
 const deltaEntryBytes = 60;
@@ -25,7 +27,7 @@ const deltaEntryBytes = 60;
 export interface GroupDifferences {
   /** State key nids of the entries that may differ. */
   readonly keys: readonly number[];
-  /** Returns the event nid of such an entry in the state of one of the groups; 0 where there is none. */
+  /** Returns the event nid of an entry in the state of a group; 0 when the state has no such entry. */
   entryIn(group: number, key: number): number;
 }
 
@@ -35,7 +37,7 @@ export interface StateGroupsDeps {
   /** Reads whole states. */
   readonly scanner: Reader<RoomTables>;
   readonly slices: TimeSlices;
-  /** Bounds the cached single entries. */
+  /** Maximum number of cached single entries. */
   readonly size: number;
 }
 
@@ -49,13 +51,11 @@ export class StateGroups {
   /** The links of chains; one chain is about a hundred numbers. */
   readonly #chains: Cache<number, readonly LinkId[]>;
   /**
-   * The deltas of single links, by the ids of the group and of its predecessor: a rebased group has another
-   * delta.
+   * The deltas of single groups, by the ids of the group and of its predecessor: a rebased group has another
+   * predecessor, and another delta.
    */
   readonly #deltas: Cache<string, StateDelta>;
-  /**
-   * Counts the removals of kind `rebased`: a chain that was being read during such a removal is not cached.
-   */
+  /** Counts the removals of kind `rebased`: a chain that was being read during such a removal is not cached. */
   #rebased = 0;
   /** Groups that are not on disk yet. */
   readonly #unsaved = new Map<number, GroupRows>();
@@ -111,8 +111,8 @@ export class StateGroups {
   }
 
   /**
-   * Returns the entries in which groups may differ: those in the links that their chains do not share. All
-   * other entries are the same in all groups.
+   * Returns the entries in which groups may differ: the entries in the deltas that their chains do not share. All other
+   * entries are the same in all groups.
    */
   async differences(groups: readonly number[]): Promise<GroupDifferences> {
     const chains = await this.#consistentChains(groups);
@@ -122,19 +122,19 @@ export class StateGroups {
     const deltas = await this.#deltasOf(chains, (id) => !isShared(id));
     const keys = new Set<number>();
     for (const delta of deltas.values()) await this.#slices.each(delta.keys(), (key) => keys.add(key));
-    const own = new Map<number, Map<number, number>>();
+    const changesByGroup = new Map<number, Map<number, number>>();
     for (const [index, chain] of chains.entries()) {
       const changes = new Map<number, number>();
       for (const { id } of chain.toReversed()) {
         await this.#slices.each(deltas.get(id) ?? [], ([key, event]) => changes.set(key, event));
       }
-      own.set(groups[index] ?? 0, changes);
+      changesByGroup.set(groups[index] ?? 0, changes);
     }
     const shared = chains[0]?.find(({ id }) => isShared(id))?.id;
     const base = shared === undefined ? undefined : (await this.entries([shared], [...keys])).get(shared);
     return {
       keys: [...keys],
-      entryIn: (group, key) => own.get(group)?.get(key) ?? base?.get(key) ?? removed,
+      entryIn: (group, key) => changesByGroup.get(group)?.get(key) ?? base?.get(key) ?? removed,
     };
   }
 
@@ -149,9 +149,9 @@ export class StateGroups {
       const isConsistent = chains.every((chain) =>
         chain.every(({ id }, index) => {
           const prevId = chain[index + 1]?.id ?? 0;
-          const other = before.get(id) ?? prevId;
+          const knownPrevId = before.get(id) ?? prevId;
           before.set(id, prevId);
-          return other === prevId;
+          return knownPrevId === prevId;
         }),
       );
       if (isConsistent) return chains;
@@ -172,21 +172,21 @@ export class StateGroups {
         if (!isWanted(id) || keys.has(id)) continue;
         const key = `${id}:${chain[index + 1]?.id ?? 0}`;
         keys.set(id, key);
-        const known = this.#unsaved.get(id)?.delta ?? this.#deltas.get(key);
-        if (known) deltas.set(id, known);
+        const cached = this.#unsaved.get(id)?.delta ?? this.#deltas.get(key);
+        if (cached) deltas.set(id, cached);
         else missing.push(id);
       }
     }
     for (let start = 0; start < missing.length; start += 200) {
-      const wanted = missing.slice(start, start + 200);
+      const groupIds = missing.slice(start, start + 200);
       const rows = await this.#scanner
         .selectFrom('state_groups_state')
         .selectAll()
-        .where('group_id', 'in', wanted)
+        .where('group_id', 'in', groupIds)
         .execute();
-      const read = new Map(wanted.map((id) => [id, new Map<number, number>()]));
-      await this.#slices.each(rows, (row) => read.get(row.group_id)?.set(row.key_nid, row.event_nid));
-      for (const [id, delta] of read) {
+      const deltasRead = new Map(groupIds.map((id) => [id, new Map<number, number>()]));
+      await this.#slices.each(rows, (row) => deltasRead.get(row.group_id)?.set(row.key_nid, row.event_nid));
+      for (const [id, delta] of deltasRead) {
         deltas.set(id, delta);
         this.#deltas.set(keys.get(id)!, delta);
       }
@@ -195,68 +195,70 @@ export class StateGroups {
   }
 
   /**
-   * Reads single entries of several groups, with one query for all that are not cached.
+   * Reads single entries of several groups, with one query for all entries that are not cached.
    * @returns group to state key nid to event nid; absent where the state has no such entry.
    */
   async entries(
     groups: Iterable<number>,
     keys: readonly number[],
   ): Promise<ReadonlyMap<number, ReadonlyMap<number, number>>> {
-    const wanted = new Set(groups);
-    const found = new Map<number, Map<number, number>>();
+    const groupIds = new Set(groups);
+    const entriesByGroup = new Map<number, Map<number, number>>();
     const missing = new Map<number, Set<number>>();
-    for (const group of wanted) {
+    for (const group of groupIds) {
       const values = new Map<number, number>();
-      found.set(group, values);
+      entriesByGroup.set(group, values);
       await this.#slices.each(keys, (key) => {
         const event = this.#entries.get(`${group}:${key}`);
         if (event === undefined) addTo(missing, group, key);
         else if (event !== removed) values.set(key, event);
       });
     }
-    if (missing.size > 0) await this.#addEntries(found, missing);
-    return found;
+    if (missing.size > 0) await this.#addEntries(entriesByGroup, missing);
+    return entriesByGroup;
   }
 
   /**
    * Looks up missing entries in groups in memory and then in the database.
-   * @param found gets the entries
+   * @param entriesByGroup gets the entries
    * @param missing the state key nids to look up, by group; emptied as they are found
    */
   async #addEntries(
-    found: ReadonlyMap<number, Map<number, number>>,
+    entriesByGroup: ReadonlyMap<number, Map<number, number>>,
     missing: ReadonlyMap<number, Set<number>>,
   ): Promise<void> {
     /**
-     * Look-ups on disk, by the group on disk at which the search begins: the state key nids to find, and the group in memory
-     * or on disk to which their entries belong.
+     * Look-ups on disk, by the group on disk at which the search begins: the state key nids to find, and the group in
+     * memory or on disk to which their entries belong.
      */
     const lookups = new Map<number, { group: number; keys: Set<number> }[]>();
-    const keep = (group: number, key: number, event: number) => {
+    const addEntry = (group: number, key: number, event: number) => {
       this.#entries.set(`${group}:${key}`, event);
-      if (event !== removed) found.get(group)?.set(key, event);
+      if (event !== removed) entriesByGroup.get(group)?.set(key, event);
     };
     for (const [group, keys] of missing) {
       const { deltas, saved } = this.#unsavedLinks(group);
       await this.#slices.each([...keys], (key) => {
         const event = deltas.find((delta) => delta.has(key))?.get(key);
         if (event === undefined && saved !== undefined) return;
-        keep(group, key, event ?? removed);
+        addEntry(group, key, event ?? removed);
         keys.delete(key);
       });
       if (saved !== undefined && keys.size > 0)
         lookups.set(saved, [...(lookups.get(saved) ?? []), { group, keys }]);
     }
     const groups = [...lookups.keys()];
-    const keys = [...new Set([...lookups.values()].flatMap((all) => all.flatMap((one) => [...one.keys])))];
+    const keys = [
+      ...new Set([...lookups.values()].flatMap((all) => all.flatMap((lookup) => [...lookup.keys]))),
+    ];
     for (let start = 0; start < groups.length; start += 200) {
       for (let first = 0; first < keys.length; first += maxKeys) {
-        const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + maxKeys)];
-        const values = await this.#fetchEntries(some, ofKeys);
-        for (const saved of some) {
-          for (const { group, keys: wanted } of lookups.get(saved) ?? []) {
-            await this.#slices.each(ofKeys, (key) => {
-              if (wanted.has(key)) keep(group, key, values.get(`${saved}:${key}`) ?? removed);
+        const [groupChunk, keyChunk] = [groups.slice(start, start + 200), keys.slice(first, first + maxKeys)];
+        const values = await this.#fetchEntries(groupChunk, keyChunk);
+        for (const saved of groupChunk) {
+          for (const { group, keys: wantedKeys } of lookups.get(saved) ?? []) {
+            await this.#slices.each(keyChunk, (key) => {
+              if (wantedKeys.has(key)) addEntry(group, key, values.get(`${saved}:${key}`) ?? removed);
             });
           }
         }
@@ -304,8 +306,8 @@ export class StateGroups {
 
   /** Returns the ids of the groups from `group` back to the root, newest first. */
   async #linkIds(group: number): Promise<readonly LinkId[]> {
-    const known = this.#chains.get(group);
-    if (known) return known;
+    const cached = this.#chains.get(group);
+    if (cached) return cached;
     const rebased = this.#rebased;
     const { links, saved } = this.#unsavedLinks(group);
     const ids: LinkId[] = [...links, ...(saved === undefined ? [] : await this.#savedLinkIds(saved))];
@@ -314,8 +316,8 @@ export class StateGroups {
   }
 
   async #savedLinkIds(group: number): Promise<readonly LinkId[]> {
-    const known = this.#chains.get(group);
-    if (known) return known;
+    const cached = this.#chains.get(group);
+    if (cached) return cached;
     const rebased = this.#rebased;
     const { rows } = await sql<{ id: number; ordinal: number }>`
       with recursive chain(id, distance) as (
@@ -330,24 +332,21 @@ export class StateGroups {
     return rows;
   }
 
-  /**
-   * Returns the groups from `group` back to the root, newest first; with `withRoot` false the root has no
-   * delta.
-   */
+  /** Returns the groups from `group` back to the root, newest first; with `withRoot` false the root has no delta. */
   async #links(group: number, { withRoot }: { withRoot: boolean }): Promise<ChainLink[]> {
     const { links: unsaved, saved } = this.#unsavedLinks(group);
     if (saved === undefined) return unsaved;
     const ids = await this.#savedLinkIds(saved);
-    const wanted = withRoot ? ids : ids.filter(({ ordinal }) => ordinal > 0);
+    const wantedLinks = withRoot ? ids : ids.filter(({ ordinal }) => ordinal > 0);
     const deltas = new Map<number, Map<number, number>>(ids.map(({ id }) => [id, new Map()]));
-    for (let start = 0; start < wanted.length; start += 200) {
+    for (let start = 0; start < wantedLinks.length; start += 200) {
       const rows = await this.#scanner
         .selectFrom('state_groups_state')
         .selectAll()
         .where(
           'group_id',
           'in',
-          wanted.slice(start, start + 200).map(({ id }) => id),
+          wantedLinks.slice(start, start + 200).map(({ id }) => id),
         )
         .execute();
       await this.#slices.each(rows, (row) => deltas.get(row.group_id)?.set(row.key_nid, row.event_nid));

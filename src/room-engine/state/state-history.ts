@@ -11,7 +11,7 @@ export interface StateHistoryEntry {
   readonly event: StoredEvent | undefined;
 }
 
-/** Reads all values of an entry of the current state, from the first to the current one. */
+/** Reads all values that an entry of the current state has had, from the first to the current value. */
 export async function stateHistory(
   reader: Reader<RoomTables>,
   events: EventStore,
@@ -25,10 +25,10 @@ export async function stateHistory(
     .where('key_nid', '=', keyNid)
     .orderBy('stream')
     .execute();
-  const found = await events.getMany(rows.map((row) => row.event_nid).filter((nid) => nid !== null));
+  const eventsByNid = await events.getMany(rows.map((row) => row.event_nid).filter((nid) => nid !== null));
   return rows.map((row) => ({
     stream: row.stream,
-    event: row.event_nid === null ? undefined : found.get(row.event_nid),
+    event: row.event_nid === null ? undefined : eventsByNid.get(row.event_nid),
   }));
 }
 
@@ -36,8 +36,8 @@ export async function stateHistory(
 export interface StateDelta {
   readonly keyNid: number;
   readonly eventNid: number | undefined;
-  /** All events that the entry has had in the range, the last one included. */
-  readonly passing: readonly number[];
+  /** nids of all events that the entry has had in the range, including `eventNid`. */
+  readonly allEventNids: readonly number[];
 }
 
 /** Reads the changes of a room's current state in `(after, upTo]`. */
@@ -58,6 +58,6 @@ export async function stateDeltas(
   return [...Map.groupBy(rows, ({ key_nid }) => key_nid)].map(([keyNid, changes]) => ({
     keyNid,
     eventNid: changes.at(-1)?.event_nid ?? undefined,
-    passing: changes.map(({ event_nid }) => event_nid).filter((nid) => nid !== null),
+    allEventNids: changes.map(({ event_nid }) => event_nid).filter((nid) => nid !== null),
   }));
 }

@@ -6,7 +6,7 @@ import type { RoomTables } from '../tables.ts';
 import { isStorableText } from '../timeline/event-to-send.ts';
 
 /** Maximum number of keys in one query. */
-const chunk = 500;
+const maxIds = 500;
 
 /** Maps pairs of event type and state key to nids, so that state tables hold small integers. */
 export class StateKeys {
@@ -31,8 +31,8 @@ export class StateKeys {
 
   /** Reads the nid of a key; `undefined` when no event ever had it. */
   async find(key: string): Promise<number | undefined> {
-    const known = this.peek(key);
-    if (known !== undefined) return known;
+    const cached = this.peek(key);
+    if (cached !== undefined) return cached;
     const [type, stateKey] = splitStateMapKey(key);
     if (!isStorableText(type) || !isStorableText(stateKey)) return undefined;
     const row = await this.#reader
@@ -47,51 +47,51 @@ export class StateKeys {
 
   /** Reads the nids of keys; keys that no event ever had are absent. */
   async findMany(keys: Iterable<string>): Promise<Map<string, number>> {
-    const found = new Map<string, number>();
+    const result = new Map<string, number>();
     const missing = new Map<string, Set<string>>();
     await this.#slices.each(keys, (key) => {
-      const known = this.peek(key);
-      if (known !== undefined) {
-        found.set(key, known);
+      const cached = this.peek(key);
+      if (cached !== undefined) {
+        result.set(key, cached);
         return;
       }
       const [type, stateKey] = splitStateMapKey(key);
       if (!isStorableText(type) || !isStorableText(stateKey)) return;
-      const ofType = missing.get(type);
-      if (ofType) ofType.add(stateKey);
+      const stateKeysOfType = missing.get(type);
+      if (stateKeysOfType) stateKeysOfType.add(stateKey);
       else missing.set(type, new Set([stateKey]));
     });
     for (const [type, stateKeys] of missing) {
-      const wanted = [...stateKeys];
-      for (let start = 0; start < wanted.length; start += chunk) {
+      const wantedKeys = [...stateKeys];
+      for (let start = 0; start < wantedKeys.length; start += maxIds) {
         if (start > 0) await this.#slices.pauseIfDue();
         const rows = await this.#reader
           .selectFrom('state_keys')
           .select(['nid', 'state_key'])
           .where('type', '=', type)
-          .where('state_key', 'in', wanted.slice(start, start + chunk))
+          .where('state_key', 'in', wantedKeys.slice(start, start + maxIds))
           .execute();
-        for (const row of rows) found.set(this.remember(row.nid, type, row.state_key), row.nid);
+        for (const row of rows) result.set(this.remember(row.nid, type, row.state_key), row.nid);
       }
     }
-    return found;
+    return result;
   }
 
   /** Reads the keys of nids, in the same order. */
   async names(nids: readonly number[]): Promise<string[]> {
     const missing = nids.filter((nid) => !this.#names.has(nid));
-    const found = new Map<number, string>();
-    for (let start = 0; start < missing.length; start += chunk) {
+    const result = new Map<number, string>();
+    for (let start = 0; start < missing.length; start += maxIds) {
       if (start > 0) await this.#slices.pauseIfDue();
       const rows = await this.#reader
         .selectFrom('state_keys')
         .selectAll()
-        .where('nid', 'in', missing.slice(start, start + chunk))
+        .where('nid', 'in', missing.slice(start, start + maxIds))
         .execute();
-      for (const row of rows) found.set(row.nid, this.remember(row.nid, row.type, row.state_key));
+      for (const row of rows) result.set(row.nid, this.remember(row.nid, row.type, row.state_key));
     }
     return nids.map((nid) => {
-      const name = found.get(nid) ?? this.#names.get(nid);
+      const name = result.get(nid) ?? this.#names.get(nid);
       if (name === undefined) throw new Error(`state key ${nid} is not in the database`);
       return name;
     });

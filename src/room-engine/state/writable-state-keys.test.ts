@@ -16,31 +16,31 @@ function firstEvents(count: number, sender = alice) {
     content: { room_version: '10', creator: alice },
   };
   const join = { type: 'm.room.member', sender: alice, stateKey: alice, content: { membership: 'join' } };
-  const more = Array.from({ length: count }, (_, index) => ({
+  const stateEvents = Array.from({ length: count }, (_, index) => ({
     type: 'org.example.state',
     sender,
     stateKey: `key ${index}`,
     content: {},
   }));
-  return [create, join, ...more] as const;
+  return [create, join, ...stateEvents] as const;
 }
 
 const keysOf = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => stateMapKey('org.example.state', `${prefix}${index}`));
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('WritableStateKeys', () => {
+  describe('the nids of new state keys (WritableStateKeys)', () => {
     it('allocates nids for 30,000 keys at once, while rooms are created', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { stateKeys } = fixture.engine;
-      const [found] = await stateKeys.attempt(() =>
+      const [nidsByKey] = await stateKeys.attempt(() =>
         Promise.all([
           stateKeys.prepareMany(keysOf('a', 30_000)),
           fixture.room(alice, bob),
           stateKeys.prepareMany(keysOf('b', 12_000)),
         ]),
       );
-      assert.equal(new Set(found.values()).size, 30_000);
+      assert.equal(new Set(nidsByKey.values()).size, 30_000);
       await fixture.say(alice, await fixture.room(alice, bob), 'afterwards');
     });
 
@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await restarted.engine.heads.get('!created:test'))?.state.size, 302);
     });
 
-    it('forgets the keys of refused state events, and stores the keys of accepted ones that are sent at the same time', async () => {
+    it('forgets the keys of refused state events, and stores the keys of accepted events that are sent at the same time', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { stateKeys, timeline } = fixture.engine;
       const roomId = await fixture.room(alice, bob);

@@ -15,7 +15,7 @@ interface UnsavedKey {
   usedIn: number;
 }
 
-/** Minimum number of unsaved keys at which keys of ended attempts are searched for while other attempts run. */
+/** While attempts run, unused keys are forgotten only when at least this many keys are unsaved. */
 const minKeysToForget = 1_000;
 
 export interface WritableStateKeysDeps {
@@ -28,16 +28,16 @@ export interface WritableStateKeysDeps {
 }
 
 /**
- * State keys in the writing process, which allocates the nids of new keys. New keys are prepared and used within an
+ * State keys in the main process, which allocates the nids of new keys. New keys are prepared and used within an
  * attempt; a new key that no attempt has written is forgotten when all attempts that used it have ended.
  */
 export class WritableStateKeys extends StateKeys {
   readonly #sequence: Sequence;
   readonly #slices: TimeSlices;
-  /** Nids that are not on disk yet: an event that is staged with them must be staged with their rows. */
+  /** Keys whose rows are not on disk yet: an event that uses such a key is written together with the row of the key. */
   readonly #unsaved = new Map<string, UnsavedKey>();
   readonly #attempts = new Attempts();
-  /** Number of unsaved keys at which keys of ended attempts are searched for next, while other attempts run. */
+  /** Number of unsaved keys at which unused keys are forgotten next while attempts run. */
   #forgetAt = minKeysToForget;
 
   constructor(reader: Reader<RoomTables>, { keys, caches, slices, size }: WritableStateKeysDeps) {
@@ -56,7 +56,7 @@ export class WritableStateKeys extends StateKeys {
     return this.#attempts.begin();
   }
 
-  /** Ends an attempt. The writes that it has staged have attempts of their own. */
+  /** Ends an attempt. The writes that it has staged are attempts of their own. */
   end(attempt: Attempt): void {
     this.#attempts.end(attempt);
     if (this.#unsaved.size > 0) this.#forgetUnused();
@@ -79,27 +79,25 @@ export class WritableStateKeys extends StateKeys {
 
   /** Reads or allocates the nid of a key; afterwards `peek` returns it. */
   async prepare(key: string): Promise<number> {
-    const known = this.peek(key) ?? (await this.find(key));
-    if (known !== undefined) return known;
-    const wait = this.#sequence.untilAvailable();
-    if (wait) await wait;
+    const existing = this.peek(key) ?? (await this.find(key));
+    if (existing !== undefined) return existing;
     return this.peek(key) ?? this.#add(key, this.#sequence.next());
   }
 
   /** `prepare` for many keys. @returns key to nid; keys that no database can store are absent */
   async prepareMany(keys: Iterable<string>): Promise<Map<string, number>> {
-    const all = [...keys];
-    const found = await this.findMany(all);
-    const missing = all.filter((key) => !found.has(key));
-    if (missing.length === 0) return found;
-    let nid = await this.#sequence.take(missing.length);
+    const allKeys = [...keys];
+    const nidsByKey = await this.findMany(allKeys);
+    const missing = allKeys.filter((key) => !nidsByKey.has(key));
+    if (missing.length === 0) return nidsByKey;
+    let nid = this.#sequence.take(missing.length);
     await this.#slices.each(missing, (key) => {
       const [type, stateKey] = splitStateMapKey(key);
       if (isStorableText(type) && isStorableText(stateKey)) {
-        found.set(key, this.peek(key) ?? this.#add(key, nid++));
+        nidsByKey.set(key, this.peek(key) ?? this.#add(key, nid++));
       }
     });
-    return found;
+    return nidsByKey;
   }
 
   /** Returns whether the row of a key has yet to be written. */

@@ -9,21 +9,21 @@ import { jsonFacts, Stream } from '../../kernel/streams/index.ts';
 import { roomVersions } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
 
-const whole = { limit: 1_000, direction: 'forward' } as const;
+const allEvents = { limit: 1_000, direction: 'forward' } as const;
 
 async function timelineOf({ engine }: RoomsUnderTest, roomId: string) {
   const head = await engine.heads.get(roomId);
-  return head ? engine.events.timeline(head.roomNid, whole) : [];
+  return head ? engine.events.timeline(head.roomNid, allEvents) : [];
 }
 
-/** The texts of the messages in a room, as they are on disk. */
+/** Returns the texts of the messages in a room, as they are on disk. */
 async function textsIn(fixture: RoomsUnderTest, roomId: string): Promise<unknown[]> {
   const events = await timelineOf(fixture, roomId);
   return events.map(({ event }) => event.content['body']).filter((body) => body !== undefined);
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Rooms on a database that fails when `fails` returns true. */
+  /** Opens rooms on a database whose writes fail when `fails` returns true. */
   const openUnreliable = async () => {
     let database: UnreliableDatabase | undefined;
     const fixture = await RoomsUnderTest.open(open, [], {
@@ -36,13 +36,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     return { fixture, database };
   };
 
-  describe('EventAppender.append', () => {
+  describe('sending an event of a local user (EventAppender.append)', () => {
     it('resolves when the event can be read from memory and from disk', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const { heads, userRooms } = fixture.engine;
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), []);
-      const slower = fixture.streams.reserving((reserve) =>
+      const slowerWrite = fixture.streams.reserving((reserve) =>
         reserve(new Stream<string>('slower write', jsonFacts())),
       );
       let isAnswered = false;
@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.engine.settled();
       await turn();
       assert.equal(isAnswered, false);
-      slower.complete('now');
+      slowerWrite.complete('now');
       await join;
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), [roomId]);
     });
@@ -98,15 +98,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const before = await newest();
       while ((await newest()) === before) await new Promise(setImmediate);
       const eventId = (await newest()) ?? '';
-      const show = () =>
+      const readEvent = () =>
         fixture.rooms.historyReader.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
-      await assert.rejects(show(), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(readEvent(), { errcode: 'M_NOT_FOUND' });
       writing.resolve();
       assert.equal(await sending, eventId);
-      assert.equal((await show()).event_id, eventId);
+      assert.equal((await readEvent()).event_id, eventId);
     });
 
-    it('writes the events that are staged in one turn of the event loop with one flush', async () => {
+    it('writes with one flush the events that are staged in one turn of the event loop', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       await fixture.say(alice, roomId, 'warm');
@@ -134,12 +134,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         isWriting = true;
         return undefined;
       };
-      const moment = new Int32Array(new SharedArrayBuffer(4));
+      const sleepBuffer = new Int32Array(new SharedArrayBuffer(4));
       const sending: Promise<unknown>[] = [];
       while (!isWriting && sending.length < 2_000) {
         sending.push(fixture.say(alice, roomId, `${sending.length}`));
         for (let step = 0; step < 50; step++) await Promise.resolve();
-        if (sending.length > 16) Atomics.wait(moment, 0, 0, 1);
+        if (sending.length > 16) Atomics.wait(sleepBuffer, 0, 0, 1);
       }
       assert.equal(isWriting, true);
       assert.equal(turnIsOver, false);
@@ -149,26 +149,26 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('commits an event without waiting for other rooms, but after earlier events of its own room', async () => {
       const { fixture, database } = await openUnreliable();
-      const [one, other] = [await fixture.room(alice), await fixture.room(bob)];
+      const [aliceRoom, bobRoom] = [await fixture.room(alice), await fixture.room(bob)];
       const written: string[] = [];
       const isWriting = Promise.withResolvers<void>();
-      const slow = Promise.withResolvers<void>();
+      const slowWrite = Promise.withResolvers<void>();
       database.delay = (statements) => {
         const texts = ['first', 'second', 'elsewhere'].filter((text) => mentions(statements, text));
         written.push(...texts);
         isWriting.resolve();
-        return texts.includes('first') ? slow.promise : undefined;
+        return texts.includes('first') ? slowWrite.promise : undefined;
       };
-      const first = fixture.say(alice, one, 'first');
+      const first = fixture.say(alice, aliceRoom, 'first');
       await isWriting.promise;
-      const second = fixture.say(alice, one, 'second');
-      const elsewhere = fixture.say(bob, other, 'elsewhere');
+      const second = fixture.say(alice, aliceRoom, 'second');
+      const elsewhere = fixture.say(bob, bobRoom, 'elsewhere');
       await eventually('the other room', () => written.length > 1);
       await fixture.database.transaction(async () => undefined);
       assert.deepEqual(written, ['first', 'elsewhere']);
-      slow.resolve();
+      slowWrite.resolve();
       await Promise.all([first, second, elsewhere]);
-      assert.deepEqual(await textsIn(fixture, one), ['first', 'second']);
+      assert.deepEqual(await textsIn(fixture, aliceRoom), ['first', 'second']);
     });
 
     it('continues after a restart from the stored extremities and state', async () => {
@@ -199,7 +199,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('sends events while caches hold nothing: unsaved events stay in memory, and others are read again', async () => {
+    it('sends events when the event cache holds one event: unsaved events stay in memory, and other events are read again', async () => {
       const fixture = await RoomsUnderTest.open(open, [], { eventCacheSize: 1 });
       const roomId = await fixture.room(alice, bob);
       const sent = await Promise.all(
@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('EventAppender.append of a state event that changes nothing', () => {
+  describe('sending a state event that changes nothing (EventAppender.append)', () => {
     const sender = { userId: alice, deviceId: undefined };
     const topic = { type: 'm.room.topic', stateKey: '' };
 
@@ -236,7 +236,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notEqual(await fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' }), first);
     });
 
-    it('rejects when the present event could not be stored', async () => {
+    it('rejects when the equal event that is being sent could not be stored', async () => {
       const { fixture, database } = await openUnreliable();
       const roomId = await fixture.room(alice);
       database.fails = (statements) => mentions(statements, 'doomed');
@@ -249,7 +249,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('EventWriter after a failed commit', () => {
+  describe('events whose commit fails (EventWriter)', () => {
     it('removes the events from memory and continues from the events on disk', async () => {
       const { fixture, database } = await openUnreliable();
       const facts: RoomFact[] = [];
@@ -257,12 +257,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const kept = await fixture.say(alice, roomId, 'kept');
       fixture.engine.stream.subscribe((fact) => facts.push(fact));
       database.fails = () => true;
-      const lost = await Promise.allSettled([
+      const failedSends = await Promise.allSettled([
         fixture.say(bob, roomId, 'lost'),
         fixture.leave(bob, roomId),
         fixture.redact(alice, roomId, kept),
       ]);
-      assert.ok(lost.every(({ status }) => status === 'rejected'));
+      assert.ok(failedSends.every(({ status }) => status === 'rejected'));
       database.fails = () => false;
       assert.equal(facts.length, 0);
       assert.equal((await fixture.engine.heads.get(roomId))?.membership(bob), 'join');
@@ -271,24 +271,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await textsIn(fixture, roomId), ['kept', 'again']);
       assert.equal(facts.length, 1);
       assert.equal(fixture.streams.current, facts[0]?.stored.stream);
-      const after = await fixture.restart(open);
-      assert.deepEqual(await textsIn(after, roomId), ['kept', 'again']);
-      await after.say(bob, roomId, 'and again');
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await textsIn(restarted, roomId), ['kept', 'again']);
+      await restarted.say(bob, roomId, 'and again');
     });
 
-    it('rejects later events of the room with the reason why the earlier one could not be stored', async () => {
+    it('rejects later events of the room with the reason why the earlier event could not be stored', async () => {
       const { fixture, database } = await openUnreliable();
       const roomId = await fixture.room(alice);
-      const begun = Promise.withResolvers<void>();
+      const writeBegun = Promise.withResolvers<void>();
       const { promise, resolve } = Promise.withResolvers<void>();
       database.delay = (statements) => {
         if (!mentions(statements, 'doomed')) return undefined;
-        begun.resolve();
+        writeBegun.resolve();
         return promise;
       };
       database.fails = (statements) => mentions(statements, 'doomed');
       const first = assert.rejects(fixture.say(alice, roomId, 'doomed'), /the disk is full/);
-      await begun.promise;
+      await writeBegun.promise;
       const second = assert.rejects(fixture.say(alice, roomId, 'behind it'), (error: Error) => {
         assert.equal(error.message, 'an earlier event of the room could not be stored');
         assert.equal((error.cause as Error).message, 'the disk is full');
@@ -301,17 +301,20 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('commits the events of other rooms that shared the batch', async () => {
       const { fixture, database } = await openUnreliable();
-      const [one, other] = [await fixture.room(alice), await fixture.room(bob)];
+      const [aliceRoom, bobRoom] = [await fixture.room(alice), await fixture.room(bob)];
       database.fails = (statements) => mentions(statements, 'poison');
-      const [good, bad, late] = await Promise.allSettled([
-        fixture.say(alice, one, 'good'),
-        fixture.say(bob, other, 'poison'),
-        fixture.say(bob, other, 'built on poison'),
+      const [goodResult, badResult, later] = await Promise.allSettled([
+        fixture.say(alice, aliceRoom, 'good'),
+        fixture.say(bob, bobRoom, 'poison'),
+        fixture.say(bob, bobRoom, 'built on poison'),
       ]);
-      assert.deepEqual([good.status, bad.status, late.status], ['fulfilled', 'rejected', 'rejected']);
-      await fixture.say(bob, other, 'healthy');
-      assert.deepEqual(await textsIn(fixture, one), ['good']);
-      assert.deepEqual(await textsIn(fixture, other), ['healthy']);
+      assert.deepEqual(
+        [goodResult.status, badResult.status, later.status],
+        ['fulfilled', 'rejected', 'rejected'],
+      );
+      await fixture.say(bob, bobRoom, 'healthy');
+      assert.deepEqual(await textsIn(fixture, aliceRoom), ['good']);
+      assert.deepEqual(await textsIn(fixture, bobRoom), ['healthy']);
     });
 
     it('sends an event that could not be stored when the client repeats its transaction id', async () => {
@@ -329,24 +332,30 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('TransactionIds', () => {
+  describe('repeated transaction ids (TransactionIds)', () => {
     it('deduplicates events by device, path, room and transaction id, also concurrently and after a restart', async () => {
       const first = await RoomsUnderTest.open(open);
-      const [one, other] = [await first.room(alice), await first.room(alice)];
+      const [aliceRoom, bobRoom] = [await first.room(alice), await first.room(alice)];
       const device = { userId: alice, deviceId: 'ONE' };
-      const send = (fixture: RoomsUnderTest, roomId = one, type = 'm', sender = device) =>
-        fixture.rooms.sending.message(sender, roomId, { type, content: {} }, 'txn');
-      const [eventId, same] = await Promise.all([send(first), send(first)]);
-      assert.equal(same, eventId);
-      const others = [
-        await send(first, other),
-        await send(first, one, 'n'),
-        await send(first, one, 'm', { userId: alice, deviceId: 'TWO' }),
+      const send = (
+        fixture: RoomsUnderTest,
+        roomId = aliceRoom,
+        type = 'm',
+        sender = device,
+        txnId = 'txn',
+      ) => fixture.rooms.sending.message(sender, roomId, { type, content: {} }, txnId);
+      const [eventId, repeatedId] = await Promise.all([send(first), send(first)]);
+      assert.equal(repeatedId, eventId);
+      const otherIds = [
+        await send(first, bobRoom),
+        await send(first, aliceRoom, 'n'),
+        await send(first, aliceRoom, 'm', { userId: alice, deviceId: 'TWO' }),
+        await send(first, aliceRoom, 'm', device, 'other txn'),
       ];
-      assert.equal(new Set([eventId, ...others]).size, 4);
+      assert.equal(new Set([eventId, ...otherIds]).size, 5);
       const second = await first.restart(open);
       assert.equal(await send(second), eventId);
-      assert.equal(await send(second, other), others[0]);
+      assert.equal(await send(second, bobRoom), otherIds[0]);
     });
   });
 });

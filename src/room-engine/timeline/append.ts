@@ -29,7 +29,9 @@ export interface AppendOptions {
 
 /** Sends of events that cannot be appended synchronously to the forward extremities. */
 export interface SlowSends {
-  /** Sends into a room that has more forward extremities than one event may name, with different states. */
+  /**
+   * Sends into a room that has more forward extremities, with different states, than an event may have previous events.
+   */
   readonly sendOverManyExtremities: Send;
   /** Sends after the room's policy server has signed the event. */
   readonly sendWithPolicySignature: Send;
@@ -48,6 +50,7 @@ export interface EventAppenderDeps extends ComposerDeps, SlowSends {
   readonly checks: EventChecks;
 }
 
+/** An event that is in the head of its room and will be written. */
 interface Staged {
   readonly stored: StoredEvent;
   /** Resolves when the event is on disk. */
@@ -55,12 +58,20 @@ interface Staged {
 }
 
 /**
- * Adds the events of local users to their rooms. Authorization, hash and place in the history are made
- * synchronously; then the event waits for its signature and the disk, together with others. So senders in one
- * room do not queue for each other's flush.
+ * Maximum milliseconds by which the time of a create event is later than the clock: further ahead, the clock has been
+ * set back.
+ */
+const maxCreationDelay = 1_000;
+
+/**
+ * Adds the events of local users to their rooms. The authorization, hash and place in the history of an event are
+ * computed synchronously; then the event waits for its signature and the disk, together with other events. So senders
+ * in one room do not queue for each other's flush.
  */
 export class EventAppender {
   readonly #deps: EventAppenderDeps;
+  /** The time of the last create event whose hash is the room id, in milliseconds since the epoch. */
+  #lastCreationTs = 0;
 
   constructor(deps: EventAppenderDeps) {
     this.#deps = deps;
@@ -68,11 +79,11 @@ export class EventAppender {
 
   /**
    * Sends an event; resolves when it is on disk and syncs return it:
-   * 1. loads the auth events and the events that the new one refers to;
-   * 2. returns the current state event where the new one would change nothing;
+   * 1. loads the auth events and the events that the new event refers to;
+   * 2. returns the current state event if the new event would change nothing;
    * 3. selects `prev_events` and `auth_events`, and fills in depth, time and hash;
    * 4. authorizes the event by the current state, and runs the checks of modules;
-   * 5. makes it the forward extremity in memory, then signs and writes it.
+   * 5. makes the event a forward extremity in memory, then signs and writes it.
    * Source: client-server API, `PUT /rooms/{roomId}/send/{eventType}/{txnId}`; server-server API, "PDUs",
    * "Auth events selection".
    * @throws MatrixError M_NOT_FOUND for an unknown room, M_FORBIDDEN by the authorization rules, M_TOO_LARGE,
@@ -90,9 +101,9 @@ export class EventAppender {
   }
 
   /**
-   * Creates a room with its first events: with all of them, or with none when one is not allowed.
-   * @param roomId absent in room versions in which it is the create event's hash
-   * @param first `m.room.create` and the events after it
+   * Creates a room with its first events; if one of them is not allowed, nothing is created.
+   * @param roomId absent in room versions in which the room id is the hash of the create event
+   * @param drafts `m.room.create` and the events after it
    * @param options apply to `m.room.create`
    * @returns the room id
    * @throws UnauthorizedEvent by the authorization rules; MatrixError M_TOO_LARGE, and the errors of the checks
@@ -100,40 +111,40 @@ export class EventAppender {
   async create(
     version: RoomVersion,
     roomId: string | undefined,
-    first: readonly [EventToSend, ...EventToSend[]],
+    drafts: readonly [EventToSend, ...EventToSend[]],
     options: AppendOptions = {},
   ): Promise<string> {
     const { stateKeys } = this.#deps;
-    for (const draft of first) checkStorable(draft);
+    for (const draft of drafts) checkStorable(draft);
     return stateKeys.attempt(async () => {
-      await stateKeys.prepareMany(first.map((draft) => stateMapKey(draft.type, draft.stateKey ?? '')));
-      return this.#create(version, roomId, first, options);
+      await stateKeys.prepareMany(drafts.map((draft) => stateMapKey(draft.type, draft.stateKey ?? '')));
+      return this.#create(version, roomId, drafts, options);
     });
   }
 
   async #create(
     version: RoomVersion,
     roomId: string | undefined,
-    given: readonly [EventToSend, ...EventToSend[]],
+    requestedDrafts: readonly [EventToSend, ...EventToSend[]],
     { transaction }: AppendOptions,
   ): Promise<string> {
-    const { heads, events, roomNids, groupIds, writer, checks } = this.#deps;
-    const first = checks.isEmpty ? given : await checks.passAll(given, roomId);
-    const wait = groupIds.untilAvailable(first.length);
-    if (wait) await wait;
-    // Nothing is awaited from here, so all events are committed together.
-    const [creation, ...others] = first;
-    const created = composeCreation(this.#deps, creation, version, roomId);
+    const { heads, events, roomNids, writer, checks } = this.#deps;
+    const drafts = checks.isEmpty ? requestedDrafts : await checks.passAll(requestedDrafts, roomId);
+    // Nothing is awaited after this line, so all events are committed together.
+    const [requestedCreateDraft, ...otherDrafts] = drafts;
+    const createDraft =
+      roomId === undefined ? this.#atUniqueTime(requestedCreateDraft) : requestedCreateDraft;
+    const created = composeCreation(this.#deps, createDraft, version, roomId);
     const head = heads.createHead(roomNids.next(), created.unsigned.event.roomId, version);
     const durable = writer.extend(head, (reserve) => {
       const roomCreatedTs = created.unsigned.event.originServerTs;
-      const creationContext = new SendContext(events, creation);
-      const made = this.#extend(head, creation, created, creationContext, reserve, transaction);
-      const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
+      const creationContext = new SendContext(events, createDraft);
+      const createWrite = this.#extend(head, createDraft, created, creationContext, reserve, transaction);
+      const writes: PreparedWrite[] = [{ ...createWrite, roomCreatedTs }];
       const before = new Map<number, StoredEvent>();
-      for (const draft of others) {
-        const last = writes.at(-1)?.stored;
-        if (last) before.set(last.nid, last);
+      for (const draft of otherDrafts) {
+        const previous = writes.at(-1)?.stored;
+        if (previous) before.set(previous.nid, previous);
         const context = new SendContext(events, draft, before);
         const composed = composeEvent(this.#deps, draft, head, context);
         writes.push(this.#extend(head, draft, composed, context, reserve));
@@ -145,29 +156,38 @@ export class EventAppender {
     return head.roomId;
   }
 
-  async #stage(roomId: string, draft: EventToSend, options: AppendOptions): Promise<Staged> {
-    const { stateKeys, groupIds } = this.#deps;
-    checkStorable(draft);
-    if (draft.stateKey === undefined) return this.#stageInAttempt(roomId, draft, options);
-    const attempt = stateKeys.begin();
-    try {
-      const wait = groupIds.untilAvailable();
-      if (wait) await wait;
-      return await this.#stageInAttempt(roomId, draft, options);
-    } finally {
-      stateKeys.end(attempt);
-    }
+  /**
+   * Gives a create event a time that no other has: where the room id is the hash of the event, rooms of one creator with
+   * the same content and time would have the same id.
+   */
+  #atUniqueTime(createDraft: EventToSend): EventToSend {
+    if (createDraft.originServerTs !== undefined) return createDraft;
+    const now = this.#deps.clock.now();
+    const isLater = now > this.#lastCreationTs || now < this.#lastCreationTs - maxCreationDelay;
+    this.#lastCreationTs = isLater ? now : this.#lastCreationTs + 1;
+    return { ...createDraft, originServerTs: this.#lastCreationTs };
   }
 
-  async #stageInAttempt(roomId: string, given: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
+  async #stage(roomId: string, draft: EventToSend, options: AppendOptions): Promise<Staged> {
+    const { stateKeys } = this.#deps;
+    checkStorable(draft);
+    if (draft.stateKey === undefined) return this.#stageInAttempt(roomId, draft, options);
+    return stateKeys.attempt(() => this.#stageInAttempt(roomId, draft, options));
+  }
+
+  async #stageInAttempt(
+    roomId: string,
+    requestedDraft: EventToSend,
+    { transaction }: AppendOptions,
+  ): Promise<Staged> {
     const { heads, events, stateKeys, writer, policies, checks } = this.#deps;
     let isUnchecked = !checks.isEmpty;
-    let draft = given;
-    const context = new SendContext(events, given);
+    let draft = requestedDraft;
+    const context = new SendContext(events, requestedDraft);
     for (;;) {
       const head = await heads.get(roomId);
-      // The error for an unknown room is the same as for a room that the sender is not in, so that it does
-      // not tell which rooms exist.
+      // The error for an unknown room is the same as for a room that the sender is not in, so that the error does not
+      // tell which rooms exist.
       if (!head) throw forbidden('You are not in this room');
       await context.load(head, stateKeys);
       if (!policies.isLoaded(head)) await policies.load(head);
@@ -180,7 +200,7 @@ export class EventAppender {
         // The rules are checked before the modules, because a module may ask another server.
         if (!isForked) requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
         draft = await checks.pass(draft, { roomId });
-        if (draft !== given) checkStorable(draft);
+        if (draft !== requestedDraft) checkStorable(draft);
         isUnchecked = false;
         continue;
       }
@@ -207,8 +227,8 @@ export class EventAppender {
   }
 
   /**
-   * Authorizes an event and makes it the forward extremity of the room, in memory. @throws MatrixError
-   * M_FORBIDDEN
+   * Authorizes an event and makes it the forward extremity of the room, in memory.
+   * @throws MatrixError M_FORBIDDEN
    */
   #extend(
     head: WritableHead,
@@ -225,7 +245,7 @@ export class EventAppender {
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
     const { redacts, withheld } = redactionBy(draft, unsigned.event, head, context);
     const newGroup = this.#newGroup(draft);
-    // An error from here on could leave a part of an event in the head, which must then be loaded again.
+    // After this line, an error could leave a part of an event in the head, which must then be loaded again.
     const reservation = reserve();
     const stateBefore = head.chain.id;
     const group =
@@ -295,8 +315,8 @@ function requireAuthorized({ unsigned }: ComposedEvent, head: WritableHead, cont
 }
 
 /**
- * Returns whether a room has more forward extremities than one event may name, and their states differ. Then
- * the state before the event is not the current state.
+ * Returns whether a room has more forward extremities than an event may have previous events, and their states differ.
+ * Then the state before the event is not the current state.
  */
 function hasForkedState({ extremities }: WritableHead): boolean {
   if (extremities.length <= maxPrevEvents) return false;
@@ -338,6 +358,6 @@ const nothingRedacted = { redacts: undefined, withheld: false };
 
 function nextExtremities(head: WritableHead, prev: readonly Extremity[], stored: StoredEvent): Extremity[] {
   const { eventId, depth } = stored.event;
-  const rest = head.extremities.filter((extremity) => !prev.includes(extremity));
-  return [...rest, { nid: stored.nid, eventId, depth, stateGroup: stored.stateGroup }];
+  const remaining = head.extremities.filter((extremity) => !prev.includes(extremity));
+  return [...remaining, { nid: stored.nid, eventId, depth, stateGroup: stored.stateGroup }];
 }

@@ -18,11 +18,11 @@ export interface ComposerDeps {
   readonly randomness: Randomness;
 }
 
-/** A new event, and the extremities that it names as `prev_events`. */
+/** A new event, and the forward extremities that are its `prev_events`. */
 export interface ComposedEvent {
   readonly unsigned: UnsignedEvent;
   readonly prev: readonly Extremity[];
-  /** The nids of its auth events. */
+  /** The nids of the auth events. */
   readonly auth: readonly number[];
 }
 
@@ -36,7 +36,7 @@ export interface EventLinks {
 /** Maximum number of an event's `prev_events`. Source: server-server API, "PDUs". */
 export const maxPrevEvents = 10;
 
-/** Depths are integers of canonical JSON. */
+/** Maximum depth of an event: the largest integer of canonical JSON. */
 const maxDepth = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -57,14 +57,14 @@ export function composeEvent(
     .authKeys(head.version)
     .map((key) => head.state.get(key))
     .filter((entry) => entry !== undefined);
-  const place = { roomId: head.roomId, prev, authEventIds: authEntries.map(({ eventId }) => eventId) };
-  const unsigned = composeWithLinks(deps, draft, head.version, place, context);
+  const links = { roomId: head.roomId, prev, authEventIds: authEntries.map(({ eventId }) => eventId) };
+  const unsigned = composeWithLinks(deps, draft, head.version, links, context);
   return { unsigned, prev, auth: authEntries.map(({ nid }) => nid) };
 }
 
 /**
  * Composes the create event of a room.
- * @param roomId absent in room versions in which it is the event's hash
+ * @param roomId absent in room versions in which the room id is the hash of the event
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeCreation(
@@ -73,8 +73,8 @@ export function composeCreation(
   version: RoomVersion,
   roomId: string | undefined,
 ): ComposedEvent {
-  const place = { roomId, prev: [], authEventIds: [] };
-  return { unsigned: composeWithLinks(deps, draft, version, place, undefined), prev: [], auth: [] };
+  const links = { roomId, prev: [], authEventIds: [] };
+  return { unsigned: composeWithLinks(deps, draft, version, links, undefined), prev: [], auth: [] };
 }
 
 /** Composes an event with these `prev_events` and `auth_events`. */
@@ -82,13 +82,13 @@ export function composeWithLinks(
   deps: ComposerDeps,
   draft: EventToSend,
   version: RoomVersion,
-  place: EventLinks,
+  links: EventLinks,
   context: Pick<SendContext, 'byId'> | undefined,
 ): UnsignedEvent {
-  const deepest = place.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
+  const deepest = links.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
   return prepareEvent(
     {
-      roomId: place.roomId,
+      roomId: links.roomId,
       type: draft.type,
       stateKey: draft.stateKey,
       sender: draft.sender,
@@ -96,8 +96,8 @@ export function composeWithLinks(
       redacts: draft.redacts,
       originServerTs: draft.originServerTs ?? deps.clock.now(),
       depth: Math.min(deepest + 1, maxDepth),
-      authEventIds: place.authEventIds,
-      prevEventIds: place.prev.map(({ eventId }) => eventId),
+      authEventIds: links.authEventIds,
+      prevEventIds: links.prev.map(({ eventId }) => eventId),
       ...(version.eventId === 'origin' ? serverChosenId(deps, context) : undefined),
     },
     version,

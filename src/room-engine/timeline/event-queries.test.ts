@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
   };
 
-  describe('historyQuery', () => {
+  describe('the query for a page of the history (historyQuery)', () => {
     it('reads a page in the order of an index, without reading the whole room and sorting it', async () => {
       const planOf = await openPlans();
       const place = { depth: 2_000, stream: 2_000 };
@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('timelineQuery', () => {
+  describe('the query for a page of the timeline (timelineQuery)', () => {
     it('has one lower bound on the stream, which is never below 0', async () => {
       const { database } = await RoomsUnderTest.open(open);
       const boundOf = (after: number | undefined) => {

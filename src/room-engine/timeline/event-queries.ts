@@ -8,7 +8,7 @@ export interface TimelineRange {
   /** Exclusive bounds on the stream. */
   readonly after?: number;
   readonly before?: number;
-  /** Inclusive. */
+  /** Inclusive upper bound on the stream. */
   readonly upTo?: number;
   readonly limit: number;
   readonly direction: 'forward' | 'backward';
@@ -16,23 +16,24 @@ export interface TimelineRange {
 
 /** A page of a room's history. */
 export interface HistoryRange {
-  /** Bounds on the stream, the first one exclusive. */
+  /** Bounds of the stream positions: above `after`, up to `upTo`. */
   readonly after?: number | undefined;
   readonly upTo?: number | undefined;
   readonly limit: number;
   readonly direction: 'forward' | 'backward';
 }
 
-/** Reads events by nid; missing ones are absent. */
+/** Reads events by nid; events that are not stored are absent. */
 export function readEvents(reader: Reader<RoomTables>, nids: readonly number[]): Promise<EventRow[]> {
   return select(reader).where('events.nid', 'in', nids).execute();
 }
 
+/** Reads events by event id; events that are not stored are absent. */
 export function readEventsById(reader: Reader<RoomTables>, eventIds: readonly string[]): Promise<EventRow[]> {
   return select(reader).where('events.event_id', 'in', eventIds).execute();
 }
 
-/** Returns which events are stored, by event id. */
+/** Returns which of these event ids belong to stored events. */
 export async function readStoredIds(
   reader: Reader<RoomTables>,
   eventIds: readonly string[],
@@ -55,8 +56,8 @@ export function readTimeline(
 }
 
 /**
- * Returns the query of `readTimeline`. It has one lower bound on the stream: of two, SQLite bounds the scan of the index
- * by the first only, and compares all older events of the room with the second.
+ * Returns the query of `readTimeline`. It has one lower bound on the stream: with two lower bounds, SQLite would use
+ * only the first to limit the scan of the index.
  */
 export function timelineQuery(
   reader: Reader<RoomTables>,
@@ -96,7 +97,10 @@ const historyEnds = {
   forward: { depth: Number.MIN_SAFE_INTEGER, stream: Number.MIN_SAFE_INTEGER },
 } as const;
 
-/** Returns the query of `readHistory`. It reads in the order of an index, so that a page costs the same in a room of any size. */
+/**
+ * Returns the query of `readHistory`. It reads in the order of an index, so that a page costs the same in a room of
+ * any size.
+ */
 export function historyQuery(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -137,8 +141,8 @@ export function readEventsPlacedOnArrival(
 }
 
 /**
- * Reads events that were placed later than they were stored. @param backfilled whether backfilled events are
- * included
+ * Reads events that were placed later than they were stored.
+ * @param backfilled whether backfilled events are included
  */
 export function readEventsPlacedLater(
   reader: Reader<RoomTables>,

@@ -40,7 +40,7 @@ export interface EventRow {
 /** Parses an event from its stored PDU. @param versionId the version of its room */
 export function parseEvent(json: string, versionId: string, eventId: string): RoomEvent {
   const version = getRoomVersion(versionId);
-  if (!version) throw new Error(`the database holds a room of unknown version ${versionId}`);
+  if (!version) throw new Error(`the database contains a room of the unknown version ${versionId}`);
   const numbers = version.strictCanonicalJson ? 'values' : 'as written';
   return roomEventOf(parseJsonObject(json, { numbers }) as Pdu, version, eventId);
 }
@@ -73,6 +73,12 @@ export type OutOfBandRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'jso
 
 /** Converts a row of `outside_events`: an out-of-band event has no position and no state. */
 export function outOfBandEventOf(row: OutOfBandRow): StoredEvent {
-  const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
-  return { ...storedEventOf({ ...row, ...none, flags: 0 }), outOfBand: true };
+  const nullColumns = {
+    stream: null,
+    state_group: null,
+    state_before: null,
+    replaces: null,
+    redacted_by: null,
+  };
+  return { ...storedEventOf({ ...row, ...nullColumns, flags: 0 }), outOfBand: true };
 }

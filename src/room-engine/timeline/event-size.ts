@@ -1,7 +1,7 @@
 import { sizeOfJson } from '../../kernel/caches/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 
-/** Estimated bytes of an event besides its content and references: ids, hashes, signatures and other members. */
+/** Estimated bytes of an event besides its content and references: ids, hashes, signatures and other fields. */
 const fixedBytes = 1_500;
 
 /** Estimated bytes of a reference to another event, which some room versions write with a hash. */

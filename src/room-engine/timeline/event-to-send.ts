@@ -14,8 +14,8 @@ export interface EventToSend {
 }
 
 /**
- * Rejects a type or state key that a database cannot store as text: one such event would fail the transaction
- * that it shares with others.
+ * Rejects a type or state key that a database cannot store as text: the transaction that writes such an event together
+ * with other events would fail.
  * @throws MatrixError M_BAD_JSON
  */
 export function checkStorable({ type, stateKey = '' }: EventToSend): void {

@@ -10,9 +10,9 @@ export interface EventWrite {
   /**
    * The change of the event's row:
    * - `new`: a row is inserted;
-   * - `known`: the row of an outlier gets its place in the room;
-   * - `outside`: a row of `outside_events` is inserted;
-   * - `untouched`: none, because the event only causes the other changes.
+   * - `known`: the row of an outlier is updated, because the event is placed;
+   * - `outside`: a row of `outside_events` is inserted, because the event is out-of-band;
+   * - `untouched`: the row does not change, because the event only causes the other changes.
    */
   readonly rowAction: 'new' | 'known' | 'outside' | 'untouched';
   /** The fact that is published; `undefined` for events without a place. */
@@ -25,7 +25,7 @@ export interface EventWrite {
   readonly auth: readonly number[];
   /** The client's transaction, see `TransactionIds`. */
   readonly transaction?: SentTransaction | undefined;
-  /** The event that this one redacts. */
+  /** The event that `stored` redacts. */
   readonly redacts: StoredEvent | undefined;
   /** Milliseconds since the epoch; set for the first event of a room. */
   readonly roomCreatedTs?: number;
@@ -44,23 +44,23 @@ export interface RemoteWrite {
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];
-  /** How many backfill responses may be fetched from the extremities in `missing` before a client asks; absent: none. */
+  /** How many backfill responses may be fetched from the extremities in `missing` before a client asks; absent: 0. */
   readonly backfillsLeft?: number | undefined;
   /** The event may be a backward extremity, and is on the timeline after this write. */
   readonly fillsGap?: boolean;
-  /** The id of the event that it redacts, when that event is unknown. */
+  /** The id of the event that `stored` redacts, when that event is unknown. */
   readonly pendingTarget?: string | undefined;
   /** When an earlier redaction took effect on the event, in milliseconds since the epoch. */
   readonly redactedTs?: number | undefined;
   /** The stripped state of users with out-of-band memberships, as JSON; `undefined` deletes it. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;
-  /** The value of `rooms.loose_ends`. */
+  /** The value of `rooms.former_extremities`. */
   readonly formerExtremities?: readonly number[] | undefined;
   /** `PartialStateColumn` as JSON. */
   readonly partialState?: string | null;
 }
 
-/** Bits of `EventFlag`. */
+/** Returns the properties of an event as bits of `EventFlag`. */
 export function flagsOf(stored: StoredEvent): number {
   return (
     (stored.rejected ? EventFlag.rejected : 0) |

@@ -25,6 +25,7 @@ export interface PreparedWrite extends EventWrite {
 /** Reserves the position of an event on the stream of rooms. */
 export type ReservePlace = () => Reservation<RoomFact>;
 
+/** A staged event, which waits for its signature or the disk. */
 interface Pending {
   readonly write: PreparedWrite;
   /** Keeps the state keys of the write in memory until it has settled. */
@@ -48,12 +49,12 @@ interface Signed {
 }
 
 /**
- * Batches that may be committing at the same time: while this thread has not read the answer to one, the
- * database works on the next.
+ * Maximum number of batches that are committed at the same time: while this thread has not read the answer to a batch,
+ * the database works on the next batch.
  */
 const maxConcurrentBatches = 2;
 
-/** Number of writes of a batch whose rows are made between two pauses. */
+/** Number of writes of a batch whose rows are prepared between two pauses. */
 const writesAtOnce = 200;
 
 /**
@@ -72,7 +73,7 @@ export class EventWriter {
   readonly #streams: StreamWriter;
   readonly #stream: Stream<RoomFact>;
   readonly #database: Database;
-  /** Has the state groups; the same as `#database` unless they have a database of their own. */
+  /** The database of the state groups; the same as `#database` unless state groups have a database of their own. */
   readonly #stateDatabase: Database;
   readonly #stateKeys: WritableStateKeys;
   readonly #heads: WritableHeads;
@@ -125,9 +126,9 @@ export class EventWriter {
   }
 
   /**
-   * Runs `work`, which reserves positions, extends `head` and stages events, all synchronously. When it
-   * throws, nothing of it is written, the positions are released, and a head that may hold a part of an event
-   * is abandoned.
+   * Runs `work`, which reserves positions, extends `head` and stages events, all synchronously. When it throws, none
+   * of these events is written, the positions are released, and a head that may contain a part of an
+   * event is marked as broken.
    */
   extend<T>(head: WritableHead, work: (reserve: ReservePlace) => T): T {
     const stagedBefore = this.#staged.length;
@@ -150,7 +151,7 @@ export class EventWriter {
   }
 
   /**
-   * Stages an event that the head holds. Resolves when it is on disk and published; rejects when it could not
+   * Stages an event that the head contains. Resolves when it is on disk and published; rejects when it could not
    * be written: then the head is broken, and all later events staged on it reject as well.
    */
   stage(write: PreparedWrite): Promise<void> {
@@ -170,7 +171,7 @@ export class EventWriter {
       this.#staged.push({ write, attempt, resolve, reject });
     });
     if (this.#staged.length === 1) setImmediate(() => this.#signStaged());
-    // A microtask later, so that events that are staged together, as the first events of a room, are signed
+    // Waits for a microtask, so that events that are staged together, like the first events of a room, are signed
     // together.
     if (this.#staged.length === minEventsToSign) queueMicrotask(() => this.#signStaged());
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
@@ -184,7 +185,7 @@ export class EventWriter {
     return this.#stateKeys.begin();
   }
 
-  /** Ties a new copy of a staged state event to the write that resolves `durable`. */
+  /** Lets `durable` of a new copy of a staged state event resolve with the write of the event. */
   follow(stored: StoredEvent, durable: Promise<void>): void {
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
   }
@@ -200,8 +201,8 @@ export class EventWriter {
   }
 
   /**
-   * Sends staged events to the signer; only one request at a time, so that events staged meanwhile form the
-   * next one.
+   * Sends staged events to the signer; only one request at a time, so that events staged meanwhile form the next
+   * request.
    */
   #signStaged(): void {
     if (this.#staged.length === 0 || this.#isSigning) return;
@@ -251,19 +252,18 @@ export class EventWriter {
   }
 
   /**
-   * Splits the signed events into those that can be committed now, and those that wait for earlier events of
-   * their room.
+   * Splits the signed events into events that can be committed now, and events that wait for earlier events of their
+   * room.
    */
-  #split(): [Signed[], Signed[]] {
+  #split(): [batch: Signed[], rest: Signed[]] {
     const batch: Signed[] = [];
     const rest: Signed[] = [];
-    for (const one of this.#signed) (this.#committed(one.pending.write.head) ? rest : batch).push(one);
+    for (const signed of this.#signed)
+      (this.#committed(signed.pending.write.head) ? rest : batch).push(signed);
     return [batch, rest];
   }
 
-  /**
-   * Resolves when the committing batch with events of this room has settled; `undefined` when there is none.
-   */
+  /** Resolves when the committing batch with events of this room has settled; `undefined` when there is none. */
   #committed(head: WritableHead): Promise<void> | undefined {
     for (const [heads, settled] of this.#committing) if (heads.has(head)) return settled;
     return undefined;
@@ -299,22 +299,22 @@ export class EventWriter {
 
   /**
    * Commits signed events together; when that fails, each room by itself, so that one room's error does not
-   * fail others.
+   * fail the events of other rooms.
    */
   async #commit(signed: readonly Signed[]): Promise<void> {
-    const kept = signed.filter(({ pending }) => {
-      const isLost = pending.write.head.broken;
-      if (isLost) this.#fail(pending, lostWithEarlier(this.#failures.get(pending.write.head)));
-      return !isLost;
+    const committable = signed.filter(({ pending }) => {
+      const isBroken = pending.write.head.broken;
+      if (isBroken) this.#fail(pending, earlierEventFailed(this.#failures.get(pending.write.head)));
+      return !isBroken;
     });
-    if (kept.length === 0) return;
+    if (committable.length === 0) return;
     const batch = new WriteBatch(
       this.#stateKeys,
       this.#index.batch(),
       this.#stateDatabase !== this.#database,
     );
     try {
-      for (const [index, { pending, text }] of kept.entries()) {
+      for (const [index, { pending, text }] of committable.entries()) {
         if (index % writesAtOnce === writesAtOnce - 1) await this.#slices.pauseIfDue();
         const adding = batch.add(pending.write, text);
         // Most writes need one step only and are not awaited.
@@ -322,19 +322,20 @@ export class EventWriter {
       }
       const statements = await this.#slices.run(batch.statements());
       if (this.#stateDatabase !== this.#database) {
-        // Groups without events harm nothing; events without their group could not be read.
+        // The groups are written first: an event without its group could not be read, but a group without events is
+        // harmless.
         const groups = batch.groupStatements();
         if (groups.length > 0) await this.#stateDatabase.batch(groups);
       }
       await this.#database.batch(statements);
     } catch (error) {
-      const rooms = Map.groupBy(kept, ({ pending }) => pending.write.head);
-      if (rooms.size > 1) for (const ofRoom of rooms.values()) await this.#commit(ofRoom);
-      else for (const { pending } of kept) this.#fail(pending, error);
+      const rooms = Map.groupBy(committable, ({ pending }) => pending.write.head);
+      if (rooms.size > 1) for (const roomEvents of rooms.values()) await this.#commit(roomEvents);
+      else for (const { pending } of committable) this.#fail(pending, error);
       return;
     }
     this.#stateKeys.saved(batch.newStateKeys);
-    for (const { pending } of kept) this.#succeed(pending);
+    for (const { pending } of committable) this.#succeed(pending);
   }
 
   #succeed({ write, attempt, resolve }: Pending): void {
@@ -352,7 +353,7 @@ export class EventWriter {
     resolve();
   }
 
-  /** Drops the groups and auth edges of a settled write from the unsaved ones. */
+  /** Drops the groups and auth edges of a settled write from the unsaved groups and edges. */
   #settled({ stored, groups, rowAction: row }: PreparedWrite): void {
     for (const group of groups) this.#groups.settled(group);
     if (row === 'new') this.#authEdges.settled(stored.nid);
@@ -365,7 +366,7 @@ export class EventWriter {
     reject(error);
   }
 
-  /** Removes an event that is not written from memory. */
+  /** Removes from memory an event that is not written. */
   #undo(write: PreparedWrite): void {
     const { head, stored, redacts, reservation } = write;
     this.#abandon(head);
@@ -380,14 +381,14 @@ function* stateMapKeysOf({ stateChanges }: RoomFact): Generator<string> {
   for (const { type, stateKey } of stateChanges) yield stateMapKey(type, stateKey);
 }
 
-/** The PDU as JSON. */
+/** Returns the PDU as JSON. */
 function textOf({ content }: PreparedWrite, signature: string): string {
   return typeof content === 'string' ? content : content.complete(signature);
 }
 
 /**
- * Makes the error of an event that is lost because an earlier event of its room could not be stored.
+ * Creates the error of an event that fails because an earlier event of its room could not be stored.
  * @param cause why the earlier event could not be stored: clients get the same status for both
  */
-const lostWithEarlier = (cause: unknown) =>
+const earlierEventFailed = (cause: unknown) =>
   new Error('an earlier event of the room could not be stored', { cause });

@@ -1,4 +1,4 @@
-/** A forward extremity: an event that no other event names as a previous event. */
+/** A forward extremity: an event that is not a previous event of any other event. */
 export interface Extremity {
   readonly nid: number;
   readonly eventId: string;

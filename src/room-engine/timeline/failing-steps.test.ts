@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
+import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
 import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { Database } from '../../kernel/database/index.ts';
@@ -19,8 +20,10 @@ import { WritableHead } from './writable-head.ts';
 import { WritableHeads } from './writable-heads.ts';
 import { WriteBatch } from './write-batch.ts';
 
-/** The methods that run between the reservation of a position and the end of the commit, and could throw. */
-const steps: readonly (readonly [object, readonly string[]])[] = [
+/**
+ * The methods, by prototype, that run between the reservation of a position and the end of the commit and could throw.
+ */
+const steps: readonly (readonly [prototype: object, methods: readonly string[]])[] = [
   [Sequence.prototype, ['next']],
   [GroupChain.prototype, ['advance']],
   [PreparedCurrentState.prototype, ['apply']],
@@ -36,28 +39,34 @@ const steps: readonly (readonly [object, readonly string[]])[] = [
   [WriteBatch.prototype, ['add', 'statements']],
 ];
 
-/** Makes one call fail, and records the highest reserved position. */
+const staging = 'EventWriter.stage';
+
+/** Which call of a step fails. */
+interface FailingCall {
+  /** The class and the method, or `batch` of the database. */
+  readonly step: string;
+  /** The number of the call after the first reservation, from 1. */
+  readonly number: number;
+  /** Whether the call fails before it does its work, or after that. */
+  readonly when: 'before' | 'after';
+}
+
+/** Makes a single call of a step fail, counts the calls of all steps, and records the highest reserved position. */
 class Fault {
-  /** The name of the method that failed. */
-  failed: string | undefined;
+  hasFailed = false;
   reserved = 0;
+  /** Number of calls of each step after the first reservation. */
+  readonly calls = new Map<string, number>();
   #isArmed = false;
-  #left: number;
-  readonly #only: string | undefined;
-  readonly #when: 'before' | 'after';
+  readonly #failing: FailingCall | undefined;
   readonly #restore: (() => void)[] = [];
 
-  /**
-   * @param number which call after the first reservation fails, from 1
-   * @param when whether the call fails before it does its work, or after that
-   * @param only counts calls of this step alone; absent: of all steps
-   */
-  constructor(fixture: RoomsUnderTest, number: number, when: 'before' | 'after', only?: string) {
-    this.#only = only;
-    this.#left = number;
-    this.#when = when;
-    for (const [target, names] of steps) for (const name of names) this.#wrap(target, name);
-    this.#wrap(fixture.database, 'batch');
+  /** @param failing undefined: no call fails */
+  constructor(fixture: RoomsUnderTest, failing?: FailingCall) {
+    this.#failing = failing;
+    for (const [target, names] of steps)
+      for (const name of names) this.#wrap(target, name, `${target.constructor.name}.${name}`);
+    this.#wrap(fixture.database, 'batch', 'batch');
     this.#watchReservations();
   }
 
@@ -65,19 +74,19 @@ class Fault {
     for (const restore of this.#restore) restore();
   }
 
-  #wrap(target: object, name: string): void {
+  #wrap(target: object, name: string, step: string): void {
     const methods = target as Record<string, (...args: unknown[]) => unknown>;
     const original = methods[name];
     assert.ok(original, name);
     const fault = this;
     methods[name] = function (this: unknown, ...args: unknown[]) {
-      const fails = fault.#fails(name);
-      if (fails && fault.#when === 'before') throw new Error(`${name} fails`);
+      const fails = fault.#fails(step);
+      if (fails && fault.#failing?.when === 'before') throw new Error(`${step} fails`);
       const result = original.apply(this, args);
       if (!fails) return result;
-      if (!(result instanceof Promise) || name === 'stage') throw new Error(`${name} fails`);
+      if (!(result instanceof Promise) || name === 'stage') throw new Error(`${step} fails`);
       return result.then(() => {
-        throw new Error(`${name} fails`);
+        throw new Error(`${step} fails`);
       });
     };
     this.#restore.push(() => {
@@ -85,11 +94,12 @@ class Fault {
     });
   }
 
-  #fails(name: string): boolean {
-    if (!this.#isArmed || this.failed !== undefined || (this.#only ?? name) !== name) return false;
-    this.#left--;
-    if (this.#left > 0) return false;
-    this.failed = name;
+  #fails(step: string): boolean {
+    if (!this.#isArmed) return false;
+    const number = 1 + (this.calls.get(step) ?? 0);
+    this.calls.set(step, number);
+    if (this.#failing?.step !== step || this.#failing.number !== number) return false;
+    this.hasFailed = true;
     return true;
   }
 
@@ -120,17 +130,17 @@ interface Operation {
 
 type Prepare = (fixture: RoomsUnderTest) => Promise<Operation>;
 
-const entered = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
+const enterRoom = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
   await engine.placement.enter(room.room, room.join(alice));
 };
 
-/** Places an event of a remote server. */
-const placing =
-  (make: (room: ReferenceRoom) => readonly string[], version = '10'): Prepare =>
+/** Returns an operation that places events of a remote server. */
+const placeEvents =
+  (addEvents: (room: ReferenceRoom) => readonly string[], version = '10'): Prepare =>
   async (fixture) => {
     const room = new ReferenceRoom(version);
-    await entered(fixture, room);
-    const eventIds = make(room);
+    await enterRoom(fixture, room);
+    const eventIds = addEvents(room);
     const { placement } = fixture.engine;
     return {
       roomId: room.roomId,
@@ -156,9 +166,9 @@ const operations: Readonly<Record<string, Prepare>> = {
     return { roomId, run: () => fixture.redact(alice, roomId, eventId) };
   },
   'creating a room': async (fixture) => ({ roomId: undefined, run: () => fixture.room(alice) }),
-  'placing a message of another server': placing((room) => [room.say(ann)]),
-  'placing state of another server': placing((room) => [room.member(ben, 'leave')]),
-  'placing state on two sides of a fork': placing((room) => {
+  'placing a message of another server': placeEvents((room) => [room.say(ann)]),
+  'placing state of another server': placeEvents((room) => [room.member(ben, 'leave')]),
+  'placing state on two sides of a fork': placeEvents((room) => {
     const prev = room.forwardExtremities;
     const [left, right] = [
       room.member('@x:s.example', 'join', { prev }),
@@ -173,12 +183,12 @@ const operations: Readonly<Record<string, Prepare>> = {
   },
   'backfilling events': async (fixture) => {
     const room = new ReferenceRoom();
-    const past = [room.say(ann), room.member('@x:s.example', 'join')];
-    await entered(fixture, room);
-    const { state, authChain } = room.stateAndAuthChain(room.stateBefore(past[0]!));
+    const olderEvents = [room.say(ann), room.member('@x:s.example', 'join')];
+    await enterRoom(fixture, room);
+    const { state, authChain } = room.stateAndAuthChain(room.stateBefore(olderEvents[0]!));
     await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
     const stateBefore = state.map(({ event }) => event.eventId);
-    const older = past.map((eventId, index) => ({
+    const older = olderEvents.map((eventId, index) => ({
       event: room.get(eventId),
       ...(index === 0 && { stateBefore }),
     }));
@@ -205,11 +215,13 @@ const operations: Readonly<Record<string, Prepare>> = {
     room.member('@x:s.example', 'join');
     const { event, state, authChain } = room.join(alice);
     const partial = { servers: ['a.example'], from: 'a.example' };
-    const essential = state.filter((one) => one.event.type !== 'm.room.member' || one.event.stateKey === ann);
+    const essential = state.filter(
+      (verified) => verified.event.type !== 'm.room.member' || verified.event.stateKey === ann,
+    );
     await fixture.engine.placement.enter(room.room, { event, state: essential, authChain, partial });
     await fixture.engine.placement.addOutliers(room.room, state);
     await fixture.say(alice, room.roomId, 'meanwhile');
-    const stateBefore = state.map((one) => one.event.eventId);
+    const stateBefore = state.map((verified) => verified.event.eventId);
     return {
       roomId: room.roomId,
       run: () => fixture.engine.placement.completeState(room.roomId, { stateBefore }),
@@ -222,11 +234,17 @@ async function headOf({ engine }: RoomsUnderTest, roomId: string) {
   const head = await engine.heads.get(roomId);
   assert.ok(head);
   const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
-  const ends = head.extremities.map(({ eventId }) => eventId).sort();
-  return { state, ends, group: head.chain.id, members: [...head.members].sort(), isPartial: head.isPartial };
+  const extremities = head.extremities.map(({ eventId }) => eventId).sort();
+  return {
+    state,
+    extremities,
+    group: head.chain.id,
+    members: [...head.members].sort(),
+    isPartial: head.isPartial,
+  };
 }
 
-/** Compares the head in memory with one that is loaded from the disk. */
+/** Compares the head in memory with the head that is loaded from the disk. */
 async function assertHeadAsOnDisk(fixture: RoomsUnderTest, roomId: string): Promise<void> {
   const inMemory = await headOf(fixture, roomId);
   const head = await fixture.engine.heads.get(roomId);
@@ -238,59 +256,68 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('a write that fails between the reservation of a position and the commit', () => {
     for (const [name, prepare] of Object.entries(operations)) {
       for (const when of ['before', 'after'] as const) {
-        it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
+        it(`delays no stream and leaves the room in memory as it is on disk: ${name}, ${when} the step`, async () => {
           const fixture = await RoomsUnderTest.open(open);
-          const failed: string[] = [];
-          // Each run fails in another step. The order of batches and later events differs from run to run, so the
-          // first run counts the calls of `batch` only, and surely fails in one.
-          for (let number = 0; ; number++) {
+          const attempt = async (failing?: FailingCall) => {
             const operation = await prepare(fixture);
             await fixture.engine.settled();
-            const fault = new Fault(fixture, Math.max(1, number), when, number === 0 ? 'batch' : undefined);
-            const outcome = await Promise.allSettled([operation.run()]);
+            const fault = new Fault(fixture, failing);
+            const [outcome] = await Promise.allSettled([operation.run()]);
             await fixture.engine.settled();
             fault.end();
-            assert.equal(fixture.streams.current, fault.reserved, fault.failed);
-            if (fault.failed === undefined) {
-              assert.equal(outcome[0].status, 'fulfilled');
-              break;
-            }
-            failed.push(fault.failed);
-            if (operation.roomId !== undefined && (await fixture.engine.heads.get(operation.roomId)))
-              await assertHeadAsOnDisk(fixture, operation.roomId);
-            await operation.run();
-            await fixture.engine.settled();
-            if (operation.roomId !== undefined) {
-              const position = await fixture.positionOf(
-                await fixture.say(alice, operation.roomId, 'after it'),
-              );
-              assert.equal(fixture.streams.current, position);
-              await assertHeadAsOnDisk(fixture, operation.roomId);
+            assert.equal(fixture.streams.current, fault.reserved, JSON.stringify(failing));
+            return { operation, fault, outcome };
+          };
+          const { fault, outcome } = await attempt();
+          assert.equal(outcome?.status, 'fulfilled');
+          const failed = new Set<string>();
+          for (const [step, calls] of fault.calls) {
+            // The calls between the first and the last differ only in the event of the same batch.
+            const numbers = isThorough ? Array.from({ length: calls }, (_, index) => index + 1) : [1, calls];
+            for (const number of new Set(numbers)) {
+              const { operation, fault, outcome } = await attempt({ step, number, when });
+              // The number of calls of some steps differs from run to run.
+              if (!fault.hasFailed) {
+                assert.equal(outcome?.status, 'fulfilled');
+                continue;
+              }
+              failed.add(step);
+              const { roomId } = operation;
+              if (roomId !== undefined && (await fixture.engine.heads.get(roomId)))
+                await assertHeadAsOnDisk(fixture, roomId);
+              await operation.run();
+              await fixture.engine.settled();
+              if (roomId !== undefined) {
+                const position = await fixture.positionOf(await fixture.say(alice, roomId, 'after it'));
+                assert.equal(fixture.streams.current, position);
+                await assertHeadAsOnDisk(fixture, roomId);
+              }
             }
           }
-          assert.ok(failed.includes('stage') && failed.includes('batch'), failed.join());
+
+          for (const step of [staging, 'batch']) assert.ok(failed.has(step), step);
         });
       }
     }
 
     it('loads the head of the room again only after its committing events have settled', async () => {
-      const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      let slow: UnreliableDatabase | undefined;
-      const wrapDatabase = (database: Database) => (slow = new UnreliableDatabase(database));
+      const [writeBegun, writeReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let slowDatabase: UnreliableDatabase | undefined;
+      const wrapDatabase = (database: Database) => (slowDatabase = new UnreliableDatabase(database));
       const fixture = await RoomsUnderTest.open(open, [], { wrapDatabase });
       const roomId = await fixture.room(alice);
-      slow!.delay = () => {
-        begun.resolve();
-        return released.promise;
+      slowDatabase!.delay = () => {
+        writeBegun.resolve();
+        return writeReleased.promise;
       };
       const first = fixture.say(alice, roomId, 'on its way');
-      await begun.promise;
-      slow!.delay = () => undefined;
-      const fault = new Fault(fixture, 1, 'before');
+      await writeBegun.promise;
+      slowDatabase!.delay = () => undefined;
+      const fault = new Fault(fixture, { step: staging, number: 1, when: 'before' });
       await assert.rejects(fixture.say(alice, roomId, 'fails'), /fails/);
       fault.end();
       const next = fixture.say(alice, roomId, 'comes after it');
-      released.resolve();
+      writeReleased.resolve();
       const { event } = (await fixture.engine.events.getById(await next))!;
       assert.deepEqual(event.prevEventIds, [await first]);
       await assertHeadAsOnDisk(fixture, roomId);

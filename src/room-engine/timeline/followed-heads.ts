@@ -8,10 +8,7 @@ import { maxHeadBytes, sizeOfHead } from './head-size.ts';
 import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
 
-/**
- * The heads of active rooms in a process that does not write rooms: read from the database, then updated by
- * facts.
- */
+/** The heads of active rooms in a process that does not write rooms: read from the database, then updated by facts. */
 export class FollowedHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #cache: Cache<string, FollowedHead>;
@@ -29,8 +26,8 @@ export class FollowedHeads implements HeadReader {
   }
 
   async get(roomId: string): Promise<FollowedHead | undefined> {
-    const known = this.peek(roomId);
-    if (known || !isStorableText(roomId)) return known;
+    const cached = this.peek(roomId);
+    if (cached || !isStorableText(roomId)) return cached;
     return this.#loading.run(roomId, () => this.#load(roomId));
   }
 
@@ -62,8 +59,8 @@ export class FollowedHeads implements HeadReader {
       const missed: (RoomFact | 'deleted')[] = [];
       this.#missed.set(roomId, missed);
       const stored = await this.#stored.read(roomId).finally(() => this.#missed.delete(roomId));
-      // The rows were read one after another, so a change of the whole room in the meantime may be in only some of
-      // them.
+      // The rows were read one after another, so only some of them may contain a change of the whole room that was made
+      // meanwhile.
       const facts = missed.filter((fact) => fact !== 'deleted' && fact.end !== undefined) as RoomFact[];
       if (facts.length < missed.length) continue;
       if (!stored) return undefined;

@@ -8,5 +8,5 @@ export function freezeEvent(event: RoomEvent): void {
 function freeze(value: unknown): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);
-  for (const member of Object.values(value)) freeze(member);
+  for (const field of Object.values(value)) freeze(field);
 }

@@ -11,7 +11,7 @@ export interface StateEntry {
   readonly stream: number;
 }
 
-/** The current state of a room in memory, with counted members. */
+/** The current state of a room in memory, with the number of members by membership and by server. */
 export class HeadState {
   readonly #entries = new Map<string, StateEntry>();
   readonly #members = new Map<string, Membership>();
@@ -34,11 +34,12 @@ export class HeadState {
     return this.#servers;
   }
 
-  /** Counts the changes, so that two reads show whether the state changed in between. */
+  /** Number of changes so far: when it is the same at two times, the state has not changed in between. */
   get changes(): number {
     return this.#changes;
   }
 
+  /** Counts the users with this membership. */
   memberCount(membership: Membership): number {
     return this.#counts.get(membership) ?? 0;
   }
@@ -75,6 +76,7 @@ export class HeadState {
   }
 }
 
+/** Returns the entry of the current state that a state event sets. @param position on the stream */
 export function stateEntry(stored: StoredEvent, position: number): StateEntry {
   const { type, eventId, content } = stored.event;
   const membership = type === 'm.room.member' ? membershipOf(content) : undefined;

@@ -26,7 +26,7 @@ export interface InMemoryHeadDeps {
   readonly formerExtremities?: readonly number[];
 }
 
-/** The common part of heads that are written to and heads that follow facts. */
+/** The common part of `WritableHead` (main process) and `FollowedHead` (other processes). */
 export abstract class InMemoryHead implements RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
@@ -40,7 +40,7 @@ export abstract class InMemoryHead implements RoomHead {
   protected currentExtremities: readonly Extremity[];
   readonly #recent: StoredEvent[] = [];
   #recentBytes = 0;
-  /** The greatest depth of the forward extremities at the start and of the events since then. */
+  /** The greatest depth of the forward extremities when the head was loaded, and of the events since then. */
   #topDepth = 0;
   #lateAt = 0;
 

@@ -3,10 +3,10 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import type { EventStore } from './event-store.ts';
 
-/**
- * Number of events that one query reads, and number that one search reads before it ends without a result.
- */
-const [pageSize, maxScanned] = [50, 1_000];
+/** Number of events that one query reads. */
+const pageSize = 50;
+/** Maximum number of events that a search reads before it ends without a result. */
+const maxScanned = 1_000;
 
 export type TimeDirection = 'forward' | 'backward';
 
@@ -27,22 +27,22 @@ export class NearestEvents {
   }
 
   /**
-   * Returns the event closest to a time: at it or after it (`forward`), at it or before it (`backward`).
+   * Returns the event closest to a time: at or after this time (`forward`), at or before this time (`backward`).
    * @param ts milliseconds since the epoch
-   * @param choose returns the events that the reader may see, in the same order
+   * @param filterVisible returns the events that the reader may see, in the same order
    */
   async find(
     roomNid: number,
     ts: number,
     direction: TimeDirection,
-    choose: (events: readonly StoredEvent[]) => Promise<readonly StoredEvent[]>,
+    filterVisible: (events: readonly StoredEvent[]) => Promise<readonly StoredEvent[]>,
   ): Promise<StoredEvent | undefined> {
     let from = { ts, nid: direction === 'forward' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER };
     for (let scanned = 0; scanned < maxScanned; scanned += pageSize) {
       const rows = await this.#page(roomNid, from, direction);
-      const found = await this.#events.getMany(rows.map(({ nid }) => nid));
-      const ordered = rows.map(({ nid }) => found.get(nid)).filter((stored) => stored !== undefined);
-      const [first] = await choose(ordered);
+      const eventsByNid = await this.#events.getMany(rows.map(({ nid }) => nid));
+      const ordered = rows.map(({ nid }) => eventsByNid.get(nid)).filter((stored) => stored !== undefined);
+      const [first] = await filterVisible(ordered);
       if (first) return first;
       const last = rows.at(-1);
       if (!last || rows.length < pageSize) break;

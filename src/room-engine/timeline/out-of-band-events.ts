@@ -3,7 +3,7 @@ import type { RoomTables } from '../tables.ts';
 import type { OutOfBandRow } from './event-row.ts';
 
 /** Maximum number of nids in one query. */
-const chunk = 200;
+const maxNids = 200;
 
 /** A server that invited a user to a room that this server is not in, or accepted the user's knock. */
 export interface OutOfBandServer {
@@ -12,19 +12,20 @@ export interface OutOfBandServer {
   readonly server: string;
 }
 
-/** Reads out-of-band events by nid; missing ones are absent. */
+/** Reads out-of-band events by nid; events that are not stored are absent. */
 export async function readOutOfBandByNids(
   reader: Reader<RoomTables>,
   nids: readonly number[],
 ): Promise<OutOfBandRow[]> {
-  const found: OutOfBandRow[] = [];
-  for (let start = 0; start < nids.length; start += chunk) {
-    const some = nids.slice(start, start + chunk);
-    found.push(...(await reader.selectFrom('outside_events').selectAll().where('nid', 'in', some).execute()));
+  const rows: OutOfBandRow[] = [];
+  for (let start = 0; start < nids.length; start += maxNids) {
+    const part = nids.slice(start, start + maxNids);
+    rows.push(...(await reader.selectFrom('outside_events').selectAll().where('nid', 'in', part).execute()));
   }
-  return found;
+  return rows;
 }
 
+/** Reads an out-of-band event of a room by its event id; `undefined` when it is not stored. */
 export function readOutOfBandById(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -45,7 +46,9 @@ export function readOutOfBandBetween(
   return query.where('nid', '>', after).where('nid', '<=', upTo).orderBy('nid').execute();
 }
 
-/** Reads the servers that invited a user to a room or accepted the user's knock, the server of the newest event first. */
+/**
+ * Reads the servers that invited a user to a room or accepted the user's knock, the server of the newest event first.
+ */
 export async function readOutOfBandServers(
   reader: Reader<RoomTables>,
   roomNid: number,

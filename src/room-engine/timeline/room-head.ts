@@ -6,17 +6,13 @@ import type { StateEntry } from './head-state.ts';
 
 export type { StateEntry } from './head-state.ts';
 
-/**
- * Identifies one version of a current state: when the object or the number differs, the state has changed.
- */
+/** Identifies the current state at a time: when the object or the number differs, the state has changed since then. */
 export interface StateMark {
   readonly state: object;
   readonly changes: number;
 }
 
-/**
- * The end of an active room's history in memory, for reading: forward extremities, current state, members.
- */
+/** The forward extremities, current state and members of an active room in memory, for reading. */
 export interface RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
@@ -28,15 +24,13 @@ export interface RoomHead {
   readonly partial: PartialState | undefined;
   /** Whether members may be missing in the state. */
   readonly isPartial: boolean;
-  /**
-   * Position on the stream at which the partial state became complete; 0 where the state was never partial.
-   */
+  /** Position on the stream at which the partial state became complete; 0 where the state was never partial. */
   readonly completedAt: number;
   /** Set after the partial state became complete. */
   readonly formerPartial: FormerPartialState | undefined;
   /**
-   * Nids of the forward extremities of earlier stays in the room, which no newer event leads to
-   * (`rooms.loose_ends`); newest last.
+   * Nids of the forward extremities that the room had when the last local user left it, and to which no newer event
+   * leads (`rooms.former_extremities`); newest last.
    */
   readonly formerExtremities: readonly number[];
   readonly extremities: readonly Extremity[];
@@ -54,12 +48,12 @@ export interface RoomHead {
   /** The newest events of the timeline that this process has seen, oldest first. */
   readonly recent: readonly StoredEvent[];
   /**
-   * Position of the newest event in `recent` whose depth is smaller than that of an earlier one; 0 where there is
-   * none. Later events have the same order on the stream and in the history of the room.
+   * Position of the newest event in `recent` whose depth is smaller than the depth of an earlier event; 0 when there
+   * is no such event. Later events have the same order on the stream and in the history of the room.
    */
   readonly lateAt: number;
 
-  /** Returns whether the current state is the one that `mark` was taken of. */
+  /** Returns whether the current state is the same as when `mark` was read from `stateMark`. */
   isUnchanged(mark: StateMark): boolean;
   /** Returns the entry of the current state; `undefined` where there is none. */
   entry(type: string, stateKey: string): StateEntry | undefined;

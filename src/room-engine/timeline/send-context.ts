@@ -8,8 +8,8 @@ import type { RoomHead } from './room-head.ts';
 const createKey = stateMapKey('m.room.create', '');
 
 /**
- * The events that the next event of a room is authorized by and refers to, held in memory so that all checks
- * are synchronous, whatever caches drop in the meantime.
+ * The auth events of a draft and the events to which it refers, in memory, so that all checks are synchronous even when
+ * caches drop these events.
  */
 export class SendContext {
   readonly #events: Map<number, StoredEvent>;
@@ -26,6 +26,7 @@ export class SendContext {
     this.#draft = draft;
   }
 
+  /** The event that the draft redacts; `undefined` when the draft redacts no known event. Call `load` before. */
   get target(): StoredEvent | undefined {
     return this.#target;
   }
@@ -40,25 +41,24 @@ export class SendContext {
   }
 
   /**
-   * Loads the events that are not in memory; costs nothing where all are.
+   * Loads the events that are not in memory; without a query when all are in memory.
    * @param stateKeys prepares the state key of an event that will be stored
    */
   async load(head: RoomHead, stateKeys?: WritableStateKeys): Promise<void> {
     const missing = this.#needed(head).filter((nid) => !this.#find(nid));
     if (missing.length > 0)
-      for (const found of (await this.#store.getMany(missing)).values()) this.add(found);
+      for (const stored of (await this.#store.getMany(missing)).values()) this.add(stored);
     const { type, stateKey, redacts } = this.#draft;
     if (stateKey !== undefined) await stateKeys?.prepare(stateMapKey(type, stateKey));
     if (redacts !== undefined) this.#target = await this.#store.getById(redacts);
   }
 
-  /**
-   * Returns whether all events are loaded. Check it again after an await, because the head may have changed.
-   */
+  /** Returns whether all events are loaded. Check it again after an await, because the head may have changed. */
   isComplete(head: RoomHead): boolean {
     return this.#needed(head).every((nid) => this.#find(nid) !== undefined);
   }
 
+  /** Adds an event, for instance an event of a room that is being created. */
   add(stored: StoredEvent): void {
     this.#events.set(stored.nid, stored);
   }
@@ -69,14 +69,15 @@ export class SendContext {
     return entry && this.#find(entry.nid);
   }
 
+  /** Returns a loaded event by its event id. */
   byId(eventId: string): RoomEvent | undefined {
     for (const { event } of this.#events.values()) if (event.eventId === eventId) return event;
     return undefined;
   }
 
   #find(nid: number): StoredEvent | undefined {
-    const known = this.#events.get(nid);
-    if (known) return known;
+    const loaded = this.#events.get(nid);
+    if (loaded) return loaded;
     const cached = this.#store.peek(nid);
     if (cached) this.add(cached);
     return cached;
@@ -85,13 +86,13 @@ export class SendContext {
   #needed(head: RoomHead): number[] {
     const { type, stateKey } = this.#draft;
     const nids: number[] = [];
-    const need = (key: string) => {
+    const addNid = (key: string) => {
       const entry = head.state.get(key);
       if (entry) nids.push(entry.nid);
     };
-    for (const key of this.authKeys(head.version)) need(key);
-    need(createKey);
-    if (stateKey !== undefined) need(stateMapKey(type, stateKey));
+    for (const key of this.authKeys(head.version)) addNid(key);
+    addNid(createKey);
+    if (stateKey !== undefined) addNid(stateMapKey(type, stateKey));
     // Room versions 1 and 2 need the hashes of the referenced events.
     if (head.version.eventReferences === 'pairs') for (const { nid } of head.extremities) nids.push(nid);
     return nids;

@@ -7,22 +7,22 @@ import { transactionScope } from './transaction-ids.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('heads, events and transaction ids that are read after a start', () => {
     it('share queries when they are requested for several rooms at the same time', async () => {
-      const before = await RoomsUnderTest.open(open);
+      const fixture = await RoomsUnderTest.open(open);
       const roomIds: string[] = [];
       const messageIds: string[] = [];
       for (let index = 0; index < 10; index++) {
-        const roomId = await before.room(alice);
+        const roomId = await fixture.room(alice);
         roomIds.push(roomId);
-        messageIds.push(await before.say(alice, roomId, `message ${index}`));
+        messageIds.push(await fixture.say(alice, roomId, `message ${index}`));
       }
       const nids = new Map<string, number>();
       for (const eventId of messageIds) {
-        const stored = await before.engine.events.getById(eventId);
+        const stored = await fixture.engine.events.getById(eventId);
         assert.ok(stored);
         nids.set(eventId, stored.nid);
       }
 
-      const { engine, database } = await before.restart(open);
+      const { engine, database } = await fixture.restart(open);
       const { statistics } = database;
       let [reads, scans] = [statistics.reads, statistics.scans];
       const heads = await Promise.all(roomIds.map((roomId) => engine.heads.get(roomId)));
@@ -34,8 +34,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         heads.flatMap((head) => head?.extremities.map(({ eventId }) => eventId)),
         messageIds,
       );
-      // For all rooms one scan of their rows and one read of their extremities. Besides, for each room, two scans and one read
-      // of its state and its chain of state groups.
+      // One scan reads the rows of all rooms, and one read all extremities. For each room, two scans and one read load
+      // the state and the chain of state groups.
       const queries = [statistics.reads - reads, statistics.scans - scans];
       assert.deepEqual(queries, [1 + roomIds.length, 1 + 2 * roomIds.length]);
 

@@ -15,7 +15,7 @@ export interface StoredHead extends InMemoryHeadDeps {
 
 type RoomRow = RoomTables['rooms'];
 
-/** Reads the heads of rooms from the database; those that are requested at the same time share queries. */
+/** Reads the heads of rooms from the database; heads that are requested at the same time share queries. */
 export class StoredHeads {
   readonly #database: Database;
   readonly #slices: TimeSlices;
@@ -47,7 +47,7 @@ export class StoredHeads {
       stateGroup: room.state_group ?? undefined,
       ...state,
       ...parsePartialState(room.partial_state),
-      formerExtremities: JSON.parse(room.loose_ends ?? '[]') as number[],
+      formerExtremities: JSON.parse(room.former_extremities ?? '[]') as number[],
     };
   }
 
@@ -83,16 +83,16 @@ export class StoredHeads {
 
   /** Returns the extremities in the order of their nids. */
   async #readExtremities(nids: readonly number[]): Promise<Extremity[]> {
-    const found: Extremity[] = [];
+    const extremities: Extremity[] = [];
     for (let start = 0; start < nids.length; start += 500) {
-      const some = nids.slice(start, start + 500);
-      const read = await this.#extremities.getMany(some);
-      for (const nid of some) {
+      const chunk = nids.slice(start, start + 500);
+      const read = await this.#extremities.getMany(chunk);
+      for (const nid of chunk) {
         const extremity = read.get(nid);
-        if (extremity) found.push(extremity);
+        if (extremity) extremities.push(extremity);
       }
     }
-    return found.sort((a, b) => a.nid - b.nid);
+    return extremities.sort((a, b) => a.nid - b.nid);
   }
 }
 

@@ -2,17 +2,17 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** Maximum number of ids in one query. */
-const chunk = 500;
+const maxIds = 500;
 
-/** A place in a room's history: after the event with this depth and position, whether it exists or not. */
+/** A place in a room's history: after the event with this depth and position; the event itself may be absent. */
 export interface HistoryPlace {
   readonly depth: number;
   readonly stream: number;
 }
 
 /**
- * Returns the place in a room's history that corresponds to a position on the stream: after the newest event
- * up to there.
+ * Returns the place in a room's history that corresponds to a position on the stream: after the newest event up to
+ * that position.
  */
 export async function readPlaceAt(
   reader: Reader<RoomTables>,
@@ -30,19 +30,19 @@ export async function readPlaceAt(
   return { depth: row?.depth ?? 0, stream: row?.stream ?? 0 };
 }
 
-/** Returns which of the rooms have new timeline events after a position on the stream. */
+/** Returns which of these rooms have new timeline events after a position on the stream, as nids. */
 export async function readChangedRooms(
   reader: Reader<RoomTables>,
   roomNids: readonly number[],
   after: number,
 ): Promise<Set<number>> {
   const changed = new Set<number>();
-  for (let start = 0; start < roomNids.length; start += chunk) {
+  for (let start = 0; start < roomNids.length; start += maxIds) {
     const rows = await reader
       .selectFrom('events')
       .select('room_nid')
       .distinct()
-      .where('room_nid', 'in', roomNids.slice(start, start + chunk))
+      .where('room_nid', 'in', roomNids.slice(start, start + maxIds))
       .where('stream', '>', after)
       .execute();
     for (const row of rows) changed.add(row.room_nid);
@@ -56,7 +56,7 @@ export async function readNewest(
   roomNids: readonly number[],
 ): Promise<Map<number, number>> {
   const newest = new Map<number, number>();
-  for (let start = 0; start < roomNids.length; start += chunk) {
+  for (let start = 0; start < roomNids.length; start += maxIds) {
     const rows = await reader
       .selectFrom('rooms')
       .select((where) => [
@@ -70,16 +70,14 @@ export async function readNewest(
           .limit(1)
           .as('stream'),
       ])
-      .where('rooms.room_nid', 'in', roomNids.slice(start, start + chunk))
+      .where('rooms.room_nid', 'in', roomNids.slice(start, start + maxIds))
       .execute();
     for (const { room_nid, stream } of rows) if (stream !== null) newest.set(room_nid, stream);
   }
   return newest;
 }
 
-/**
- * Returns the ids of the rooms that got events in `(after, upTo]` of the stream, backfilled ones included.
- */
+/** Returns the ids of the rooms that got events in `(after, upTo]` of the stream, including backfilled events. */
 export async function readRoomsBetween(
   reader: Reader<RoomTables>,
   after: number,

@@ -19,7 +19,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         { type: 'm.room.message', content: { body: txnId } },
         txnId,
       );
-    const remembered = async () => {
+    const storedTransactionIds = async () => {
       const rows = await fixture.database
         .reader<RoomTables>()
         .selectFrom('event_transactions')
@@ -27,19 +27,19 @@ forSelectedDatabases(import.meta.url, (open) => {
         .execute();
       return rows.map((row) => row.txn_id.slice(-1)).sort();
     };
-    const round = async () => {
+    const cleanUpAndWaitAnHour = async () => {
       await deleteOldTransactions(fixture);
       fixture.clock.advance(hour);
     };
     await send('a');
-    await round();
+    await cleanUpAndWaitAnHour();
     await send('b');
-    for (let passed = 1; passed < 24; passed++) await round();
-    assert.deepEqual(await remembered(), ['a', 'b']);
-    await round();
-    assert.deepEqual(await remembered(), ['b']);
-    await round();
-    assert.deepEqual(await remembered(), []);
+    for (let hours = 1; hours < 24; hours++) await cleanUpAndWaitAnHour();
+    assert.deepEqual(await storedTransactionIds(), ['a', 'b']);
+    await cleanUpAndWaitAnHour();
+    assert.deepEqual(await storedTransactionIds(), ['b']);
+    await cleanUpAndWaitAnHour();
+    assert.deepEqual(await storedTransactionIds(), []);
     const marks = await fixture.database
       .reader<RoomTables>()
       .selectFrom('transaction_marks')

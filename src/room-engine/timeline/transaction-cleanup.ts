@@ -16,8 +16,8 @@ export interface TransactionCleanupDeps {
 }
 
 /**
- * Deletes transaction ids after a day. The rows have no time, so an hourly mark stores the position of the
- * streams.
+ * Registers the hourly job that deletes transaction ids after a day. Their rows have no time, so each run also stores
+ * the position of the streams with the time.
  */
 export function registerTransactionCleanup(jobs: Jobs, deps: TransactionCleanupDeps): void {
   jobs.every('rooms/forget-transactions', hour, { run: () => deleteOldTransactions(deps) });

@@ -5,8 +5,10 @@ import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Bounds the devices whose transaction ids are cached, and the ids of each device. */
-const [devicesInMemory, idsPerDevice] = [10_000, 1_000];
+/** Maximum number of devices whose transaction ids are cached. */
+const maxDevices = 10_000;
+/** Maximum number of cached transaction ids of a device. */
+const maxIdsPerDevice = 1_000;
 
 /** Estimated bytes of a transaction id that is cached in both directions. */
 const bytesPerId = 200;
@@ -17,8 +19,8 @@ interface DeviceTransactions {
   readonly byEvent: Map<number, string>;
 }
 
-/** The methods that rendering events for their senders needs. */
-export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare'>;
+/** The methods that are needed to render events for their senders. */
+export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare' | 'hasAny'>;
 
 /**
  * Deduplicates requests by transaction id, also after a restart, and returns the transaction ids of a
@@ -33,15 +35,15 @@ export class TransactionIds {
   constructor(reader: Reader<RoomTables>, caches: CacheRegistry) {
     this.#reader = reader;
     this.#devices = caches.create('transaction_ids', {
-      size: devicesInMemory,
+      size: maxDevices,
       maxBytes: 16 * MiB,
       sizeOf: ({ byEvent }) => 400 + bytesPerId * byEvent.size,
     });
   }
 
   /**
-   * Runs `send` unless this device has sent with this id before.
-   * @param path the request path without the transaction id: ids are unique within it only
+   * Runs `send` unless this device has sent an event with this transaction id before.
+   * @param path the request path without the transaction id: a transaction id is unique only within one path
    * @returns the event, or the nid of the event that was sent before
    */
   async once(
@@ -67,7 +69,7 @@ export class TransactionIds {
     }
   }
 
-  /** Adds the transaction of a fact of the writing process to the cache. */
+  /** Adds the transaction of a fact of the main process to the cache. */
   follow({ stored, transaction }: RoomFact): void {
     const device = transaction && this.#devices.peek(transaction.scope);
     if (!device) return;
@@ -80,12 +82,19 @@ export class TransactionIds {
     return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathPrefixLength);
   }
 
+  /** Returns whether transactions of the device are cached; call `prepare` before. */
+  hasAny(scope: number): boolean {
+    return (this.#devices.get(scope)?.byEvent.size ?? 0) > 0;
+  }
+
   /** Caches the transactions of a device, for `peek`. Returns a promise only if they are not cached yet. */
   prepare(scope: number): unknown | Promise<unknown> {
     return this.#devices.has(scope) ? undefined : this.#load(scope);
   }
 
-  /** Loads the transactions of a device; once for callers at the same time, as for the rooms of a sync. */
+  /**
+   * Loads the transactions of a device; simultaneous callers, for instance for the rooms of a sync, share one query.
+   */
   #load(scope: number): Promise<DeviceTransactions> {
     return this.#loading.run(scope, () => this.#read(scope));
   }
@@ -96,10 +105,10 @@ export class TransactionIds {
       .select(['event_nid', 'txn_id'])
       .where('scope', '=', scope)
       .orderBy('event_nid', 'desc')
-      .limit(idsPerDevice)
+      .limit(maxIdsPerDevice)
       .execute();
-    const raced = this.#devices.get(scope);
-    if (raced) return raced;
+    const loadedMeanwhile = this.#devices.get(scope);
+    if (loadedMeanwhile) return loadedMeanwhile;
     const device: DeviceTransactions = { byTxnId: new Map(), byEvent: new Map() };
     for (const row of rows.reverse()) this.#remember(device, row.txn_id, row.event_nid);
     this.#devices.set(scope, device);
@@ -109,7 +118,7 @@ export class TransactionIds {
   #remember(device: DeviceTransactions, txnId: string, eventNid: number): void {
     device.byTxnId.set(txnId, eventNid);
     device.byEvent.set(eventNid, txnId);
-    if (device.byEvent.size <= idsPerDevice) return;
+    if (device.byEvent.size <= maxIdsPerDevice) return;
     const [oldest] = device.byEvent;
     if (!oldest) return;
     device.byEvent.delete(oldest[0]);
@@ -117,7 +126,7 @@ export class TransactionIds {
   }
 }
 
-/** Characters of a path prefix. */
+/** Number of characters of a path prefix. */
 const pathPrefixLength = 4;
 
 /** Returns a short hash of a request path, which precedes the transaction id in the database. */
@@ -126,8 +135,8 @@ function pathPrefix(path: string): string {
 }
 
 /**
- * Stands for the device in the transactions of delayed events, whose transaction id is the delay id. Source:
- * MSC4140.
+ * The device id in the transaction scope of delayed events; the transaction id of a delayed event is its delay id.
+ * Source: MSC4140.
  */
 export const delayedEventsDevice = 'org.matrix.msc4140';
 

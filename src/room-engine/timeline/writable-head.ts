@@ -6,12 +6,13 @@ import { type HeadState, stateEntry } from './head-state.ts';
 import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
 /**
- * The head that the next event of a room is built on. It is ahead of the disk: it contains events that are
+ * The head of a room on which its next event is built. It is ahead of the disk: it contains events that are
  * being committed. When a commit fails the head is `broken` and must be loaded again.
  */
 export class WritableHead extends InMemoryHead {
   /** The chain whose newest state group is the current state. */
   chain: GroupChain;
+  /** Whether an event could not be written, so that the head must be loaded again. */
   broken = false;
 
   constructor(deps: InMemoryHeadDeps & { readonly chain: GroupChain }) {
@@ -29,7 +30,7 @@ export class WritableHead extends InMemoryHead {
     this.currentVersion = version;
   }
 
-  /** Makes an event the newest of the timeline. @returns its change of the current state */
+  /** Adds the newest event of the timeline. @returns the change of the current state by this event */
   append(stored: StoredEvent, extremities: readonly Extremity[]): StateChange[] {
     this.currentExtremities = extremities;
     this.remember(stored);
@@ -42,13 +43,13 @@ export class WritableHead extends InMemoryHead {
     this.currentExtremities = extremities;
   }
 
-  /** Marks an event of the room as redacted, also its copy in `recent`, which may be another object than `target`. */
+  /** Marks an event of the room as redacted, and also its copy in `recent`, which may be a different object. */
   redact(target: StoredEvent, by: number | undefined): void {
     target.redactedBy = by;
     this.markRedacted(target.nid, by);
   }
 
-  /** Replaces one entry of the current state. */
+  /** Replaces an entry of the current state. */
   setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
     const entry = stored && stateEntry(stored, position);
     const previous = this.currentState.set(stateMapKey(type, stateKey), entry);
@@ -56,7 +57,7 @@ export class WritableHead extends InMemoryHead {
     return { type, stateKey, event: stored, previousNid: previous?.nid, keyNid: undefined };
   }
 
-  /** Replaces the whole current state by another one, which the caller has prepared. */
+  /** Replaces the whole current state by a state that the caller has prepared. */
   replaceState(state: HeadState, position: number): void {
     this.currentState = state;
     this.newestChange = Math.max(this.newestChange, position);

@@ -12,22 +12,22 @@ import type { StoredHeads } from './stored-heads.ts';
 import { WritableHead } from './writable-head.ts';
 
 /**
- * The heads of active rooms. A room never has two heads in use: a head that is referenced anywhere, for
- * instance by a pending write, is returned even when the cache has dropped it.
+ * The heads of active rooms. A room never has two heads in use: a head that other code still references, for instance
+ * a pending write, is returned even when the cache has dropped it.
  */
 export class WritableHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #groups: StateGroups;
   readonly #cache: Cache<string, WritableHead>;
-  readonly #inUse = new Map<string, WeakRef<WritableHead>>();
-  readonly #unused = new FinalizationRegistry<string>((roomId) => {
-    if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
+  readonly #headRefs = new Map<string, WeakRef<WritableHead>>();
+  readonly #onCollected = new FinalizationRegistry<string>((roomId) => {
+    if (!this.#headRefs.get(roomId)?.deref()) this.#headRefs.delete(roomId);
   });
   readonly #loading = new LoadOnce<string, WritableHead | undefined>();
-  /** Promises by room that resolve when the last events of its broken head have settled. */
+  /** For each room with a broken head, a promise that resolves when the last events of that head have settled. */
   readonly #settling = new Map<string, Promise<void>>();
   /** Rooms that are being deleted. */
-  readonly #retired = new Set<string>();
+  readonly #blocked = new Set<string>();
 
   constructor(stored: StoredHeads, groups: StateGroups, caches: CacheRegistry) {
     this.#stored = stored;
@@ -37,10 +37,10 @@ export class WritableHeads implements HeadReader {
 
   /** Returns a cached head. */
   peek(roomId: string): WritableHead | undefined {
-    if (this.#retired.has(roomId)) return undefined;
+    if (this.#blocked.has(roomId)) return undefined;
     const cached = this.#cache.get(roomId);
     if (cached) return cached;
-    const head = this.#inUse.get(roomId)?.deref();
+    const head = this.#headRefs.get(roomId)?.deref();
     if (!head || head.broken) return undefined;
     this.#cache.set(roomId, head);
     return head;
@@ -48,9 +48,9 @@ export class WritableHeads implements HeadReader {
 
   /** Returns the head of a room; `undefined` when the room is unknown. */
   async get(roomId: string): Promise<WritableHead | undefined> {
-    const known = this.peek(roomId);
-    if (known) return known;
-    if (!isStorableText(roomId) || this.#retired.has(roomId)) return undefined;
+    const loaded = this.peek(roomId);
+    if (loaded) return loaded;
+    if (!isStorableText(roomId) || this.#blocked.has(roomId)) return undefined;
     return this.#loading.run(roomId, async () => {
       await this.#settling.get(roomId);
       return this.#load(roomId);
@@ -59,14 +59,14 @@ export class WritableHeads implements HeadReader {
 
   /** Creates the head of a new room; other callers receive it after `register`. */
   createHead(roomNid: number, roomId: string, version: RoomVersion): WritableHead {
-    const parts = { roomNid, roomId, version, extremities: [], state: new HeadState() };
-    return new WritableHead({ ...parts, chain: new GroupChain() });
+    const fields = { roomNid, roomId, version, extremities: [], state: new HeadState() };
+    return new WritableHead({ ...fields, chain: new GroupChain() });
   }
 
-  /** Makes this the head of its room. */
+  /** Stores a head as the head of its room. */
   register(head: WritableHead): void {
-    this.#inUse.set(head.roomId, new WeakRef(head));
-    this.#unused.register(head, head.roomId);
+    this.#headRefs.set(head.roomId, new WeakRef(head));
+    this.#onCollected.register(head, head.roomId);
     this.#cache.set(head.roomId, head);
   }
 
@@ -76,9 +76,7 @@ export class WritableHeads implements HeadReader {
     if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);
   }
 
-  /**
-   * Abandons a head whose last events are still being committed: it is loaded again when they have settled.
-   */
+  /** Abandons a head whose last events are still being committed: it is loaded again when they have settled. */
   abandonAfter(head: WritableHead, settled: Promise<void>): void {
     const { roomId } = head;
     this.abandon(head);
@@ -88,16 +86,19 @@ export class WritableHeads implements HeadReader {
     this.#settling.set(roomId, settling);
   }
 
-  /** Hides the head of a room that is being deleted, and breaks it, so that pending writers find no room. */
+  /**
+   * Hides the head of a room that is being deleted, and marks it as broken, so that pending writers do not find the
+   * room.
+   */
   block(roomId: string): void {
-    this.#retired.add(roomId);
-    const head = this.#inUse.get(roomId)?.deref() ?? this.#cache.peek(roomId);
+    this.#blocked.add(roomId);
+    const head = this.#headRefs.get(roomId)?.deref() ?? this.#cache.peek(roomId);
     if (head) this.abandon(head);
   }
 
   /** Undoes `block`: the head is loaded again if the room still exists. */
   unblock(roomId: string): void {
-    this.#retired.delete(roomId);
+    this.#blocked.delete(roomId);
   }
 
   /** Removes deleted events from the head of a room that is not deleted itself. */
@@ -106,7 +107,7 @@ export class WritableHeads implements HeadReader {
       this.peek(removal.roomId)?.forgetEvents(new Set(removal.eventNids));
   }
 
-  /** Measures a head again for the size of the cache. */
+  /** Measures the size of a head again for the limit of the cache. */
   resized(head: WritableHead): void {
     if (this.#cache.peek(head.roomId) === head) this.#cache.remeasure(head.roomId);
   }

@@ -11,7 +11,7 @@ const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
   partialState: 'update rooms set partial_state = ? where room_nid = ?',
-  formerExtremities: 'update rooms set loose_ends = ? where room_nid = ?',
+  formerExtremities: 'update rooms set former_extremities = ? where room_nid = ?',
   event:
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   eventUpdate:
@@ -38,7 +38,7 @@ const sqlText = {
     'insert into stripped_state (room_nid, user_id, json) values (?, ?, ?) on conflict (room_nid, user_id) do update set json = excluded.json',
   strippedRemoval: 'delete from stripped_state where room_nid = ? and user_id = ?',
   backward:
-    'insert into backward_extremities (room_nid, event_id, answers_left, named_by) values (?, ?, ?, ?) on conflict (room_nid, event_id) do update set answers_left = excluded.answers_left, named_by = excluded.named_by, attempts = 0, retry_ts = 0 where excluded.answers_left is not null and backward_extremities.answers_left is null',
+    'insert into backward_extremities (room_nid, event_id, backfills_left, referenced_by) values (?, ?, ?, ?) on conflict (room_nid, event_id) do update set backfills_left = excluded.backfills_left, referenced_by = excluded.referenced_by, attempts = 0, retry_ts = 0 where excluded.backfills_left is not null and backward_extremities.backfills_left is null',
   backwardRemoval: 'delete from backward_extremities where room_nid = ? and event_id = ?',
   transaction: 'insert into event_transactions (scope, event_nid, txn_id) values (?, ?, ?)',
   redacted:
@@ -56,7 +56,7 @@ const tables = Object.keys(sqlText) as Table[];
 /** The tables of state groups, in the order of execution. */
 const groupTables: readonly Table[] = ['group', 'edge', 'groupState'];
 
-/** Collects the rows of many events; of rows that replace each other only the last is written. */
+/** Collects the rows of many events; when rows replace each other, only the last row is written. */
 export class WriteBatch {
   readonly #stateKeys: WritableStateKeys;
   readonly #index: IndexBatch;
@@ -64,7 +64,7 @@ export class WriteBatch {
   readonly #rows = new Map<Table, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
   /** The newest of the rows that replace each other, by table and key. */
-  readonly #last = new Map<string, { table: Table; row: SqlValue[] }>();
+  readonly #replaceableRows = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
@@ -110,21 +110,21 @@ export class WriteBatch {
 
   /** Returns the rows as statements, in the order that the tables need. */
   *statements(): Generator<void, Statement[]> {
-    yield* inSteps(this.#last.values(), ({ table, row }) => this.#push(table, row));
+    yield* inSteps(this.#replaceableRows.values(), ({ table, row }) => this.#push(table, row));
     yield* inSteps(this.#memberships.values(), ({ table, row }) => this.#push(table, row));
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
-    const own: Statement[] = [];
+    const statements: Statement[] = [];
     for (const table of tables) {
       if (this.#separatesGroups && groupTables.includes(table)) continue;
       const rows = this.#rows.get(table);
-      if (rows) own.push({ sql: sqlText[table], rows });
+      if (rows) statements.push({ sql: sqlText[table], rows });
     }
-    return [...own, ...this.#index.statements()];
+    return [...statements, ...this.#index.statements()];
   }
 
   /**
-   * Returns the rows of state groups as statements for their own database. They may be written again after a failure of the
-   * events: a group never changes.
+   * Returns the rows of state groups as statements for their own database. They may be written again when writing the
+   * events has failed: a group never changes.
    */
   groupStatements(): Statement[] {
     return groupTables.flatMap((table) => {
@@ -194,10 +194,15 @@ export class WriteBatch {
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
   }
 
-  #addMissing(roomNid: number, eventId: string, namedBy: number, { backfillsLeft }: RemoteWrite): void {
-    const before = this.#last.get(`backward:${eventId}`);
-    if (backfillsLeft === undefined && before?.table === 'backward') return;
-    this.#replaceRow('backward', eventId, 'backward', [roomNid, eventId, backfillsLeft ?? null, namedBy]);
+  #addMissing(roomNid: number, eventId: string, referencedBy: number, { backfillsLeft }: RemoteWrite): void {
+    const previous = this.#replaceableRows.get(`backward:${eventId}`);
+    if (backfillsLeft === undefined && previous?.table === 'backward') return;
+    this.#replaceRow('backward', eventId, 'backward', [
+      roomNid,
+      eventId,
+      backfillsLeft ?? null,
+      referencedBy,
+    ]);
   }
 
   #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
@@ -217,18 +222,18 @@ export class WriteBatch {
     { userId, from, to, eventNid }: MembershipChange,
   ): void {
     const key = `${roomNid}:${userId}`;
-    const before = this.#memberships.get(key);
+    const previous = this.#memberships.get(key);
     if (from !== 'join' || to !== 'join') {
       const row = [userId, roomNid, to, eventNid, fact.position];
       this.#memberships.set(key, { table: 'membership', row });
-    } else if (before?.table === 'membership') {
-      const [user = userId, room = roomNid, membership = to, , stream = fact.position] = before.row;
-      before.row = [user, room, membership, eventNid, stream];
+    } else if (previous?.table === 'membership') {
+      const [user = userId, room = roomNid, membership = to, , stream = fact.position] = previous.row;
+      previous.row = [user, room, membership, eventNid, stream];
     } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, roomNid] });
   }
 
-  #keyNid(key: string, known?: number): number {
-    const nid = known ?? this.#stateKeys.peek(key);
+  #keyNid(key: string, knownNid?: number): number {
+    const nid = knownNid ?? this.#stateKeys.peek(key);
     if (nid === undefined) throw new Error('a state key has no nid: prepare() was not called');
     if (this.#stateKeys.isUnsaved(key) && !this.#newKeys.has(key)) {
       this.#newKeys.add(key);
@@ -238,7 +243,7 @@ export class WriteBatch {
   }
 
   #replaceRow(kind: string, key: string, table: Table, row: SqlValue[]): void {
-    this.#last.set(`${kind}:${key}`, { table, row });
+    this.#replaceableRows.set(`${kind}:${key}`, { table, row });
   }
 
   #push(table: Table, row: SqlValue[]): void {
@@ -261,9 +266,9 @@ const columnsOf = (stored: StoredEvent) => [
 const rowsAtOnce = 100;
 
 function* inSteps<T>(items: Iterable<T>, step: (item: T) => void): Generator<void> {
-  let taken = 0;
+  let processed = 0;
   for (const item of items) {
     step(item);
-    if (++taken % rowsAtOnce === 0) yield;
+    if (++processed % rowsAtOnce === 0) yield;
   }
 }

@@ -2,8 +2,8 @@ import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * Milliseconds: the first and the longest backoff, and the processing time from which a server's next events
- * wait.
+ * Milliseconds of the first and of the longest backoff, and the processing time of an event that makes the server's
+ * next events wait.
  */
 const times = { first: 10_000, longest: 10 * 60_000, slow: 2_000 } as const;
 
@@ -11,19 +11,22 @@ const times = { first: 10_000, longest: 10 * 60_000, slow: 2_000 } as const;
 const maxRemembered = 10_000;
 
 interface Backoff {
+  /** Milliseconds since the epoch. */
   readonly until: number;
+  /** Milliseconds. */
   readonly length: number;
 }
 
 /**
- * Backoff of requests about one room to one server. A server that does not help is not asked again for a
- * while, which doubles with each failure. After an event that took long to process, the server's next
- * incomplete event waits for as long as that took, so that one server takes at most half of the time of a
+ * Backoff of requests about one room to one server. A server that does not return what this server needs is not asked
+ * again for a while, which doubles with each failure. After an event that took long to process, the server's next
+ * incomplete event waits for as long as the processing took, so that one server takes at most half of the time of a
  * room's worker.
  */
 export class AskBackoff {
   readonly #clock: Clock;
   readonly #backoffs: Cache<string, Backoff>;
+  /** Until when events of slow servers wait, in milliseconds since the epoch. */
   readonly #slow: Cache<string, number>;
 
   constructor(clock: Clock, caches: CacheRegistry) {
@@ -42,7 +45,7 @@ export class AskBackoff {
    * without a backoff.
    */
   askableAfter(roomId: string, server: string): number | undefined {
-    return this.#later(this.#backoffs.get(keyOf(roomId, server))?.until);
+    return this.#ifInFuture(this.#backoffs.get(keyOf(roomId, server))?.until);
   }
 
   /**
@@ -51,24 +54,25 @@ export class AskBackoff {
    */
   eventsWaitUntil(roomId: string, server: string): number | undefined {
     const slowUntil = this.#slow.get(keyOf(roomId, server)) ?? 0;
-    return this.#later(Math.max(slowUntil, this.askableAfter(roomId, server) ?? 0));
+    return this.#ifInFuture(Math.max(slowUntil, this.askableAfter(roomId, server) ?? 0));
   }
 
+  /** Starts a backoff of the server for this room, or doubles its length. */
   recordFailure(roomId: string, server: string): void {
-    const before = this.#backoffs.get(keyOf(roomId, server))?.length ?? 0;
-    const length = Math.min(Math.max(times.first, 2 * before), times.longest);
+    const lastLength = this.#backoffs.get(keyOf(roomId, server))?.length ?? 0;
+    const length = Math.min(Math.max(times.first, 2 * lastLength), times.longest);
     this.#backoffs.set(keyOf(roomId, server), { until: this.#clock.now() + length, length });
   }
 
   /**
-   * Ends the current backoff, because the server has sent a new event; its next failure still lengthens the
-   * backoff.
+   * Ends the current backoff, because the server has sent a new event; its next failure still lengthens the backoff.
    */
   endForNow(roomId: string, server: string): void {
     const backoff = this.#backoffs.get(keyOf(roomId, server));
     if (backoff) this.#backoffs.set(keyOf(roomId, server), { ...backoff, until: 0 });
   }
 
+  /** Ends the backoff; the next failure starts with the first length again. */
   recordSuccess(roomId: string, server: string): void {
     this.#backoffs.delete(keyOf(roomId, server));
   }
@@ -78,7 +82,7 @@ export class AskBackoff {
     if (took >= times.slow) this.#slow.set(keyOf(roomId, server), this.#clock.now() + took);
   }
 
-  #later(until: number | undefined): number | undefined {
+  #ifInFuture(until: number | undefined): number | undefined {
     return until !== undefined && until > this.#clock.now() ? until : undefined;
   }
 }

@@ -27,26 +27,26 @@ export class RoomServers {
   }
 
   /**
-   * Returns the servers to ask, best first: `first`, then those with the most members, which usually have the
-   * history. Leaves out servers that are unreachable, in backoff for this room, or denied by the room's
+   * Returns the servers to ask, best first: `first`, then the servers with the most members in the room, which usually
+   * have the history. Leaves out servers that are unreachable, in backoff for this room, or denied by the room's
    * server ACL.
    */
   async serversToAsk(head: RoomHead, first: readonly string[] = []): Promise<string[]> {
     const { serverName, serverAcls, health, backoff } = this.#deps;
     const bySize = [...head.servers].sort(([, a], [, b]) => b - a).map(([server]) => server);
     // While the state of a room is partial, most of its members are unknown.
-    const whenJoined = head.partial ? [head.partial.from, ...head.partial.servers] : [];
-    const considered = [...new Set([...first, ...bySize, ...whenJoined])]
+    const serversAtJoin = head.partial ? [head.partial.from, ...head.partial.servers] : [];
+    const considered = [...new Set([...first, ...bySize, ...serversAtJoin])]
       .filter((server) => server !== serverName)
       .slice(0, maxServersConsidered);
-    const asked: string[] = [];
+    const selected: string[] = [];
     for (const server of considered) {
-      if (asked.length === maxAsked) break;
+      if (selected.length === maxAsked) break;
       if (backoff.askableAfter(head.roomId, server) !== undefined) continue;
       if (!(await serverAcls.allows(head, server))) continue;
-      if ((await health.backoffUntil(server)) === undefined) asked.push(server);
+      if ((await health.backoffUntil(server)) === undefined) selected.push(server);
     }
-    return asked;
+    return selected;
   }
 
   /** Whether any remote server is in the room. Reads memory only. */

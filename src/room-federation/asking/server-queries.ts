@@ -5,7 +5,7 @@ import type { AskBackoff } from './ask-backoff.ts';
 import type { RoomServers } from './room-servers.ts';
 import { ServerQuery } from './server-query.ts';
 
-/** Milliseconds for all requests that one event needs. */
+/** Maximum milliseconds for all requests that one event needs. */
 const maxDuration = 120_000;
 
 /** Opens queries about rooms, and aborts them all on shutdown. */
@@ -27,11 +27,15 @@ export class ServerQueries {
     this.#deps = deps;
   }
 
+  /** Whether `close` was called. */
   get closed(): boolean {
     return this.#closing.signal.aborted;
   }
 
-  /** Runs `work` with a new query, and aborts the query after two minutes. @param first servers to ask first */
+  /**
+   * Runs `work` with a new query, and aborts the query after two minutes.
+   * @param first servers to ask before other servers
+   */
   async run<T>(
     head: RoomHead,
     first: readonly string[],
@@ -54,6 +58,7 @@ export class ServerQueries {
     }
   }
 
+  /** Aborts all queries, because the server stops. */
   close(): void {
     this.#closing.abort();
   }

@@ -42,8 +42,8 @@ export class ServerQuery {
   readonly signal: AbortSignal;
   readonly #deps: ServerQueryDeps;
   #servers: Promise<readonly string[]> | undefined;
-  readonly #asked = new Set<string>();
-  /** Servers whose failure is recorded. One query lengthens their backoff once. */
+  readonly #sentRequests = new Set<string>();
+  /** Servers whose failure is recorded, so that one query lengthens the backoff of a server only once. */
   readonly #failed = new Set<string>();
   #outcome: QueryOutcome = 'none asked';
 
@@ -67,22 +67,22 @@ export class ServerQuery {
   }
 
   /**
-   * Records that a server gets a request. @returns whether it has not received the same one in this query: a
-   * server that has just answered does not get the same request again
+   * Records that a server gets a request.
+   * @returns whether this is the first time in this query: a server does not get the same request twice
    */
   isNewRequest(server: string, request: string): boolean {
     const key = `${server} ${request}`;
-    if (this.#asked.has(key)) return false;
-    this.#asked.add(key);
+    if (this.#sentRequests.has(key)) return false;
+    this.#sentRequests.add(key);
     return true;
   }
 
   /**
-   * Asks one server after another until one helps. A server that does not help goes into backoff for this
-   * room, and one that helps leaves it. Leaves out servers that received the same request before.
+   * Asks one server after another until one returns what is needed. Leaves out servers that already received the same
+   * request. A server without a useful answer goes into backoff for this room; a useful answer ends its backoff.
    * @param request names the request: the endpoint and the events that it is about
-   * @param ask returns `undefined` or throws when the server does not help
-   * @returns `undefined` when no server helps
+   * @param ask returns `undefined` or throws when the server does not return what is needed
+   * @returns `undefined` when no server returned what is needed
    */
   async ask<T>(request: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
     const { backoff, log } = this.#deps;

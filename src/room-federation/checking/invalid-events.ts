@@ -36,10 +36,7 @@ export class InvalidEvents {
     return !event.awaitsKey || this.#clock.now() < event.checkedAt + keyRetryDelay;
   }
 
-  /**
-   * Whether the event could not be verified when the server sent it last, because a key could not be fetched
-   * yet.
-   */
+  /** Whether the event could not be verified when the server sent it last, because a key could not be fetched yet. */
   awaitsKey(server: string, eventId: string): boolean {
     return this.#events.get(keyOf(server, eventId))?.awaitsKey === true;
   }

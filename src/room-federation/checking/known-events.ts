@@ -3,7 +3,7 @@ import { canonicalJson } from '../../protocol/index.ts';
 import { EventFlag, type RoomTables, type StoredEvent, type VerifiedEvent } from '../../room-engine/index.ts';
 
 /** Maximum number of ids in one query. */
-const chunk = 500;
+const idsPerQuery = 500;
 
 /** The columns of a stored event that are read without its JSON. */
 export interface KnownEvent {
@@ -22,30 +22,30 @@ export class KnownEvents {
 
   /** Returns the stored events by event id. */
   async find(eventIds: Iterable<string>): Promise<Map<string, KnownEvent>> {
-    const found = new Map<string, KnownEvent>();
+    const known = new Map<string, KnownEvent>();
     const ids = [...new Set(eventIds)].filter((id) => !id.includes('\0') && id.isWellFormed());
-    for (let start = 0; start < ids.length; start += chunk) {
+    for (let start = 0; start < ids.length; start += idsPerQuery) {
       const rows = await this.#reader
         .selectFrom('events')
         .select(['nid', 'event_id', 'room_nid', 'flags'])
-        .where('event_id', 'in', ids.slice(start, start + chunk))
+        .where('event_id', 'in', ids.slice(start, start + idsPerQuery))
         .execute();
       for (const row of rows) {
-        found.set(row.event_id, {
+        known.set(row.event_id, {
           nid: row.nid,
           roomNid: row.room_nid,
           rejected: (row.flags & EventFlag.rejected) !== 0,
         });
       }
     }
-    return found;
+    return known;
   }
 }
 
-/** Whether the event is placed: the state after it is known, even if it was rejected. Outliers have no state. */
+/** Whether the state after a stored event is known; it is known for rejected events too, but not for outliers. */
 export const hasState = ({ stateGroup }: StoredEvent) => stateGroup !== undefined;
 
-/** A stored event as a verified one: it was verified before it was stored. */
+/** Returns a stored event as a verified event: it was verified before it was stored. */
 export function asVerified({ event }: StoredEvent): VerifiedEvent {
   return { event, json: canonicalJson(event.pdu, 'as written') };
 }

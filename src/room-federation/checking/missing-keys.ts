@@ -1,25 +1,28 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Milliseconds after the first failed look-up for which events with signatures of a key are fetched again: two hours. */
+/**
+ * Milliseconds after the first failed look-up for which events with signatures of a key are fetched again: two hours.
+ */
 export const keyWait = 2 * 60 * 60_000;
 
 /** Milliseconds after the last failed look-up for which a missing key is cached. */
 const rememberedFor = 24 * 60 * 60_000;
 
-/** Maximum number of missing keys that are cached, and estimated bytes of one. */
+/** Maximum number of missing keys that are cached, and estimated bytes of a key. */
 const [maxKeys, keyBytes] = [5_000, 200];
 
 interface MissingKey {
-  /** Milliseconds since the epoch, like `lastAt`: the first and the last failed look-up. */
+  /** When the first look-up failed, in milliseconds since the epoch. */
   readonly firstAt: number;
+  /** When the last look-up failed, in milliseconds since the epoch. */
   readonly lastAt: number;
 }
 
 /**
  * Caches which keys of other servers could not be fetched. Their servers may be unreachable for a while, so that events
- * with their signatures are fetched again for two hours. After that such events count as invalid, because old rooms have
- * members of servers that will never return (decision 0165). A restart begins the two hours again.
+ * with their signatures are fetched again for two hours. After that such events count as invalid, because old rooms
+ * have members of servers that will never return (decision 0165). A restart begins the two hours again.
  */
 export class MissingKeys {
   readonly #clock: Clock;
@@ -38,7 +41,7 @@ export class MissingKeys {
   }
 
   /** Records a failed look-up. @returns whether events signed with the key are fetched again */
-  note(serverName: string, keyId: string): boolean {
+  recordFailure(serverName: string, keyId: string): boolean {
     const name = `${serverName} ${keyId}`;
     const now = this.#clock.now();
     const { firstAt } = this.#keys.get(name) ?? { firstAt: now };

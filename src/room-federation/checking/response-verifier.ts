@@ -22,7 +22,7 @@ export class ResponseVerifier {
   }
 
   /**
-   * Verifies events of a response. Leaves out events of other rooms, unwanted events and invalid ones;
+   * Verifies events of a response. Leaves out events of other rooms, unwanted events and invalid events, and
    * remembers which server sent an invalid event.
    * @param isWanted called before signatures are verified, which is the expensive part
    * @returns the events by event id, in the order of the response
@@ -35,9 +35,9 @@ export class ResponseVerifier {
     references?: ReferenceLimits,
   ): Promise<Map<string, VerifiedEvent>> {
     const wanted = (await this.#verifier.read(version, jsons, references))
-      .filter((one): one is ReceivedEvent => !isRefusal(one))
+      .filter((result): result is ReceivedEvent => !isRefusal(result))
       .filter(({ event }) => event.roomId === roomId && isWanted(event));
-    return this.#check(server, new Map(wanted.map((one) => [one.event.eventId, one])));
+    return this.#check(server, new Map(wanted.map((result) => [result.event.eventId, result])));
   }
 
   /** Verifies the state events that are not stored yet. Most events of an auth chain usually are stored. */
@@ -46,10 +46,10 @@ export class ResponseVerifier {
     server: string,
     jsons: readonly JsonValue[],
   ): Promise<Map<string, VerifiedEvent>> {
-    const read = (await this.#verifier.read(version, jsons))
-      .filter((one): one is ReceivedEvent => !isRefusal(one))
+    const received = (await this.#verifier.read(version, jsons))
+      .filter((result): result is ReceivedEvent => !isRefusal(result))
       .filter(({ event }) => event.roomId === roomId && event.stateKey !== undefined);
-    const events = new Map(read.map((one) => [one.event.eventId, one]));
+    const events = new Map(received.map((result) => [result.event.eventId, result]));
     for (const id of (await this.#known.find(events.keys())).keys()) events.delete(id);
     return this.#check(server, events);
   }
@@ -59,12 +59,12 @@ export class ResponseVerifier {
     events: ReadonlyMap<string, ReceivedEvent>,
   ): Promise<Map<string, VerifiedEvent>> {
     const ids = [...events.keys()];
-    const taken = new Map<string, VerifiedEvent>();
+    const verified = new Map<string, VerifiedEvent>();
     for (const [index, checked] of (await this.#verifier.check([...events.values()])).entries()) {
       const eventId = ids[index]!;
       if (isRefusal(checked)) this.#refused.add(server, eventId, checked.isTemporary === true);
-      else taken.set(eventId, checked);
+      else verified.set(eventId, checked);
     }
-    return taken;
+    return verified;
   }
 }

@@ -12,29 +12,29 @@ import { isRefusal, Verifier } from './verifier.ts';
 const creator = '@creator:a.example';
 const day = 86_400_000;
 
-/** A verifier that knows the keys of the room's servers, and the keys that it requested. */
-function verifierFor(room: RemoteRoom, known: Partial<ServerKey> = {}) {
-  const asked: (readonly WantedEventKey[])[] = [];
+/** Returns a verifier with the keys of the room's servers, and the list of the keys that it asked for. */
+function verifierFor(room: RemoteRoom, validity: Partial<ServerKey> = {}) {
+  const requestedKeys: (readonly WantedEventKey[])[] = [];
   const verifier = new Verifier({
     clock: systemClock,
     missing: new MissingKeys(systemClock, plainCaches(systemClock)),
     keys: {
       async findAll(wants) {
-        asked.push(wants);
+        requestedKeys.push(wants);
         return (server, keyId) => {
           const key = room.keys.get(server);
           if (key?.keyId !== keyId) return undefined;
-          return { key: key.publicKey, validUntilTs: systemClock.now() + day, ...known };
+          return { key: key.publicKey, validUntilTs: systemClock.now() + day, ...validity };
         };
       },
     },
   });
-  return { verifier, asked };
+  return { verifier, requestedKeys };
 }
 
 const changed = (pdu: JsonObject, content: JsonObject): JsonObject => ({ ...pdu, content });
 
-describe('Verifier.verify', () => {
+describe('Verifier.verify checks events of remote servers', () => {
   it('verifies events in every room version', async () => {
     for (const version of ['1', '2', '3', '4', '6', '9', '10', '11', '12']) {
       const room = new RemoteRoom(creator, { version });
@@ -43,28 +43,28 @@ describe('Verifier.verify', () => {
       const { verifier } = verifierFor(room);
       const checked = await verifier.verify(room.version, room.pdus(ids));
       assert.deepEqual(
-        checked.map((one) => (isRefusal(one) ? one.error : one.event.eventId)),
+        checked.map((result) => (isRefusal(result) ? result.error : result.event.eventId)),
         ids,
         `version ${version}`,
       );
-      for (const [index, one] of checked.entries())
-        if (!isRefusal(one)) assert.equal(one.json, room.get(ids[index]!).json);
+      for (const [index, result] of checked.entries())
+        if (!isRefusal(result)) assert.equal(result.json, room.get(ids[index]!).json);
     }
   });
 
-  it('fetches the keys of all events together, each once and valid until the latest event that needs it', async () => {
+  it('fetches the keys of all events together, each key once, valid until the latest event that needs it', async () => {
     const room = new RemoteRoom(creator);
     const ids = ['@b:b.example', '@c:c.example'].map((userId) => room.join(userId));
     ids.push(room.say('@b:b.example', 'one'), room.say('@b:b.example', 'two'));
-    const { verifier, asked } = verifierFor(room);
+    const { verifier, requestedKeys } = verifierFor(room);
     await verifier.verify(room.version, room.pdus(ids));
-    const ofB = { serverName: 'b.example', keyId: 'ed25519:k' };
+    const keyOfB = { serverName: 'b.example', keyId: 'ed25519:k' };
     const last = room.get(ids.at(-1)!).event.originServerTs;
-    const ofC = { ...ofB, serverName: 'c.example', validUntil: room.get(ids[1]!).event.originServerTs };
-    assert.deepEqual(asked, [[{ ...ofB, validUntil: last }, ofC]]);
+    const keyOfC = { ...keyOfB, serverName: 'c.example', validUntil: room.get(ids[1]!).event.originServerTs };
+    assert.deepEqual(requestedKeys, [[{ ...keyOfB, validUntil: last }, keyOfC]]);
   });
 
-  it('refuses the invalid events of a list and accepts the valid ones', async () => {
+  it('refuses the invalid events of a list and accepts the valid events', async () => {
     const room = new RemoteRoom(creator);
     const stranger = newSigningKey('k');
     const good = room.say(creator, 'good');
@@ -72,7 +72,7 @@ describe('Verifier.verify', () => {
     const redacted = room.say(creator, 'as it was');
     const tooDeep: JsonValue = JSON.parse('['.repeat(1_500) + ']'.repeat(1_500)) as JsonValue;
     const unsigned = { ...room.pdu(good), signatures: {} };
-    const { verifier, asked } = verifierFor(room);
+    const { verifier, requestedKeys } = verifierFor(room);
     const checked = await verifier.verify(room.version, [
       room.pdu(forged),
       null,
@@ -84,7 +84,7 @@ describe('Verifier.verify', () => {
       { ...room.pdu(good), prev_events: Array(21).fill(good) },
     ]);
     assert.deepEqual(
-      checked.map((one) => (isRefusal(one) ? 'refused' : one.event.content)),
+      checked.map((result) => (isRefusal(result) ? 'refused' : result.event.content)),
       [
         'refused',
         'refused',
@@ -98,18 +98,18 @@ describe('Verifier.verify', () => {
     );
     assert.equal((checked[4] as { event: { eventId: string } }).event.eventId, redacted);
     assert.doesNotMatch((checked[4] as { json: string }).json, /never was/);
-    assert.equal(asked.length, 1);
+    assert.equal(requestedKeys.length, 1);
   });
 
   it('refuses signatures by keys that were not valid at the time of the event', async () => {
     const room = new RemoteRoom(creator);
     const id = room.say(creator, 'late');
     const { originServerTs } = room.get(id).event;
-    const outcome = async (known: Partial<ServerKey>) => {
-      const [one] = await verifierFor(room, known).verifier.verify(room.version, [room.pdu(id)]);
-      return isRefusal(one!) ? 'refused' : 'taken';
+    const outcome = async (validity: Partial<ServerKey>) => {
+      const [result] = await verifierFor(room, validity).verifier.verify(room.version, [room.pdu(id)]);
+      return isRefusal(result!) ? 'refused' : 'accepted';
     };
-    assert.equal(await outcome({ validUntilTs: originServerTs }), 'taken');
+    assert.equal(await outcome({ validUntilTs: originServerTs }), 'accepted');
     assert.equal(await outcome({ validUntilTs: originServerTs - 1 }), 'refused');
     assert.equal(await outcome({ expiredTs: originServerTs - 1 }), 'refused');
   });

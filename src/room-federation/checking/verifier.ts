@@ -29,22 +29,22 @@ export interface Refusal {
   readonly isTemporary?: boolean;
 }
 
-/** Maximum number of events that are verified on this thread: handing them to another thread would take longer. */
-const fewEvents = 2;
+/** Maximum number of events whose signatures are verified on this thread: another thread would take longer. */
+const maxEventsOnThisThread = 2;
 
 /** Maximum number of signatures of one server on one event whose keys are looked up. */
 const maxSignatures = 20;
 
 /**
  * Checks format, size, signatures and hash of events from remote servers. Signatures of more than a few
- * events are verified on other threads (decision 0085), since they take the most time.
+ * events are verified on other threads (decision 0085), because they take the most time.
  * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
  */
 export class Verifier {
   readonly #keys: EventKeys;
   readonly #missing: MissingKeys;
   readonly #clock: Clock;
-  /** Shared by all steps: they run one after another in the same turn of the event loop. */
+  /** Shared by all checks, because they run one after another in the same turn of the event loop. */
   readonly #slices: TimeSlices;
 
   constructor({
@@ -62,16 +62,16 @@ export class Verifier {
     this.#slices = new TimeSlices(clock);
   }
 
-  /** Does checks 1 to 3. The results have the order of `jsons`. */
+  /** Does checks 1 to 3. The results are in the order of `jsons`. */
   async verify(
     version: RoomVersion,
     jsons: readonly JsonValue[],
     references?: ReferenceLimits,
   ): Promise<(VerifiedEvent | Refusal)[]> {
     const read = await this.read(version, jsons, references);
-    const received = read.filter((one): one is ReceivedEvent => !isRefusal(one));
+    const received = read.filter((result): result is ReceivedEvent => !isRefusal(result));
     const checked = (await this.check(received)).values();
-    return read.map((one) => (isRefusal(one) ? one : checked.next().value!));
+    return read.map((result) => (isRefusal(result) ? result : checked.next().value!));
   }
 
   /** Does check 1, the event format. Senders and ids of the returned events are unverified claims. */
@@ -98,13 +98,16 @@ export class Verifier {
     if (received.length === 0) return [];
     const now = this.#clock.now();
     const keyOf = await this.#keys.findAll(await wantedKeysOf(received, now, this.#slices));
-    const verify = received.length > fewEvents ? await this.#verified(received, keyOf, now) : undefined;
+    const verify =
+      received.length > maxEventsOnThisThread
+        ? await this.#verifyInBackground(received, keyOf, now)
+        : undefined;
     const checked: (VerifiedEvent | Refusal)[] = [];
-    for (const one of received) {
+    for (const receivedEvent of received) {
       await this.#slices.pauseIfDue();
-      const integrity = checkIntegrity(one, keyOf, now, verify);
+      const integrity = checkIntegrity(receivedEvent, keyOf, now, verify);
       if (integrity.outcome === 'reject')
-        checked.push({ error: integrity.reason, isTemporary: this.#awaitsKey(one, keyOf, now) });
+        checked.push({ error: integrity.reason, isTemporary: this.#awaitsKey(receivedEvent, keyOf, now) });
       else checked.push({ event: integrity.event, json: integrity.json });
     }
     return checked;
@@ -118,37 +121,39 @@ export class Verifier {
       const keyIds = keyIdsOf(event.pdu.signatures, serverName);
       const lacksAll = keyIds.every((keyId) => needsFetch(keyOf(serverName, keyId), validUntil));
       if (!lacksAll) continue;
-      for (const keyId of keyIds) if (this.#missing.note(serverName, keyId)) isAwaited = true;
+      for (const keyId of keyIds) if (this.#missing.recordFailure(serverName, keyId)) isAwaited = true;
     }
     return isAwaited;
   }
 
-  /** Verifies in the background all signatures that `checkIntegrity` will ask about. */
-  async #verified(
+  /** Verifies on other threads all signatures that `checkIntegrity` checks. @returns a function with the results */
+  async #verifyInBackground(
     received: readonly ReceivedEvent[],
     keyOf: ServerKeyLookup,
     now: number,
   ): Promise<VerifySignature> {
-    const asked: (SignatureToVerify & { readonly signature64: string })[] = [];
-    const note: VerifySignature = (key, text, signature64) => {
+    const signatures: (SignatureToVerify & { readonly signature64: string })[] = [];
+    const collect: VerifySignature = (key, text, signature64) => {
       const signature = decodeBase64(signature64);
-      if (signature) asked.push({ key: key.publicKey, text, signature, signature64 });
+      if (signature) signatures.push({ key: key.publicKey, text, signature, signature64 });
       return signature !== undefined;
     };
-    for (const one of received) {
+    for (const receivedEvent of received) {
       await this.#slices.pauseIfDue();
-      checkIntegrity(one, keyOf, now, note);
+      checkIntegrity(receivedEvent, keyOf, now, collect);
     }
-    const right = await verifyInBackground(asked);
+    const areValid = await verifyInBackground(signatures);
     const verified = new Map<string, Pick<SignatureToVerify, 'key' | 'text'>>();
-    for (const [index, one] of asked.entries()) if (right[index]) verified.set(one.signature64, one);
+    for (const [index, signature] of signatures.entries())
+      if (areValid[index]) verified.set(signature.signature64, signature);
     return (key, text, signature64) => {
-      const found = verified.get(signature64);
-      return found?.text === text && found.key === key.publicKey;
+      const valid = verified.get(signature64);
+      return valid?.text === text && valid.key === key.publicKey;
     };
   }
 }
 
+/** Whether a result of the verifier is a refusal. */
 export const isRefusal = (value: object): value is Refusal => 'error' in value;
 
 /** The keys to look up: each key once, valid until the latest event that needs it. */
@@ -157,18 +162,18 @@ async function wantedKeysOf(
   now: number,
   slices: TimeSlices,
 ): Promise<WantedEventKey[]> {
-  const wants = new Map<string, WantedEventKey>();
+  const wantedByName = new Map<string, WantedEventKey>();
   await slices.each(received, ({ event }) => {
     const validUntil = neededValidity(event, now);
     for (const serverName of requiredSigners(event) ?? []) {
       for (const keyId of keyIdsOf(event.pdu.signatures, serverName)) {
         const name = `${serverName} ${keyId}`;
-        if ((wants.get(name)?.validUntil ?? -1) < validUntil)
-          wants.set(name, { serverName, keyId, validUntil });
+        if ((wantedByName.get(name)?.validUntil ?? -1) < validUntil)
+          wantedByName.set(name, { serverName, keyId, validUntil });
       }
     }
   });
-  return [...wants.values()];
+  return [...wantedByName.values()];
 }
 
 /** Until when the keys of an event must be valid, in milliseconds since the epoch; 0 when it does not matter. */
@@ -183,9 +188,9 @@ function needsFetch(key: ServerKey | undefined, validUntil: number): boolean {
 
 function keyIdsOf(signatures: JsonValue | undefined, serverName: string): readonly string[] {
   if (!isJsonObject(signatures) || !Object.hasOwn(signatures, serverName)) return [];
-  const own = signatures[serverName];
-  if (!isJsonObject(own)) return [];
-  return Object.keys(own)
+  const ofServer = signatures[serverName];
+  if (!isJsonObject(ofServer)) return [];
+  return Object.keys(ofServer)
     .filter((keyId) => keyId.startsWith('ed25519:') && keyId !== policyKeyId)
     .slice(0, maxSignatures);
 }

@@ -13,7 +13,7 @@ const maxChainLength = 10_000;
 /** Maximum number of missing auth events that are fetched one by one before the whole chain is requested. */
 const maxSinglesFirst = 20;
 
-/** Maximum number of events that are fetched one by one in all, and of levels of the auth chain. */
+/** Maximum number of events that are fetched one by one in total, and of levels of the auth chain. */
 const [maxSingles, maxDepth] = [100, 20];
 
 /** Fetches and stores missing auth events. */
@@ -37,8 +37,8 @@ export class AuthEventFetcher {
   }
 
   /**
-   * Fetches the missing events of an event's auth chain: first one by one, since mostly a single membership is
-   * missing, then as a whole with `GET /event_auth`.
+   * Fetches the missing events of an event's auth chain: first one by one, because usually only one
+   * membership event is missing, then as a whole with `GET /event_auth`.
    * @param aboutToBeStored event ids that are about to be stored
    * @throws FetchFailed when an auth event is still missing
    */
@@ -73,10 +73,10 @@ export class AuthEventFetcher {
   /** Stores events as outliers. Leaves out events with an auth event that is neither stored nor one of `events`. */
   async store({ roomId, version }: ServerQuery, events: ReadonlyMap<string, VerifiedEvent>): Promise<void> {
     const { known, placement } = this.#deps;
-    const named = [...events.values()].flatMap(({ event }) => event.authEventIds);
-    const stored = await known.find([...events.keys(), ...named]);
-    const fresh = new Map([...events].filter(([id]) => !stored.has(id)));
-    const ordered = sortByAuthEvents(fresh, (id) => stored.has(id));
+    const authEventIds = [...events.values()].flatMap(({ event }) => event.authEventIds);
+    const stored = await known.find([...events.keys(), ...authEventIds]);
+    const newEvents = new Map([...events].filter(([id]) => !stored.has(id)));
+    const ordered = sortByAuthEvents(newEvents, (id) => stored.has(id));
     if (ordered.length > 0) await placement.addOutliers({ roomId, version }, ordered);
   }
 
@@ -99,8 +99,8 @@ export class AuthEventFetcher {
     for (let depth = 0; depth < maxDepth && wanted.length > 0 && events.size < maxSingles; depth++) {
       const fetched = await this.#deps.fetcher.fetch(query, wanted.slice(0, maxSingles - events.size));
       for (const [id, event] of fetched) events.set(id, event);
-      const named = [...fetched.values()].flatMap(({ event }) => event.authEventIds);
-      wanted = (await this.notStored([...new Set(named)])).filter((id) => !events.has(id));
+      const authEventIds = [...fetched.values()].flatMap(({ event }) => event.authEventIds);
+      wanted = (await this.notStored([...new Set(authEventIds)])).filter((id) => !events.has(id));
     }
     await this.store(query, events);
   }

@@ -11,10 +11,10 @@ const maxParallel = 8;
 /** Number of events that are verified together. */
 const batchSize = 200;
 
-/** Number of failures after which a server is asked no more. */
+/** Number of failed requests after which a server is not asked any more. */
 const maxFailures = 20;
 
-/** Fetches single events with `GET /event/{eventId}`, for small numbers of them. */
+/** Fetches single events with `GET /event/{eventId}`, where only a few events are needed. */
 export class EventFetcher {
   readonly #remote: RemoteEvents;
   readonly #responses: ResponseVerifier;
@@ -31,12 +31,11 @@ export class EventFetcher {
   }
 
   /**
-   * Fetches events from the servers of the query, one server after another; events that no server provides
-   * are absent.
+   * Fetches events from the servers of the query, one server after another; events that no server provides are absent.
    */
   async fetch(query: ServerQuery, eventIds: Iterable<string>): Promise<Map<string, VerifiedEvent>> {
     const missing = new Set(eventIds);
-    const found = new Map<string, VerifiedEvent>();
+    const fetched = new Map<string, VerifiedEvent>();
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
       const ids = [...missing].filter(
@@ -47,13 +46,13 @@ export class EventFetcher {
         const { jsons, gaveUp } = await this.#ask(query, server, part);
         const isWanted = ({ eventId }: { eventId: string }) => missing.has(eventId);
         for (const [id, event] of await this.#responses.verifyWanted(query, server, jsons, isWanted)) {
-          found.set(id, event);
+          fetched.set(id, event);
           missing.delete(id);
         }
         if (gaveUp) break;
       }
     }
-    return found;
+    return fetched;
   }
 
   async #ask({ signal }: ServerQuery, server: string, ids: readonly string[]) {

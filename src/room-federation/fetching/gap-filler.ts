@@ -39,66 +39,69 @@ export class GapFiller {
   }
 
   /**
-   * Returns the missing events before an event, from the staged events, the stored outliers and remote
-   * servers.
-   * @returns in topological order, oldest first; their authorization is not checked yet
+   * Returns the missing events before an event, from the staged events, the stored outliers and remote servers.
+   * @returns events in topological order, oldest first; their authorization is not checked yet
    */
   async fetchGap(query: ServerQuery, event: RoomEvent): Promise<VerifiedEvent[]> {
-    const found = new Map<string, VerifiedEvent>();
-    for (let round = 0; round < maxRounds && found.size < maxEvents; round++) {
-      const missing = await this.#missing(event, found);
+    const gapEvents = new Map<string, VerifiedEvent>();
+    for (let round = 0; round < maxRounds && gapEvents.size < maxEvents; round++) {
+      const missing = await this.#missing(event, gapEvents);
       if (missing.size === 0) break;
-      if (await this.#addLocal(query, missing, found)) continue;
-      if ((await this.#addFromServers(query, event, missing, found)) !== 'more') break;
+      if (await this.#addLocal(query, missing, gapEvents)) continue;
+      if ((await this.#addFromServers(query, event, missing, gapEvents)) !== 'more') break;
     }
-    return topologicalOrder(event, found);
+    return topologicalOrder(event, gapEvents);
   }
 
   /**
-   * Previous events that are neither stored with their state nor found, each with the event that refers to
-   * it.
+   * Returns the ids of previous events that are neither stored with their state nor in `gapEvents`, each with the id
+   * of the event that refers to it.
    */
-  async #missing(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): Promise<Map<string, string>> {
-    const named = new Map<string, string>();
-    for (const one of [event, ...[...found.values()].map(({ event }) => event)]) {
-      for (const id of one.prevEventIds) {
-        if (id !== event.eventId && !found.has(id) && !named.has(id)) named.set(id, one.eventId);
+  async #missing(
+    event: RoomEvent,
+    gapEvents: ReadonlyMap<string, VerifiedEvent>,
+  ): Promise<Map<string, string>> {
+    const missing = new Map<string, string>();
+    for (const referring of [event, ...[...gapEvents.values()].map(({ event }) => event)]) {
+      for (const id of referring.prevEventIds) {
+        if (id !== event.eventId && !gapEvents.has(id) && !missing.has(id))
+          missing.set(id, referring.eventId);
       }
     }
-    for (const [id, stored] of await this.#deps.placement.find(named.keys())) {
-      if (hasState(stored)) named.delete(id);
+    for (const [id, stored] of await this.#deps.placement.find(missing.keys())) {
+      if (hasState(stored)) missing.delete(id);
     }
-    return named;
+    return missing;
   }
 
-  /** Adds missing events that are staged or stored as outliers. @returns whether any was added */
+  /** Adds missing events that are staged or stored as outliers. @returns whether an event was added */
   async #addLocal(
     { version, roomId, roomNid }: ServerQuery,
     missing: ReadonlyMap<string, string>,
-    found: Map<string, VerifiedEvent>,
+    gapEvents: Map<string, VerifiedEvent>,
   ): Promise<boolean> {
-    const before = found.size;
+    const before = gapEvents.size;
     for (const [id, stored] of await this.#deps.placement.find(missing.keys())) {
-      if (stored.roomNid === roomNid) found.set(id, asVerified(stored));
+      if (stored.roomNid === roomNid) gapEvents.set(id, asVerified(stored));
     }
     for (const id of missing.keys()) {
       const staged = this.#deps.staging.get(id);
       const read = staged?.roomId === roomId && (await this.#deps.staging.read(staged, version));
-      if (read) found.set(id, read);
+      if (read) gapEvents.set(id, read);
     }
-    return found.size > before;
+    return gapEvents.size > before;
   }
 
   /**
-   * Adds missing events with `POST /get_missing_events/{roomId}`. @returns 'more' when the response was cut off
-   * at its limit. A shorter response has everything that the server is willing to return, so that it is not
-   * asked about this gap again.
+   * Adds missing events with `POST /get_missing_events/{roomId}`.
+   * @returns 'more' when the response was cut off at its limit. A shorter response has everything that the server is
+   * willing to return, so that the server is not asked about this gap again.
    */
   async #addFromServers(
     query: ServerQuery,
     event: RoomEvent,
     missing: ReadonlyMap<string, string>,
-    found: Map<string, VerifiedEvent>,
+    gapEvents: Map<string, VerifiedEvent>,
   ): Promise<'more' | undefined> {
     const { remote, responses, heads } = this.#deps;
     const { roomId, signal } = query;
@@ -110,53 +113,53 @@ export class GapFiller {
     await query.ask(`get_missing_events ${latest.join(' ')}`, async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.missingEvents(server, roomId, gap, request);
-      const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !found.has(eventId);
-      const taken = await responses.verifyWanted(query, server, jsons, isNew);
-      const known = await this.#deps.placement.find(taken.keys());
-      for (const [id, stored] of known) if (hasState(stored)) taken.delete(id);
+      const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !gapEvents.has(eventId);
+      const received = await responses.verifyWanted(query, server, jsons, isNew);
+      const known = await this.#deps.placement.find(received.keys());
+      for (const [id, stored] of known) if (hasState(stored)) received.delete(id);
       isCutOff = jsons.length >= maxPerResponse;
-      return addReachable(missing.keys(), taken, found) || undefined;
+      return addReachable(missing.keys(), received, gapEvents) || undefined;
     });
     return isCutOff ? 'more' : undefined;
   }
 }
 
 /**
- * Adds the events that are connected to the missing events; a server may send unrelated events. @returns the number of
- * added events
+ * Adds the events that are connected to the missing events; a server may send unrelated events.
+ * @returns the number of added events
  */
 function addReachable(
   missing: Iterable<string>,
-  taken: ReadonlyMap<string, VerifiedEvent>,
-  found: Map<string, VerifiedEvent>,
+  received: ReadonlyMap<string, VerifiedEvent>,
+  gapEvents: Map<string, VerifiedEvent>,
 ): number {
-  const before = found.size;
+  const before = gapEvents.size;
   const wanted = [...missing];
   for (const id of wanted) {
-    const one = found.has(id) ? undefined : taken.get(id);
-    if (!one || found.size >= maxEvents) continue;
-    found.set(id, one);
-    wanted.push(...one.event.prevEventIds);
+    const verified = gapEvents.has(id) ? undefined : received.get(id);
+    if (!verified || gapEvents.size >= maxEvents) continue;
+    gapEvents.set(id, verified);
+    wanted.push(...verified.event.prevEventIds);
   }
-  return found.size - before;
+  return gapEvents.size - before;
 }
 
 /** Sorts events topologically, oldest first. Events in a cycle come in any order. */
-function topologicalOrder(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): VerifiedEvent[] {
+function topologicalOrder(event: RoomEvent, gapEvents: ReadonlyMap<string, VerifiedEvent>): VerifiedEvent[] {
   const ordered: VerifiedEvent[] = [];
   const seen = new Set<string>([event.eventId]);
-  const path: { one: VerifiedEvent | undefined; ids: readonly string[]; next: number }[] = [
-    { one: undefined, ids: event.prevEventIds, next: 0 },
+  const path: { verified: VerifiedEvent | undefined; ids: readonly string[]; next: number }[] = [
+    { verified: undefined, ids: event.prevEventIds, next: 0 },
   ];
   for (let top = path.at(-1); top; top = path.at(-1)) {
     const id = top.ids[top.next++];
-    const one = id === undefined || seen.has(id) ? undefined : found.get(id);
-    if (one) {
+    const verified = id === undefined || seen.has(id) ? undefined : gapEvents.get(id);
+    if (verified) {
       seen.add(id!);
-      path.push({ one, ids: one.event.prevEventIds, next: 0 });
+      path.push({ verified, ids: verified.event.prevEventIds, next: 0 });
     } else if (id === undefined) {
       path.pop();
-      if (top.one) ordered.push(top.one);
+      if (top.verified) ordered.push(top.verified);
     }
   }
   return ordered;

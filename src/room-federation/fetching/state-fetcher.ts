@@ -7,13 +7,10 @@ import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Up to the first number of missing events, they are always fetched one by one; above the second, never. */
+/** Up to `alwaysSingles` missing events are always fetched one by one; more than `maxSingles` never are. */
 const [alwaysSingles, maxSingles] = [20, 500];
 
-/**
- * If more than one in this number of events of a state is missing, the whole state is fetched with one
- * request.
- */
+/** Between these limits, the whole state is fetched with one request if more than a tenth of its events is missing. */
 const maxMissingDivisor = 10;
 
 /** The default share of a state that may be missing. */
@@ -22,15 +19,15 @@ export const defaultMaxMissing = 0.1;
 /** How a state is fetched. */
 export interface StateOptions {
   /**
-   * The share of a state, from 0 to 1, that may be missing. Callers that retry start with less than the default, since
-   * keys may become available; their last attempts accept more.
+   * The share of a state, from 0 to 1, that may be missing. Callers that retry start with less than the default,
+   * because keys may become available; their last attempts accept more.
    */
   readonly maxMissing?: number;
   /** Whether servers in backoff for this room are asked, too. */
   readonly ignoreBackoff?: boolean;
   /**
    * Whether the state before an event is requested at the event itself when the states at its previous events
-   * cannot be fetched. Useless where servers may not know the event.
+   * cannot be fetched. Set it to false where servers may not know the event.
    */
   readonly fallsBackToEvent?: boolean;
 }
@@ -64,7 +61,7 @@ export class StateFetcher {
 
   /**
    * Fetches the state before an event whose previous events are missing: fetches the states at the missing previous
-   * events, because a server that has sent the event knows these states, too. Only as a last resort, fetches the state
+   * events, because a server that has sent the event knows these states, too. Only when that fails, fetches the state
    * at the event itself.
    * @param missing ids of its previous events whose states are not known
    * @throws FetchFailed
@@ -89,8 +86,8 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event, and the event itself. If `maxMissing` is above 0, that event
-   * may be missing as well.
+   * Fetches the state before an event, and the event itself. If `maxMissing` is above 0, it succeeds even if no server
+   * provides the event.
    * @throws FetchFailed
    */
   async #stateAfter(query: ServerQuery, eventId: string, options: StateOptions): Promise<StateAfterEvent> {
@@ -109,11 +106,10 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event with a request for that event, and stores all events of the state. Each
-   * event of the response can be checked, but not whether the response is complete. Leaves out events that no
-   * server provides, or whose signatures are wrong, up to the share `maxMissing`. Fails while a key of such
-   * an event may still be fetched: without the event, later events of its server's users would be rejected
-   * for ever.
+   * Fetches the state before an event with a request for that event, and stores all events of the state. Each event of
+   * the response can be checked, but not whether the response is complete. Leaves out events that no server provides,
+   * or whose signatures are wrong, up to the share `maxMissing`. Fails while a key of such an event may still be
+   * fetched: without the event, later events of its server's users would be rejected for ever.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state
    */
@@ -127,7 +123,7 @@ export class StateFetcher {
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
       const missing = await this.#storeMissing(query, server, eventId, ids);
       if (await this.#awaitsKey(query, missing)) return undefined;
-      return this.#usable(query, ids.state, maxMissing);
+      return this.#usableIds(query, ids.state, maxMissing);
     });
     if (state === undefined)
       throw new FetchFailed(`the state before ${eventId} could not be fetched`, { outcome: query.outcome });
@@ -164,10 +160,7 @@ export class StateFetcher {
     return this.#deps.responses.verifyWanted(query, server, jsons, (event) => missing.has(event.eventId));
   }
 
-  /**
-   * Whether any of these events is not stored because it could not be verified and a key may still be
-   * fetched.
-   */
+  /** Whether any of these events is not stored because it could not be verified and a key may still be fetched. */
   async #awaitsKey(query: ServerQuery, eventIds: readonly string[]): Promise<boolean> {
     const { refused, known } = this.#deps;
     const servers = await query.servers();
@@ -176,7 +169,7 @@ export class StateFetcher {
   }
 
   /** Returns the usable event ids of a state; undefined when too many are missing. */
-  async #usable(
+  async #usableIds(
     { roomNid }: ServerQuery,
     state: readonly string[],
     maxMissing: number,
@@ -192,6 +185,6 @@ export class StateFetcher {
   }
 }
 
-/** Remote servers limit the rate of requests, so that fetching hundreds of single events takes minutes. */
+/** Whether to fetch the whole state: servers limit the rate of requests, so hundreds of single events take minutes. */
 const shouldFetchFullState = (missing: number, all: number): boolean =>
   missing > maxSingles || (missing > alwaysSingles && missing * maxMissingDivisor > all);

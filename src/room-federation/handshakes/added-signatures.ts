@@ -10,25 +10,26 @@ import {
 const maxSignatures = 10;
 
 /**
- * Adds the signatures of a remote server to a local event. Takes nothing else from the returned event.
+ * Adds the signatures of a remote server to a local event. Nothing else is taken from the event that the server
+ * returned.
  * @returns the PDU; `undefined` when the returned event differs, or has no or too many signatures of that server
  */
 export function withSignaturesFrom(
   server: string,
-  own: BuiltEvent,
+  sent: BuiltEvent,
   returned: JsonObject,
 ): JsonObject | undefined {
-  if (textWithoutSignatures(own.event.pdu) !== textWithoutSignatures(returned)) return undefined;
+  if (textWithoutSignatures(sent.event.pdu) !== textWithoutSignatures(returned)) return undefined;
   const all = returned['signatures'];
   const added = isJsonObject(all) && Object.hasOwn(all, server) ? all[server] : undefined;
   if (!isJsonObject(added)) return undefined;
   const signatures = Object.entries(added).filter(([, text]) => typeof text === 'string');
   if (signatures.length === 0 || signatures.length > maxSignatures) return undefined;
-  const before = own.event.pdu['signatures'] as JsonObject;
+  const before = sent.event.pdu['signatures'] as JsonObject;
   // The server may have signed the event already as the policy server of the room; that signature stays.
   const ofServer = isJsonObject(before[server]) ? before[server] : {};
   return {
-    ...own.event.pdu,
+    ...sent.event.pdu,
     signatures: { ...before, [server]: { ...Object.fromEntries(signatures), ...ofServer } },
   };
 }

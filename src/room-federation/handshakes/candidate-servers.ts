@@ -17,18 +17,18 @@ export interface CandidateDeps {
 }
 
 /**
- * Maximum number of servers that are asked, and of servers that a client may name, so that some remain for
- * other sources.
+ * Maximum number of servers that are asked, and of servers from the client's `via`, which must leave room for servers
+ * from other sources.
  */
 const [maxCandidates, maxNamed] = [30, 8];
 
 /** Maximum number of inviting servers that are considered: the servers with the latest invites. */
-const maxEarlier = 20;
+const maxInviters = 20;
 
 /** Maximum number of servers that may receive a leave when none of the inviting servers accepts it. */
 const maxOthers = 12;
 
-/** Maximum number of spaces of the user whose `via` for the room is considered. */
+/** Maximum number of spaces of the user from which the `via` servers of the room are taken. */
 const maxSpaces = 10;
 
 /** Maximum number of rooms in the `allow` list of a restricted room whose servers are considered. */
@@ -48,8 +48,8 @@ export class CandidateServers {
   /**
    * The servers to ask for a join or knock, in this order: servers that the client or the room alias names,
    * servers that invited the user, and servers that a space of the user names. No other server is asked, even
-   * if this server knows more servers of the room: its knowledge may be old, from before it left the room, and its users
-   * did not choose these servers.
+   * if this server knows more servers of the room: its knowledge may be old, from before it left the room, and its
+   * users did not choose these servers.
    * @param via servers from the client's `via`, or from the room alias
    */
   async toJoin(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
@@ -61,23 +61,23 @@ export class CandidateServers {
   }
 
   #distinct(servers: readonly string[]): string[] {
-    const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
-    return [...new Set(servers.filter(isOther))].slice(0, maxCandidates);
+    const isRemote = (server: string) => server !== this.#deps.serverName && isServerName(server);
+    return [...new Set(servers.filter(isRemote))].slice(0, maxCandidates);
   }
 
   /**
-   * The servers to notify when a user rejects an invite or retracts a knock: all inviting servers, since the
-   * latest one may be unrelated to the room while a server with an earlier invite is still in it.
+   * The servers to notify when a user rejects an invite or retracts a knock: all inviting servers, because the latest
+   * of them may be unrelated to the room while a server with an earlier invite is still in it.
    */
   async leaveRecipients(userId: string, room: UserRoom): Promise<LeaveRecipients> {
-    const inviters = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
-    const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
-    const each = inviters.map(({ server }) => server).filter(isOther);
-    const all = await this.#leaveCandidates(userId, room.roomId);
-    return { each, others: all.filter((server) => !each.includes(server)).slice(0, maxOthers) };
+    const inviters = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxInviters);
+    const isRemote = (server: string) => server !== this.#deps.serverName && isServerName(server);
+    const each = inviters.map(({ server }) => server).filter(isRemote);
+    const candidates = await this.#leaveCandidates(userId, room.roomId);
+    return { each, others: candidates.filter((server) => !each.includes(server)).slice(0, maxOthers) };
   }
 
-  /** The servers that may be in the room: more than those that are asked for a join. */
+  /** The servers that may be in the room: more servers than are asked for a join. */
   async #leaveCandidates(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#deps;
     const stripped = await strippedState(roomId, userId);
@@ -95,14 +95,14 @@ export class CandidateServers {
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (!room) return [];
     // The latest inviting server may be unrelated to the room, which cannot be checked from outside.
-    const inviters = await engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
+    const inviters = await engine.events.outOfBandServers(room.roomNid, userId, maxInviters);
     const earlier = inviters.map(({ server }) => server);
     if (room.membership !== 'invite' && room.membership !== 'knock') return earlier;
     const stored = await engine.events.get(room.eventNid);
     return [...(stored ? [serverOfUser(stored.event.sender)] : []), ...earlier];
   }
 
-  /** The servers that `m.space.child` in rooms of the user names for a room. */
+  /** The servers that the `m.space.child` events in the user's rooms name for a room. */
   async #serversOfSpaces(userId: string, roomId: string): Promise<string[]> {
     const { engine } = this.#deps;
     const key = stateMapKey('m.space.child', roomId);

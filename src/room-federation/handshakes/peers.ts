@@ -5,9 +5,9 @@ export type HandshakeMembership = 'join' | 'leave' | 'knock';
 
 export interface MembershipRequest {
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds. */
+  /** Maximum duration of the request in milliseconds. */
   readonly timeout?: number | undefined;
-  /** Sends the request even if the server is in backoff, because a client waits for it. */
+  /** Whether to send the request even if the server is in backoff, because a client waits for it. */
   readonly ignoreBackoff?: boolean | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface SendJoinResponse {
   readonly state: readonly JsonValue[];
   /** The auth chain of the state. */
   readonly authChain: readonly JsonValue[];
-  /** The join with all signatures that it has. */
+  /** The join with all of its signatures. */
   readonly event: JsonObject | undefined;
   /** Whether members are left out of the state. */
   readonly membersOmitted: boolean;
@@ -46,15 +46,18 @@ export interface SendJoinResponse {
 }
 
 /**
- * Membership requests to remote servers. Responses have the right shape and a bounded size; nothing else
- * about them is verified. Every method throws when the server is unreachable, refuses, or responds with
- * invalid data.
+ * Membership requests to remote servers. Responses have the right shape and a bounded size; nothing else about them is
+ * verified. Every method throws when the server is unreachable, refuses, or responds with invalid data.
  */
 export interface MembershipPeers {
+  /**
+   * Fetches an event template (`make_join`, `make_leave` or `make_knock`).
+   * @param versions room versions that this server supports
+   */
   fetchEventTemplate(
     server: string,
     membership: HandshakeMembership,
-    about: { readonly roomId: string; readonly userId: string },
+    member: { readonly roomId: string; readonly userId: string },
     versions: readonly string[],
     request?: MembershipRequest,
   ): Promise<EventTemplate>;
@@ -69,5 +72,6 @@ export interface MembershipPeers {
   sendKnock(server: string, knock: SignedEvent, request?: MembershipRequest): Promise<readonly JsonValue[]>;
   /** @returns the event with the signature of the remote server */
   invite(server: string, invite: SignedInvite, request?: MembershipRequest): Promise<JsonObject>;
+  /** Returns the complexity of a room; `undefined` when the response does not contain it. */
   complexity(server: string, roomId: string, request?: MembershipRequest): Promise<number | undefined>;
 }

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { SignedRoom } from '../../../test/support/rooms/signed-room.ts';
 import { plainCaches } from '../../../test/support/servers/caches.ts';
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
@@ -26,7 +27,7 @@ const roomOf = (version: string) => new SignedRoom(version, theirs, clock.now())
 const pdusOf = (room: SignedRoom) => [...room.state.values()].map(({ event }) => event.pdu);
 const stripped = { type: 'm.room.name', state_key: '', sender: '@x:b.test', content: { name: 'Attic' } };
 
-describe('readPrejoinState', () => {
+describe('readPrejoinState reads the state that describes a room', () => {
   for (const version of ['1', '6', '11', '12']) {
     it(`reads PDUs in room version ${version}`, async () => {
       const room = roomOf(version);
@@ -53,9 +54,9 @@ describe('readPrejoinState', () => {
 
   it('leaves out events of other rooms and events without signatures', async () => {
     const room = roomOf('12');
-    const other = new SignedRoom('12', theirs, clock.now() + 1_000);
-    const ofOther = await readPrejoinState(incoming, room, pdusOf(other));
-    assert.deepEqual(ofOther.state, []);
+    const otherRoom = new SignedRoom('12', theirs, clock.now() + 1_000);
+    const result = await readPrejoinState(incoming, room, pdusOf(otherRoom));
+    assert.deepEqual(result.state, []);
     const unsigned = pdusOf(room).map((pdu) => ({ ...pdu, signatures: {} }));
     assert.deepEqual((await readPrejoinState(incoming, room, unsigned)).state, []);
   });
@@ -70,23 +71,25 @@ describe('readPrejoinState', () => {
       if (version === '12') room.roomId = '';
       const create = room.setState('m.room.create', { room_version: stated });
       const pdus = version === '12' ? [create.event.pdu] : pdusOf(room);
-      const about = { roomId: create.event.roomId, version: room.version };
-      const { problem } = await readPrejoinState(incoming, about, pdus);
+      const described = { roomId: create.event.roomId, version: room.version };
+      const { problem } = await readPrejoinState(incoming, described, pdus);
       assert.match(problem ?? '', /another version/);
     }
   });
 
-  it('bounds entries and bytes, keeps one entry per key, and requires user ids as senders', async () => {
+  it('limits the number of entries and bytes, keeps one entry per key, and leaves out entries whose sender is no user id', async () => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
     assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);
     const long = { ...stripped, content: { name: 'x'.repeat(50_000) } };
     const longEntries = [1, 2, 3, 4].map((index) => ({ ...long, state_key: String(index) }));
-    const kept = (await readPrejoinState(incoming, roomOf('11'), longEntries)).state;
-    assert.ok(JSON.stringify(kept).length <= 128 * 1024);
+    const limited = (await readPrejoinState(incoming, roomOf('11'), longEntries)).state;
+    assert.ok(JSON.stringify(limited).length <= 128 * 1024);
     const twice = await readPrejoinState(incoming, roomOf('11'), [stripped, { ...stripped, content: {} }]);
     assert.deepEqual(twice.state, [{ ...stripped, content: {} }]);
-    const nobody = await readPrejoinState(incoming, roomOf('11'), [{ ...stripped, sender: 'nobody' }]);
-    assert.deepEqual(nobody.state, []);
+    const invalidSender = await readPrejoinState(incoming, roomOf('11'), [
+      { ...stripped, sender: 'not a user id' },
+    ]);
+    assert.deepEqual(invalidSender.state, []);
   });
 
   it('reads arbitrary JSON without errors', async () => {
@@ -102,14 +105,14 @@ describe('readPrejoinState', () => {
         .map((changes) => ({ ...pdu, ...changes }) as JsonObject),
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(entry, { maxLength: 8 }), async (given) => {
-        const { state } = await readPrejoinState(incoming, room, given);
+      fc.asyncProperty(fc.array(entry, { maxLength: 8 }), async (entries) => {
+        const { state } = await readPrejoinState(incoming, room, entries);
         for (const { type, state_key: key, sender, content } of state) {
           assert.deepEqual([typeof type, typeof key, typeof content], ['string', 'string', 'object']);
           assert.match(sender, /^@[^\0]*:./);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

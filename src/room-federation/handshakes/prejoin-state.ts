@@ -14,10 +14,7 @@ import {
 import type { PrejoinKeys, RoomHead, RoomReader, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 
-/**
- * Maximum number of entries of received stripped state that are read, and maximum bytes of JSON that are
- * stored.
- */
+/** Maximum number of entries of received stripped state that are read, and maximum bytes of JSON that are stored. */
 const [maxEntries, maxBytes] = [100, 128 * 1024];
 
 const createKey = stateMapKey('m.room.create', '');
@@ -33,9 +30,9 @@ export async function prejoinPdus(
   keys: PrejoinKeys,
   inviter?: string,
 ): Promise<JsonObject[]> {
-  const chosen = new Set([createKey, ...keys.select(head.state)]);
-  if (inviter !== undefined) chosen.add(stateMapKey('m.room.member', inviter));
-  const nids = [...chosen].flatMap((key) => head.state.get(key)?.nid ?? []);
+  const keysToSend = new Set([createKey, ...keys.select(head.state)]);
+  if (inviter !== undefined) keysToSend.add(stateMapKey('m.room.member', inviter));
+  const nids = [...keysToSend].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);
   return nids.flatMap((nid) => {
     const stored = events.get(nid);
@@ -47,7 +44,7 @@ function visiblePdu({ event, redactedBy }: StoredEvent): JsonObject {
   return redactedBy === undefined ? event.pdu : redactEvent(event).event.pdu;
 }
 
-/** The description of a room, received from a remote server, that this server is not in. */
+/** The description of a room that this server is not in, received from a remote server. */
 export interface PrejoinState {
   /** The stripped state for clients. */
   readonly state: readonly StrippedState[];
@@ -67,21 +64,21 @@ export async function readPrejoinState(
 ): Promise<PrejoinState> {
   const entries = received.slice(0, maxEntries);
   const verified = await incoming.verify(version, entries);
-  const kept = new Map<string, StrippedState>();
+  const stateByKey = new Map<string, StrippedState>();
   let problem = received.length > maxEntries ? 'there are too many entries' : undefined;
   let bytes = 0;
-  for (const [index, one] of verified.entries()) {
+  for (const [index, result] of verified.entries()) {
     const isEventOfRoom =
-      !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
+      !('error' in result) && result.event.roomId === roomId && result.event.stateKey !== undefined;
     if (!isEventOfRoom) problem ??= 'an entry is no event of the room';
     else if (
-      one.event.type === 'm.room.create' &&
-      (one.event.content['room_version'] ?? '1') !== version.id
+      result.event.type === 'm.room.create' &&
+      (result.event.content['room_version'] ?? '1') !== version.id
     ) {
       problem ??= 'the create event has another version';
     }
     const stripped = isEventOfRoom
-      ? strippedState(one.event)
+      ? strippedState(result.event)
       : version.roomId === 'create event'
         ? undefined
         : parseStrippedState(entries[index]!);
@@ -91,10 +88,10 @@ export async function readPrejoinState(
       problem ??= 'the state is too long';
       break;
     }
-    kept.set(stateMapKey(stripped.type, stripped.state_key), stripped);
+    stateByKey.set(stateMapKey(stripped.type, stripped.state_key), stripped);
   }
-  if (!kept.has(createKey)) problem ??= 'the create event is missing';
-  return { state: [...kept.values()], problem };
+  if (!stateByKey.has(createKey)) problem ??= 'the create event is missing';
+  return { state: [...stateByKey.values()], problem };
 }
 
 /** Returns the stripped state that a user received from a remote server with an invite or a knock. */

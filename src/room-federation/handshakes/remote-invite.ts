@@ -42,10 +42,10 @@ export class RemoteInvite {
   }
 
   /**
+   * Sends the invite to the server of the invited user, and places it in the room with the signature of that server.
    * @param draft the invite
-   * @throws MatrixError M_FORBIDDEN when the room does not allow it or does not federate, or the remote
-   * server rejects it;
-   * M_UNKNOWN with 502 when that server is unreachable
+   * @throws MatrixError M_FORBIDDEN when the room does not allow the invite or does not federate, or the remote server
+   * rejects the invite; M_UNKNOWN with 502 when that server is unreachable
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
     const { placement, engine, peers, prejoinKeys } = this.#deps;
@@ -61,8 +61,8 @@ export class RemoteInvite {
       this.#deps,
     );
     // The remote server must not receive content that the room's policy server refuses.
-    const own = await engine.policies.sign(head, built);
-    const { eventId, pdu } = own.event;
+    const sent = await engine.policies.sign(head, built);
+    const { eventId, pdu } = sent.event;
     const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys, draft.sender);
     try {
       const returned = await peers.invite(
@@ -70,7 +70,7 @@ export class RemoteInvite {
         { roomId, eventId, event: pdu, roomVersion: version.id, inviteRoomState },
         { ignoreBackoff: true, timeout: requestTimeout },
       );
-      const signed = withSignaturesFrom(server, own, returned);
+      const signed = withSignaturesFrom(server, sent, returned);
       if (!signed) throw new HandshakeFailure(server, 'it did not return the invite with its signature');
       const event = await this.#verified(server, signed, version);
       return await placement.place(roomId, event, { refuse: true });
@@ -80,7 +80,7 @@ export class RemoteInvite {
   }
 
   /**
-   * The authorization rules apply `m.federate` to joins but not to invites.
+   * Checks that the room federates: the authorization rules apply `m.federate` to joins but not to invites.
    * Source: client-server API, `m.room.create`, "m.federate".
    */
   async #checkFederated(head: RoomHead): Promise<void> {
@@ -96,10 +96,10 @@ export class RemoteInvite {
     const received = receivePdu(signed, version);
     const { event, json } = received;
     const ofServer = (event.pdu['signatures'] as JsonObject)[server] as JsonObject;
-    const wants = Object.keys(ofServer)
+    const wantedKeys = Object.keys(ofServer)
       .filter((keyId) => keyId !== policyKeyId)
       .map((keyId) => ({ serverName: server, keyId, validUntil: event.originServerTs }));
-    const keyOf = await keys.findAll(wants);
+    const keyOf = await keys.findAll(wantedKeys);
     if (!isSignedByServer(event, received.signingInput, server, keyOf, clock.now())) {
       throw new HandshakeFailure(server, 'its signature is invalid');
     }

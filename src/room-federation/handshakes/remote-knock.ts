@@ -18,8 +18,8 @@ export class RemoteKnock {
   }
 
   /**
-   * Knocks through the first server that accepts it. @throws MatrixError the most informative error of all
-   * servers
+   * Knocks through the first server that accepts it.
+   * @throws MatrixError the most informative error of all servers
    */
   knock(request: HandshakeRequest): Promise<StoredEvent> {
     return tryServers(request.servers, this.#deps.clock, (server, ignoreBackoff) =>
@@ -43,10 +43,10 @@ export class RemoteKnock {
     if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the event template has another room version');
     }
-    const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
+    const memberEvent = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
     const built = buildFromTemplate(
       references,
-      { ...own, content: { ...content, membership: 'knock' } },
+      { ...memberEvent, content: { ...content, membership: 'knock' } },
       version,
       this.#deps,
     );

@@ -27,7 +27,7 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
   readonly pendingLeaves: Pick<PendingLeaves, 'begin'>;
-  /** Joins and knocks of one room run one at a time. */
+  /** Runs the joins and knocks of one room one at a time. */
   readonly roomMutex: KeyedMutex;
 }
 
@@ -37,7 +37,7 @@ export interface RemoteMembershipRequest {
   readonly roomId: string;
   /** Servers from the client's `via`, or from the room alias. */
   readonly via?: readonly string[] | undefined;
-  /** The only servers to ask, in place of all others. */
+  /** If present, only these servers are asked, even if this server is in the room already. */
   readonly only?: readonly string[] | undefined;
   /** The content of the membership event. */
   readonly content: JsonObject;
@@ -65,8 +65,7 @@ export class RemoteMemberships {
 
   /**
    * Joins through a resident server. Simultaneous calls for the same user and room share one handshake.
-   * @returns `undefined` when this server has joined the room in the meantime, so that no resident server is
-   * needed
+   * @returns `undefined` when this server has joined the room in the meantime, so that no resident server is needed
    * @throws MatrixError the most informative error of all servers
    */
   join(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
@@ -80,7 +79,7 @@ export class RemoteMemberships {
     const { engine, serverName, complexity, peers } = this.#deps;
     const { userId, roomId, via, only } = request;
     if (!only && (await isResidentForUser(engine, userId, roomId, serverName))) return undefined;
-    const content = await this.#checked(request);
+    const content = await this.#checkedContent(request);
     const servers = only ?? (await this.#candidates.toJoin(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server in the room is known');
     const hasLimit = !only && (await complexity.appliesTo(userId));
@@ -110,7 +109,7 @@ export class RemoteMemberships {
   knock(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = request;
     const knock = async () => {
-      const content = await this.#checked(request);
+      const content = await this.#checkedContent(request);
       const servers = await this.#candidates.toJoin(userId, roomId, via);
       return this.#knock.knock({ ...request, content, servers });
     };
@@ -121,7 +120,7 @@ export class RemoteMemberships {
    * Returns the content of the join or knock, which checks may have changed.
    * @throws MatrixError of a check that rejects it
    */
-  async #checked({ userId, roomId, content }: RemoteMembershipRequest): Promise<JsonObject> {
+  async #checkedContent({ userId, roomId, content }: RemoteMembershipRequest): Promise<JsonObject> {
     const { checks } = this.#deps.engine;
     if (checks.isEmpty) return content;
     const draft = { type: 'm.room.member', stateKey: userId, sender: userId, content };
@@ -144,7 +143,10 @@ export class RemoteMemberships {
     });
   }
 
-  /** @returns `undefined` when this server is in the room, or joined it while `work` ran */
+  /**
+   * Runs `work` unless this server is in the room.
+   * @returns `undefined` when this server is in the room, or joined the room while `work` ran
+   */
   async #whileNotInRoom(
     userId: string,
     roomId: string,

@@ -16,65 +16,67 @@ const remote = (status: number, errcode: string, more = {}) =>
  * @returns the value or error, and the servers that were asked, with `!` where a backoff was ignored
  */
 async function ask(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
-  const asked: string[] = [];
+  const askedServers: string[] = [];
   const result = tryServers(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
-    asked.push(ignoreBackoff ? `${server}!` : server);
+    askedServers.push(ignoreBackoff ? `${server}!` : server);
     const outcome = outcomes[server]!;
     if (typeof outcome === 'string') return outcome;
     if (ignoreBackoff && outcome instanceof ServerUnavailable) return 'after all';
     throw outcome;
   });
-  return { value: await result.catch((error: unknown) => error), asked };
+  return { value: await result.catch((error: unknown) => error), askedServers };
 }
 
 const errorOf = async (...failures: Error[]) => {
-  const { value } = await ask(Object.fromEntries(failures.map((one, index) => [`s${index}.test`, one])));
+  const { value } = await ask(
+    Object.fromEntries(failures.map((failure, index) => [`s${index}.test`, failure])),
+  );
   assert.ok(value instanceof MatrixError, String(value));
   return [value.status, value.errcode];
 };
 
-describe('tryServers', () => {
+describe('tryServers asks one server after another', () => {
   it('asks no further server after the first success', async () => {
-    const { value, asked } = await ask({
+    const { value, askedServers } = await ask({
       'a.test': remote(403, 'M_FORBIDDEN'),
       'b.test': new HandshakeFailure('b.test', 'nonsense'),
       'c.test': 'done',
       'd.test': 'never',
     });
     assert.equal(value, 'done');
-    assert.deepEqual(asked, ['a.test', 'b.test', 'c.test']);
+    assert.deepEqual(askedServers, ['a.test', 'b.test', 'c.test']);
   });
 
-  it('asks servers in backoff only after all others have failed', async () => {
+  it('asks servers in backoff only after all servers without backoff have failed', async () => {
     const inBackoff = new ServerUnavailable('a.test', { retryAt: 5 });
     const helped = await ask({ 'a.test': inBackoff, 'b.test': 'done' });
-    assert.deepEqual(helped, { value: 'done', asked: ['a.test', 'b.test'] });
+    assert.deepEqual(helped, { value: 'done', askedServers: ['a.test', 'b.test'] });
     const alone = await ask({ 'a.test': inBackoff, 'b.test': new ServerUnavailable('b.test') });
-    assert.deepEqual(alone, { value: 'after all', asked: ['a.test', 'b.test', 'a.test!'] });
+    assert.deepEqual(alone, { value: 'after all', askedServers: ['a.test', 'b.test', 'a.test!'] });
   });
 
   it('throws the most informative error of all servers', async () => {
-    const [gone, unknownRoom, unable, no] = [
+    const [unreachable, unknownRoom, unable, refused] = [
       new ServerUnavailable('x.test'),
       remote(404, 'M_NOT_FOUND'),
       remote(400, 'M_UNABLE_TO_AUTHORISE_JOIN'),
       remote(403, 'M_FORBIDDEN'),
     ];
     assert.deepEqual(await errorOf(), [404, 'M_NOT_FOUND']);
-    assert.deepEqual(await errorOf(gone), [502, 'M_UNKNOWN']);
-    assert.deepEqual(await errorOf(gone, unknownRoom), [404, 'M_NOT_FOUND']);
-    assert.deepEqual(await errorOf(unable, unknownRoom, gone), [400, 'M_UNABLE_TO_AUTHORISE_JOIN']);
-    assert.deepEqual(await errorOf(unknownRoom, no, unable), [403, 'M_FORBIDDEN']);
+    assert.deepEqual(await errorOf(unreachable), [502, 'M_UNKNOWN']);
+    assert.deepEqual(await errorOf(unreachable, unknownRoom), [404, 'M_NOT_FOUND']);
+    assert.deepEqual(await errorOf(unable, unknownRoom, unreachable), [400, 'M_UNABLE_TO_AUTHORISE_JOIN']);
+    assert.deepEqual(await errorOf(unknownRoom, refused, unable), [403, 'M_FORBIDDEN']);
     assert.deepEqual(await errorOf(new MalformedResponse('x.test', 'nonsense')), [502, 'M_UNKNOWN']);
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
 
-  it('prefers the error that a server answers to the error of its earlier backoff', async () => {
-    const why = new HandshakeFailure('a.test', 'the state has no create event');
+  it('throws the error of a server that was asked in spite of its backoff, and not the error of the backoff', async () => {
+    const failure = new HandshakeFailure('a.test', 'the state has no create event');
     const outcome = tryServers(['a.test'], manualClock(), async (server, ignoreBackoff) => {
-      throw ignoreBackoff ? why : new ServerUnavailable(server, { retryAt: 5 });
+      throw ignoreBackoff ? failure : new ServerUnavailable(server, { retryAt: 5 });
     });
-    await assert.rejects(outcome, { status: 502, message: why.message });
+    await assert.rejects(outcome, { status: 502, message: failure.message });
   });
 
   it('throws the status and errcode of a server that refuses the event', async () => {
@@ -119,24 +121,24 @@ describe('tryServers', () => {
 
   it('asks no further server after two minutes, and at most twelve servers', async () => {
     const clock = manualClock();
-    const asked: string[] = [];
+    const askedServers: string[] = [];
     const servers = ['a.test', 'b.test', 'c.test'];
     const slow = async (server: string) => {
-      asked.push(server);
+      askedServers.push(server);
       clock.advance(70_000);
       throw remote(403, 'M_FORBIDDEN');
     };
     await assert.rejects(tryServers(servers, clock, slow), { errcode: 'M_FORBIDDEN' });
-    assert.deepEqual(asked, ['a.test', 'b.test']);
+    assert.deepEqual(askedServers, ['a.test', 'b.test']);
     const many = Object.fromEntries(
       Array.from({ length: 40 }, (_, index) => [`s${index}.test`, remote(404, 'M_NOT_FOUND')]),
     );
-    assert.equal((await ask(many)).asked.length, 12);
+    assert.equal((await ask(many)).askedServers.length, 12);
   });
 
   it('rethrows errors that are not due to a server', async () => {
-    const { value, asked } = await ask({ 'a.test': new TypeError('a bug'), 'b.test': 'done' });
+    const { value, askedServers } = await ask({ 'a.test': new TypeError('a bug'), 'b.test': 'done' });
     assert.ok(value instanceof TypeError);
-    assert.deepEqual(asked, ['a.test']);
+    assert.deepEqual(askedServers, ['a.test']);
   });
 });

@@ -13,8 +13,7 @@ import { HandshakeFailure } from './handshake.ts';
 const [maxServers, maxSearchTime] = [12, 120_000];
 
 /**
- * Asks one server after another until one succeeds. Servers in backoff are asked after all others have
- * failed.
+ * Asks one server after another until one succeeds. Servers in backoff are asked after all other servers have failed.
  * @throws MatrixError the most informative error of all servers
  */
 export async function tryServers<T>(
@@ -22,15 +21,15 @@ export async function tryServers<T>(
   clock: Clock,
   ask: (server: string, ignoreBackoff: boolean) => Promise<T>,
 ): Promise<T> {
-  const begun = clock.monotonic();
+  const startedAt = clock.monotonic();
   const failures: unknown[] = [];
   const inBackoff = new Map<string, unknown>();
   const tryAll = async (
-    some: readonly string[],
+    candidates: readonly string[],
     ignoreBackoff: boolean,
   ): Promise<{ value: T } | undefined> => {
-    for (const server of some) {
-      if (clock.monotonic() - begun > maxSearchTime) return undefined;
+    for (const server of candidates) {
+      if (clock.monotonic() - startedAt > maxSearchTime) return undefined;
       try {
         return { value: await ask(server, ignoreBackoff) };
       } catch (error) {
@@ -41,15 +40,15 @@ export async function tryServers<T>(
     }
     return undefined;
   };
-  const found =
+  const success =
     (await tryAll([...new Set(servers)].slice(0, maxServers), false)) ??
     (await tryAll([...inBackoff.keys()], true));
-  if (found) return found.value;
-  // Errors that servers returned are preferred to backoff.
+  if (success) return success.value;
+  // Among equally informative errors, errors that servers returned are preferred to errors of backoff.
   throw mostInformative([...failures, ...inBackoff.values()]);
 }
 
-/** Whether the error is due to this server, so that another one may succeed. */
+/** Whether the error is due to this server, so that another server may succeed. */
 export function isServerFailure(error: unknown): boolean {
   return (
     error instanceof FederationError ||

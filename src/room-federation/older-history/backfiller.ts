@@ -7,16 +7,16 @@ import type { RoomServers } from '../asking/room-servers.ts';
 import type { ServerQueries } from '../asking/server-queries.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/** Minimum number of events per response. */
+/** Minimum number of events that are requested at a time. */
 const minEvents = 20;
 
-/** Maximum number of events per response. */
+/** Maximum number of events that are requested at a time. */
 const maxEvents = 100;
 
 /** Maximum number of event ids per request. */
 const maxIds = 20;
 
-/** Milliseconds that a client waits. */
+/** Maximum milliseconds for which a client waits. */
 const clientTimeout = 10_000;
 
 /** Milliseconds for which missing events are not requested again. */
@@ -39,7 +39,7 @@ export class Backfiller {
     readonly log: Logger;
   };
   readonly #running = new LoadOnce<string, boolean>();
-  /** Until when an event is not requested again, in milliseconds since the epoch. */
+  /** Time until which an event is not requested again, in milliseconds since the epoch, by event id. */
   readonly #retryAt: Cache<string, number>;
 
   constructor(deps: {
@@ -78,6 +78,7 @@ export class Backfiller {
     return this.#withTimeout(this.#running.run(roomId, () => this.#fetch(head, wanted, limit)));
   }
 
+  /** Resolves when no request is in progress. */
   settled(): Promise<void> {
     return this.#running.settled();
   }

@@ -8,18 +8,18 @@ import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../test/joined-
 
 const [minute, day] = [60_000, 24 * 3_600_000];
 
-/** Sends events in the room that this server does not receive. @returns the event ids */
-function sendUnreceived({ room }: JoinedRoom, count: number): string[] {
+/** Adds events to the room without sending them to this server. @returns the event ids */
+function addUnreceived({ room }: JoinedRoom, count: number): string[] {
   return Array.from({ length: count }, (_, index) => room.say(index % 2 ? creator : remoteBob, `${index}`));
 }
 
-/** The number of missing events that are backfilled in the background. */
-async function gaps({ fixture }: JoinedRoom): Promise<number> {
+/** Returns the number of missing events that are still to be backfilled in the background. */
+async function countMissing({ fixture }: JoinedRoom): Promise<number> {
   const reader = fixture.database.reader<RoomTables>();
   const rows = await reader
     .selectFrom('backward_extremities')
     .select('event_id')
-    .where('answers_left', 'is not', null)
+    .where('backfills_left', 'is not', null)
     .execute();
   return rows.length;
 }
@@ -27,23 +27,23 @@ async function gaps({ fixture }: JoinedRoom): Promise<number> {
 /** Advances the clock in steps until no missing event is left. */
 async function untilFilled(joined: JoinedRoom, step = minute, maxSteps = 300): Promise<void> {
   const { fixture } = joined;
-  for (let steps = 0; steps < maxSteps && (await gaps(joined)) > 0; steps++) {
+  for (let steps = 0; steps < maxSteps && (await countMissing(joined)) > 0; steps++) {
     fixture.clock.advance(step);
     await fixture.rooms.incoming.settled();
   }
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('MissedHistory', () => {
-    it('backfills gaps of any width, even if no client reads those events', async () => {
+  describe('MissedHistory backfills events that this server has missed', () => {
+    it('backfills gaps of any width, even if no client reads the missing events', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
-      const messages = sendUnreceived(joined, 520);
+      const messages = addUnreceived(joined, 520);
       await joined.send('b.example', messages.at(-1)!);
       assert.equal((await joined.statuses(...messages)).filter((status) => status !== 'placed').length, 319);
       await untilFilled(joined);
       const statuses = await joined.statuses(...messages);
       assert.deepEqual(new Set(statuses), new Set(['older', 'placed']));
-      assert.equal(await gaps(joined), 0);
+      assert.equal(await countMissing(joined), 0);
       const requests = joined.peers.count('backfill');
       assert.ok(requests <= 5, `${requests} requests`);
       const page = await joined.fixture.rooms.historyReader.messages(
@@ -59,14 +59,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('resumes the backfill of gaps after a restart', async () => {
       const joined = await joinedRoom(open);
-      const messages = sendUnreceived(joined, 320);
+      const messages = addUnreceived(joined, 320);
       await joined.send('b.example', messages.at(-1)!);
-      const again = await joined.restart();
-      assert.ok((await gaps(again)) > 0);
-      again.fixture.rooms.incoming.start();
-      await again.fixture.rooms.incoming.settled();
-      await untilFilled(again);
-      assert.deepEqual(new Set(await again.statuses(...messages)), new Set(['older', 'placed']));
+      const restarted = await joined.restart();
+      assert.ok((await countMissing(restarted)) > 0);
+      restarted.fixture.rooms.incoming.start();
+      await restarted.fixture.rooms.incoming.settled();
+      await untilFilled(restarted);
+      assert.deepEqual(new Set(await restarted.statuses(...messages)), new Set(['older', 'placed']));
     });
 
     it('backfills in the background only events that were sent while this server was in the room', async () => {
@@ -79,23 +79,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       fixture.clock.advance(day);
       await fixture.rooms.incoming.settled();
       assert.equal(peers.count('backfill'), 0);
-      // A fork of the history from before this server joined.
+      // This event is on a fork of the history from before this server joined.
       const [before = ''] = room.get(joined.join).event.prevEventIds;
       const aside = room.say(creator, 'aside', { prev: [...room.get(before).event.prevEventIds] });
       await joined.send('a.example', aside);
       await untilFilled(joined);
       assert.equal(peers.count('backfill'), 0);
-      assert.equal(await gaps(joined), 0);
+      assert.equal(await countMissing(joined), 0);
     });
 
     it('asks several servers at growing intervals, and stops after the last attempt, until a client reads the missing events', async () => {
       const joined = await joinedRoom(open);
-      const messages = sendUnreceived(joined, 300);
+      const messages = addUnreceived(joined, 300);
       for (const server of ['a.example', 'b.example'])
         joined.peers.scripts.set(server, { backfill: async () => [] });
       await joined.send('b.example', messages.at(-1)!);
       await untilFilled(joined, 3_600_000, 24 * 30);
-      assert.equal(await gaps(joined), 0);
+      assert.equal(await countMissing(joined), 0);
       const [a, b] = [
         joined.peers.count('backfill', 'a.example'),
         joined.peers.count('backfill', 'b.example'),
@@ -112,9 +112,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(joined.peers.count('backfill') > a + b);
     });
 
-    it('bounds requests to servers that always return one more event', async () => {
+    it('limits the number of requests to servers that always return one more event', async () => {
       const joined = await joinedRoom(open);
-      const messages = sendUnreceived(joined, 400);
+      const messages = addUnreceived(joined, 400);
       for (const server of ['a.example', 'b.example']) {
         joined.peers.scripts.set(server, {
           backfill: async (_server, _roomId, eventIds) => joined.room.pdus(eventIds),
@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       await joined.send('b.example', messages.at(-1)!);
       await untilFilled(joined);
-      assert.equal(await gaps(joined), 0);
+      assert.equal(await countMissing(joined), 0);
       assert.equal(joined.peers.count('backfill'), 100);
       assert.equal((await joined.statuses(...messages)).filter((status) => status === 'older').length, 100);
     });

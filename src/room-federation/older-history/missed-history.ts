@@ -17,13 +17,12 @@ import {
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
 /**
- * Maximum number of events per response, of events whose states may be fetched for it, and of event ids per
- * request.
+ * Maximum number of events per response, of events whose states may be fetched for it, and of event ids per request.
  */
 const [responseLimits, maxIds] = [{ events: 100, states: 30 }, 20] as const;
 
 /**
- * Maximum number of missing events of one room that are backfilled in the background; the others are
+ * Maximum number of missing events of one room that are backfilled in the background; further events are
  * backfilled only when a client reads them.
  */
 const maxPerRoom = 1_000;
@@ -46,7 +45,7 @@ const [growth, maxAttempts] = [3, 14];
 /** Maximum number of responses about one room per day, of up to a hundred events each. */
 const responsesPerDay = 1_000;
 
-/** Milliseconds. */
+/** A day in milliseconds. */
 const day = 24 * 3_600_000;
 
 /** Maximum number of rooms whose responses are counted. */
@@ -76,8 +75,8 @@ export interface MissedHistoryDeps {
 
 /**
  * Backfills in the background the history that this server missed while it was in a room, where a gap was
- * wider than the part that is fetched with the next received event. Runs slowly, even if no client reads the
- * history: see decision 0110.
+ * wider than the part that is fetched with the next received event. Requests are rare, and are sent even if no client
+ * reads the history (decision 0110).
  */
 export class MissedHistory {
   readonly #deps: MissedHistoryDeps;
@@ -91,11 +90,11 @@ export class MissedHistory {
 
   constructor(deps: MissedHistoryDeps) {
     this.#deps = deps;
-    // The size is fixed, because a room that the cache drops could cause more requests than a day allows.
+    // The size is fixed, because the count of a room that the cache drops would start again within the same day.
     this.#responsesToday = deps.caches.create('backfill_responses', { size: maxRoomsCounted, fixed: true });
   }
 
-  /** Resumes after a restart. */
+  /** Schedules the rooms with missing events after a restart. */
   start(): void {
     this.#starting = this.#start();
   }
@@ -111,6 +110,7 @@ export class MissedHistory {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
+  /** Stops the scheduled requests, and waits for the requests in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers.values()) timer.cancel();
@@ -155,10 +155,10 @@ export class MissedHistory {
     }
   }
 
-  /** Sends one request about a room. The pause before the next one is at least as long as this took. */
+  /** Sends one request about a room. The pause before the next request is at least as long as this request took. */
   async #request(roomId: string): Promise<void> {
     const { clock, queries, log } = this.#deps;
-    const begun = clock.monotonic();
+    const startedAt = clock.monotonic();
     let pause: number | undefined;
     try {
       pause = await this.#ask(roomId);
@@ -167,8 +167,8 @@ export class MissedHistory {
       log.error({ err: error, roomId }, 'Backfilling missed history of a room failed');
       pause = minDelay;
     }
-    const took = clock.monotonic() - begun;
-    if (pause !== undefined) this.#schedule(roomId, Math.max(pause, shortestPause, took));
+    const duration = clock.monotonic() - startedAt;
+    if (pause !== undefined) this.#schedule(roomId, Math.max(pause, shortestPause, duration));
   }
 
   /** @returns milliseconds until the next request at the earliest; `undefined` when nothing is missing */
@@ -194,13 +194,13 @@ export class MissedHistory {
       await postponeMissed(
         database,
         roomNid,
-        wanted.map((one) => ({ ...one, retryTs: now })),
+        wanted.map((missed) => ({ ...missed, retryTs: now })),
       );
     else await this.#failed(head, wanted);
     return 0;
   }
 
-  /** The next missing events to request; none of a room that this server has left. */
+  /** Returns the next missing events to request; none for a room that this server has left. */
   async #missed(head: RoomHead): Promise<MissedEvent[]> {
     const { database, serverName, log } = this.#deps;
     const { roomNid, roomId } = head;
@@ -220,7 +220,10 @@ export class MissedHistory {
     return isInRoom ? readMissed(reader, roomNid, { limit: maxIds }) : [];
   }
 
-  /** The due events that were sent while this server was in the room; the others are backfilled only on a read. */
+  /**
+   * Returns the due events that were sent while this server was in the room. The other due events are backfilled only
+   * when a client reads them.
+   */
   async #wanted(
     head: RoomHead,
     due: readonly MissedEvent[],
@@ -230,22 +233,22 @@ export class MissedHistory {
     const referringEvents = await eventsByNid(
       due.map(({ referencedBy }) => referencedBy).filter((nid) => nid !== undefined),
     );
-    const byState = new Map<number | undefined, Promise<boolean>>();
+    const wasInRoomByState = new Map<number | undefined, Promise<boolean>>();
     const wanted: MissedEvent[] = [];
     const referringServers = new Set<string>();
-    for (const one of due) {
-      const stored = known.get(one.eventId);
+    for (const missed of due) {
+      const stored = known.get(missed.eventId);
       const referringEvent =
-        one.referencedBy === undefined ? undefined : referringEvents.get(one.referencedBy);
+        missed.referencedBy === undefined ? undefined : referringEvents.get(missed.referencedBy);
       if (!referringEvent || (stored && hasState(stored))) continue;
-      const wasInRoom = byState.get(referringEvent.stateBefore) ?? wasJoined(head, referringEvent);
-      byState.set(referringEvent.stateBefore, wasInRoom);
+      const wasInRoom = wasInRoomByState.get(referringEvent.stateBefore) ?? wasJoined(head, referringEvent);
+      wasInRoomByState.set(referringEvent.stateBefore, wasInRoom);
       if (!(await wasInRoom)) continue;
-      wanted.push(one);
+      wanted.push(missed);
       referringServers.add(serverOfUser(referringEvent.event.sender));
     }
-    const others = due.filter((one) => !wanted.includes(one)).map(({ eventId }) => eventId);
-    if (others.length > 0) await fetchOnlyOnRead(database, head.roomNid, others);
+    const unwanted = due.filter((missed) => !wanted.includes(missed)).map(({ eventId }) => eventId);
+    if (unwanted.length > 0) await fetchOnlyOnRead(database, head.roomNid, unwanted);
     return { wanted, referringServers: [...referringServers].slice(0, maxReferringServers) };
   }
 

@@ -4,38 +4,37 @@ import type { RoomTables } from '../../room-engine/index.ts';
 /** A missing event that the timeline refers to and that is backfilled in the background. */
 export interface MissedEvent {
   readonly eventId: string;
+  /** The nid of an event that names it in `prev_events`. */
   readonly referencedBy: number | undefined;
   readonly attempts: number;
-  /** Milliseconds since the epoch. */
+  /** Time of the next request, in milliseconds since the epoch. */
   readonly retryTs: number;
 }
 
-/**
- * Whether any event is missing. Callers check this before `readRoomsWithMissed`, which may start a thread.
- */
+/** Whether any event is missing. Callers check this before `readRoomsWithMissed`, which may start a thread. */
 export async function hasMissed(reader: Reader<RoomTables>): Promise<boolean> {
   const row = await reader
     .selectFrom('backward_extremities')
     .select('room_nid')
-    .where('answers_left', 'is not', null)
+    .where('backfills_left', 'is not', null)
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
 }
 
-/** The ids of rooms with missing events. */
+/** Returns the ids of rooms with missing events. */
 export async function readRoomsWithMissed(reader: Reader<RoomTables>): Promise<string[]> {
   const rows = await reader
     .selectFrom('backward_extremities as gap')
     .innerJoin('rooms', 'rooms.room_nid', 'gap.room_nid')
     .select('rooms.room_id')
     .distinct()
-    .where('gap.answers_left', 'is not', null)
+    .where('gap.backfills_left', 'is not', null)
     .execute();
   return rows.map((row) => row.room_id);
 }
 
-/** The missing events of a room, ordered by when they may be requested. */
+/** Returns the missing events of a room, ordered by when they may be requested. */
 export async function readMissed(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -43,9 +42,9 @@ export async function readMissed(
 ): Promise<MissedEvent[]> {
   const rows = await reader
     .selectFrom('backward_extremities')
-    .select(['event_id', 'named_by', 'attempts', 'retry_ts'])
+    .select(['event_id', 'referenced_by', 'attempts', 'retry_ts'])
     .where('room_nid', '=', roomNid)
-    .where('answers_left', 'is not', null)
+    .where('backfills_left', 'is not', null)
     .orderBy('retry_ts')
     .orderBy('event_id')
     .limit(limit)
@@ -53,13 +52,13 @@ export async function readMissed(
     .execute();
   return rows.map((row) => ({
     eventId: row.event_id,
-    referencedBy: row.named_by ?? undefined,
+    referencedBy: row.referenced_by ?? undefined,
     attempts: row.attempts,
     retryTs: row.retry_ts,
   }));
 }
 
-/** Stores the number of attempts, and the time of the next one, of missing events. */
+/** Stores the number of attempts, and the time of the next attempt, of missing events. */
 export function postponeMissed(
   database: Database,
   roomNid: number,
@@ -77,6 +76,6 @@ export function fetchOnlyOnRead(
   roomNid: number,
   eventIds: readonly string[],
 ): Promise<void> {
-  const sql = 'update backward_extremities set answers_left = null where room_nid = ? and event_id = ?';
+  const sql = 'update backward_extremities set backfills_left = null where room_nid = ? and event_id = ?';
   return database.batch([{ sql, rows: eventIds.map((eventId) => [roomNid, eventId]) }]);
 }

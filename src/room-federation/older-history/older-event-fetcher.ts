@@ -21,7 +21,7 @@ export interface OlderEventFetcherDeps {
   readonly responses: ResponseVerifier;
   readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
-  /** The time before which messages of a room have expired; absent: they never expire. */
+  /** The time before which messages of a room have expired; absent when messages never expire. */
   readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
   readonly log: Logger;
 }
@@ -56,12 +56,12 @@ export class OlderEventFetcher {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.backfill(server, roomId, wanted, limits.events, request);
       const received = await responses.verifyWanted(query, server, jsons, () => true, 'unlimited');
-      const taken = new Map([...received].filter(([, one]) => !isExpired(one, expiredBefore)));
-      const fresh = new Set(await this.#unplaced([...taken.keys()]));
-      const chain = connectedTo(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
+      const unexpired = new Map([...received].filter(([, verified]) => !isExpired(verified, expiredBefore)));
+      const unplacedIds = new Set(await this.#unplaced([...unexpired.keys()]));
+      const chain = connectedTo(wanted, new Map([...unexpired].filter(([id]) => unplacedIds.has(id))));
       await this.#place(query, chain, limits.states);
       if ((await this.#unplaced(wanted)).length < wanted.length) return true;
-      return wanted.some((id) => received.has(id) && !taken.has(id)) ? false : undefined;
+      return wanted.some((id) => received.has(id) && !unexpired.has(id)) ? false : undefined;
     });
     return placed === true;
   }
@@ -81,7 +81,7 @@ export class OlderEventFetcher {
     });
   }
 
-  /** Places events before the timeline, oldest first. @returns whether any was placed */
+  /** Places events before the timeline, oldest first. @returns whether an event was placed */
   async #place(
     query: ServerQuery,
     chain: ReadonlyMap<string, VerifiedEvent>,
@@ -90,18 +90,20 @@ export class OlderEventFetcher {
     const older: OlderEvent[] = [];
     const placing = new Set<string>();
     let statesLeft = maxStates;
-    for (const one of [...chain.values()].sort((a, b) => a.event.depth - b.event.depth)) {
+    for (const verified of [...chain.values()].sort((a, b) => a.event.depth - b.event.depth)) {
       try {
-        const prev = one.event.prevEventIds;
+        const prev = verified.event.prevEventIds;
         const missing = (await this.#withoutState(prev)).filter((id) => !placing.has(id));
         if (missing.length > 0 && statesLeft-- <= 0) continue;
         const state =
-          missing.length > 0 ? await this.#deps.states.stateBefore(query, one.event.eventId, missing) : {};
-        await this.#deps.auth.fetchMissing(query, one.event, placing);
-        older.push({ event: one, ...state });
-        placing.add(one.event.eventId);
+          missing.length > 0
+            ? await this.#deps.states.stateBefore(query, verified.event.eventId, missing)
+            : {};
+        await this.#deps.auth.fetchMissing(query, verified.event, placing);
+        older.push({ event: verified, ...state });
+        placing.add(verified.event.eventId);
       } catch (error) {
-        const { eventId } = one.event;
+        const { eventId } = verified.event;
         this.#deps.log.info({ err: error, eventId }, 'An older event could not be placed');
       }
     }
@@ -124,10 +126,10 @@ function connectedTo(
   const chain = new Map<string, VerifiedEvent>();
   const wanted = [...eventIds];
   for (const id of wanted) {
-    const one = chain.has(id) ? undefined : events.get(id);
-    if (!one) continue;
-    chain.set(id, one);
-    wanted.push(...one.event.prevEventIds);
+    const verified = chain.has(id) ? undefined : events.get(id);
+    if (!verified) continue;
+    chain.set(id, verified);
+    wanted.push(...verified.event.prevEventIds);
   }
   return chain;
 }

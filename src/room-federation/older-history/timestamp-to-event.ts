@@ -17,7 +17,7 @@ export interface TimestampQuery {
   readonly closestKnownTs: number | undefined;
 }
 
-/** Milliseconds that a client waits. */
+/** Maximum milliseconds for which a client waits. */
 const clientTimeout = 10_000;
 
 interface Deps {
@@ -40,7 +40,7 @@ export class TimestampToEvent {
   }
 
   /**
-   * Finds on remote servers and places an event that is closer to the timestamp than the stored ones. Waits
+   * Finds an event on remote servers that is closer to the timestamp than the stored events, and places it. Waits
    * at most ten seconds.
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
@@ -48,7 +48,7 @@ export class TimestampToEvent {
     const { queries, clock, log } = this.#deps;
     const waiting = new AbortController();
     const late = sleep(clock, clientTimeout, waiting.signal).then(() => undefined);
-    const found = queries
+    const search = queries
       .run(head, [], (query) => this.#ask(query, wanted))
       .catch((error: unknown) => {
         log.info(
@@ -58,7 +58,7 @@ export class TimestampToEvent {
         return undefined;
       });
     try {
-      return await Promise.race([found, late]);
+      return await Promise.race([search, late]);
     } finally {
       waiting.abort();
     }
@@ -69,17 +69,17 @@ export class TimestampToEvent {
     { ts, direction, closestKnownTs }: TimestampQuery,
   ): Promise<StoredEvent | undefined> {
     const { roomId, signal } = query;
-    const found = await query.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
+    const result = await query.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const answer = await this.#deps.remote.timestampToEvent(server, roomId, ts, direction, request);
       const distance = direction === 'forward' ? answer.originServerTs - ts : ts - answer.originServerTs;
       if (distance < 0 || (closestKnownTs !== undefined && distance >= Math.abs(closestKnownTs - ts)))
         return {};
       const stored = await this.#place(query, answer.eventId);
-      // The timestamp in the event must match the claimed one.
+      // The timestamp in the event must match the timestamp that the server claims.
       return stored?.event.originServerTs === answer.originServerTs ? { stored } : undefined;
     });
-    return found?.stored;
+    return result?.stored;
   }
 
   async #place(query: ServerQuery, eventId: string): Promise<StoredEvent | undefined> {

@@ -1,7 +1,7 @@
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** Maximum number of events that one walk reads per event that it may return: some events are not served. */
-const lookedAtPerEvent = 5;
+/** Maximum number of events that are read for each event that may be returned: some events are not returned. */
+const readsPerEvent = 5;
 
 /** Walks the history of one room from events to their previous events. Ignores events of other rooms. */
 export class EventWalk {
@@ -16,19 +16,19 @@ export class EventWalk {
   }
 
   /**
-   * Returns the given events and those before them, deepest first.
+   * Returns these events and the events before them, ordered by depth, the greatest depth first.
    * Source: server-server API, `GET /backfill/{roomId}`.
    */
   async newestFirst(from: readonly string[], limit: number): Promise<StoredEvent[]> {
     const served: StoredEvent[] = [];
     const seen = new Set(from);
-    const waiting = (await this.#events(seen)).sort(isOlder);
+    const waiting = (await this.#events(seen)).sort(byAge);
     await this.#readAhead(waiting.at(-1), limit);
-    for (let left = limit * lookedAtPerEvent; left > 0 && served.length < limit; left--) {
+    for (let readsLeft = limit * readsPerEvent; readsLeft > 0 && served.length < limit; readsLeft--) {
       const next = waiting.pop();
       if (!next) break;
       if (isServed(next)) served.push(next);
-      for (const stored of await this.#before([next], seen)) insertByAge(waiting, stored);
+      for (const stored of await this.#previousEvents([next], seen)) insertByAge(waiting, stored);
     }
     return served;
   }
@@ -47,17 +47,20 @@ export class EventWalk {
     const known = new Set(earliest);
     let level = await this.#events(new Set(latest).difference(known));
     const seen = known.union(new Set(latest));
-    await this.#readAhead(level.toSorted(isOlder).at(-1), limit);
-    for (let left = limit * lookedAtPerEvent; left > 0 && level.length > 0 && served.length < limit; ) {
-      const before = await this.#before(level, seen);
-      level = before.filter(({ event }) => event.depth >= minDepth).slice(0, left);
-      left -= level.length;
+    await this.#readAhead(level.toSorted(byAge).at(-1), limit);
+    for (
+      let readsLeft = limit * readsPerEvent;
+      readsLeft > 0 && level.length > 0 && served.length < limit;
+    ) {
+      const previous = await this.#previousEvents(level, seen);
+      level = previous.filter(({ event }) => event.depth >= minDepth).slice(0, readsLeft);
+      readsLeft -= level.length;
       for (const stored of level) if (isServed(stored) && served.length < limit) served.push(stored);
     }
-    return served.sort(isOlder);
+    return served.sort(byAge);
   }
 
-  async #before(events: readonly StoredEvent[], seen: Set<string>): Promise<StoredEvent[]> {
+  async #previousEvents(events: readonly StoredEvent[], seen: Set<string>): Promise<StoredEvent[]> {
     const wanted = new Set<string>();
     for (const { event } of events) {
       for (const eventId of event.prevEventIds) if (!seen.has(eventId)) wanted.add(eventId);
@@ -66,18 +69,18 @@ export class EventWalk {
     return this.#events(wanted);
   }
 
-  /** Stored events of this room. */
+  /** Returns the events that are stored in this room. */
   async #events(eventIds: Iterable<string>): Promise<StoredEvent[]> {
     const ids = [...eventIds];
     const missing = ids.filter((eventId) => !this.#ahead.has(eventId));
-    const found = missing.length === 0 ? undefined : await this.#engine.events.getManyById(missing);
+    const loaded = missing.length === 0 ? undefined : await this.#engine.events.getManyById(missing);
     return ids
-      .map((eventId) => this.#ahead.get(eventId) ?? found?.get(eventId))
+      .map((eventId) => this.#ahead.get(eventId) ?? loaded?.get(eventId))
       .filter((stored) => stored?.roomNid === this.#roomNid)
       .filter((stored) => stored !== undefined);
   }
 
-  /** Reads ahead in timeline order: most histories are linear, so that order contains the previous events. */
+  /** Reads events ahead in timeline order: these are the previous events in a linear history, as most are. */
   async #readAhead(newest: StoredEvent | undefined, limit: number): Promise<void> {
     if (!newest || limit < 3) return;
     const from = { depth: newest.event.depth, stream: Number.MAX_SAFE_INTEGER };
@@ -86,14 +89,13 @@ export class EventWalk {
   }
 }
 
-/** Rejected events are useless to other servers, and outliers have no known place in the history. */
+/** Whether an event is returned: rejected events are useless to other servers, and outliers are not in the history. */
 const isServed = ({ rejected, softFailed, stream }: StoredEvent) =>
   !rejected && (softFailed || stream !== undefined);
 
-const isOlder = (one: StoredEvent, other: StoredEvent) =>
-  one.event.depth - other.event.depth || one.nid - other.nid;
+const byAge = (a: StoredEvent, b: StoredEvent) => a.event.depth - b.event.depth || a.nid - b.nid;
 
 function insertByAge(sorted: StoredEvent[], stored: StoredEvent): void {
-  const place = sorted.findIndex((one) => isOlder(one, stored) > 0);
-  sorted.splice(place === -1 ? sorted.length : place, 0, stored);
+  const index = sorted.findIndex((other) => byAge(other, stored) > 0);
+  sorted.splice(index === -1 ? sorted.length : index, 0, stored);
 }

@@ -2,8 +2,8 @@ import type { Database, Reader } from '../../kernel/database/index.ts';
 import { redactEvent } from '../../protocol/index.ts';
 import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../room-engine/index.ts';
 
-/** Maximum number of ids in one query. */
-const chunk = 500;
+/** Maximum number of nids in one query. */
+const nidsPerQuery = 500;
 
 /** Reads PDUs as JSON text. Only events that are to be redacted are parsed. */
 export class PduStore {
@@ -14,38 +14,38 @@ export class PduStore {
   }
 
   /**
-   * Reads the JSON of events by nid, in that order, some hundred at a time. Leaves out rejected events and
-   * events that are not on disk yet; redacted events are pruned.
-   * @param hidden events to prune as a redaction would
+   * Reads the JSON of events by nid, in the order of `nids`, at most 500 at a time. Leaves out rejected events and
+   * events that are not on disk yet; redacted events are returned in redacted form.
+   * @param hidden nids of further events to return in redacted form
    */
   async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {
-    for (let start = 0; start < nids.length; start += chunk) {
-      const wanted = nids.slice(start, start + chunk);
-      const found = await this.#chunk(wanted, hidden);
-      yield wanted.map((nid) => found.get(nid)).filter((json) => json !== undefined);
+    for (let start = 0; start < nids.length; start += nidsPerQuery) {
+      const wanted = nids.slice(start, start + nidsPerQuery);
+      const jsonByNid = await this.#jsonByNid(wanted, hidden);
+      yield wanted.map((nid) => jsonByNid.get(nid)).filter((json) => json !== undefined);
     }
   }
 
   /** Returns the ids of the events that `read` would yield for these nids, in the same order. */
   async eventIds(nids: readonly number[]): Promise<string[]> {
     const ids: string[] = [];
-    for (let start = 0; start < nids.length; start += chunk) {
-      const wanted = nids.slice(start, start + chunk);
+    for (let start = 0; start < nids.length; start += nidsPerQuery) {
+      const wanted = nids.slice(start, start + nidsPerQuery);
       const rows = await this.#scanner
         .selectFrom('events')
         .select(['nid', 'event_id', 'flags'])
         .where('nid', 'in', wanted)
         .execute();
-      const found = new Map(rows.filter(isAccepted).map((row) => [row.nid, row.event_id]));
+      const idsByNid = new Map(rows.filter(isAccepted).map((row) => [row.nid, row.event_id]));
       for (const nid of wanted) {
-        const eventId = found.get(nid);
+        const eventId = idsByNid.get(nid);
         if (eventId !== undefined) ids.push(eventId);
       }
     }
     return ids;
   }
 
-  async #chunk(
+  async #jsonByNid(
     nids: readonly number[],
     hidden: ReadonlySet<number> | undefined,
   ): Promise<Map<number, string>> {
@@ -55,13 +55,13 @@ export class PduStore {
       .select(eventColumns)
       .where('events.nid', 'in', nids)
       .execute();
-    const found = new Map<number, string>();
+    const jsonByNid = new Map<number, string>();
     for (const row of rows) {
       if (!isAccepted(row)) continue;
       const isRedacted = row.redacted_by !== null || hidden?.has(row.nid) === true;
-      found.set(row.nid, isRedacted ? redactEvent(storedEventOf(row).event).json : row.json);
+      jsonByNid.set(row.nid, isRedacted ? redactEvent(storedEventOf(row).event).json : row.json);
     }
-    return found;
+    return jsonByNid;
   }
 }
 

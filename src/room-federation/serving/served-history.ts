@@ -7,7 +7,7 @@ import { ServerView } from './server-view.ts';
 /** Maximum number of events in a response. */
 const maxEvents = 100;
 
-/** Maximum number of event ids from which one walk starts. */
+/** Maximum number of event ids of a request from which the history is walked. */
 const maxStarts = 100;
 
 /** The gap in a remote server's history, as in `POST /get_missing_events/{roomId}`. */
@@ -19,8 +19,8 @@ export interface Gap {
 }
 
 /**
- * The history of rooms for servers that are or were in them. Events that the server may not see are pruned as
- * by a redaction, so that the event graph stays complete, and so are expired messages until they are deleted.
+ * The history of rooms for servers that are or were in them. Events that the server may not see are returned in
+ * redacted form, so that the event graph stays complete, and so are expired messages until they are deleted.
  * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
  */
 export class ServedHistory {
@@ -38,8 +38,8 @@ export class ServedHistory {
    */
   async wasJoined(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
     if (eventIds.length > maxStarts) return false;
-    const found = await this.#engine.events.getManyById(eventIds);
-    const events = [...found.values()].filter(({ roomNid }) => roomNid === head.roomNid);
+    const eventsById = await this.#engine.events.getManyById(eventIds);
+    const events = [...eventsById.values()].filter(({ roomNid }) => roomNid === head.roomNid);
     return events.length > 0 && new ServerView(this.#engine, head, serverName).wasJoined(events);
   }
 
@@ -60,10 +60,10 @@ export class ServedHistory {
   }
 
   /**
-   * Returns the JSON of the named events and of the events before them, newest first. Ignores unknown event
-   * ids and those of other rooms. Leaves out an event whose `prev_events` are not all stored, for instance
-   * after a purge, unless `from` names it: the reference server cannot accept such an event, and then backs
-   * off for long before it accepts the events that follow.
+   * Returns the JSON of the named events and of the events before them, newest first. Ignores unknown event ids
+   * and ids of events of other rooms. Leaves out an event whose `prev_events` are not all stored, for instance
+   * after a purge, unless `from` names it: some servers cannot accept such an event, and then back off
+   * for long before they accept the events that follow.
    */
   async backfill(
     head: RoomHead,
@@ -72,14 +72,14 @@ export class ServedHistory {
     limit: number,
   ): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
-    const events = await walk.newestFirst(from.slice(0, maxStarts), bounded(limit));
-    const named = new Set(from);
+    const events = await walk.newestFirst(from.slice(0, maxStarts), boundedLimit(limit));
+    const requested = new Set(from);
     const walked = new Set(events.map(({ event }) => event.eventId));
-    const toComplete = events.filter(({ event }) => !named.has(event.eventId));
-    const before = new Set(toComplete.flatMap(({ event }) => event.prevEventIds)).difference(walked);
-    const missing = before.difference(await this.#engine.events.storedIds(before));
+    const unrequested = events.filter(({ event }) => !requested.has(event.eventId));
+    const previousIds = new Set(unrequested.flatMap(({ event }) => event.prevEventIds)).difference(walked);
+    const missing = previousIds.difference(await this.#engine.events.storedIds(previousIds));
     const served = events.filter(
-      ({ event }) => named.has(event.eventId) || !event.prevEventIds.some((id) => missing.has(id)),
+      ({ event }) => requested.has(event.eventId) || !event.prevEventIds.some((id) => missing.has(id)),
     );
     return this.#jsonOf(head, serverName, served);
   }
@@ -88,7 +88,7 @@ export class ServedHistory {
   async missing(head: RoomHead, serverName: string, { limit, ...gap }: Gap): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
     const latest = gap.latest.slice(0, maxStarts);
-    const events = await walk.between(gap.earliest, latest, { ...gap, limit: bounded(limit) });
+    const events = await walk.between(gap.earliest, latest, { ...gap, limit: boundedLimit(limit) });
     return this.#jsonOf(head, serverName, events);
   }
 
@@ -100,21 +100,21 @@ export class ServedHistory {
     direction: 'forward' | 'backward',
   ): Promise<StoredEvent> {
     const view = new ServerView(this.#engine, head, serverName);
-    const found = await this.#engine.nearestEvents.find(head.roomNid, ts, direction, async (events) => {
+    const nearest = await this.#engine.nearestEvents.find(head.roomNid, ts, direction, async (events) => {
       const hidden = await view.hidden(events);
       return events.filter(({ nid, rejected, softFailed }) => !hidden.has(nid) && !rejected && !softFailed);
     });
-    if (!found) throw notFound('No event found for this timestamp');
-    return found;
+    if (!nearest) throw notFound('No event found for this timestamp');
+    return nearest;
   }
 
   async #jsonOf(head: RoomHead, serverName: string, events: readonly StoredEvent[]): Promise<string[]> {
     const hidden = await new ServerView(this.#engine, head, serverName).hidden(events);
     const nids = events.map(({ nid }) => nid);
     const jsons: string[] = [];
-    for await (const some of this.#pdus.read(nids, hidden)) jsons.push(...some);
+    for await (const chunk of this.#pdus.read(nids, hidden)) jsons.push(...chunk);
     return jsons;
   }
 }
 
-const bounded = (limit: number) => Math.min(Math.max(limit, 0), maxEvents);
+const boundedLimit = (limit: number) => Math.min(Math.max(limit, 0), maxEvents);

@@ -10,8 +10,8 @@ export interface StateNids {
 }
 
 /**
- * States and auth chains for servers in a room. Servers receive them whatever the history visibility, because
- * they need them to check events.
+ * Returns states and auth chains to servers in a room, regardless of the history visibility, because the servers need
+ * them to check events.
  * Source: server-server API, "Retrieving events" and "Retrieving event authorisation information".
  */
 export class ServedState {
@@ -27,7 +27,7 @@ export class ServedState {
   async before(head: RoomHead, eventId: string): Promise<StateNids> {
     const stored = await this.#event(head, eventId);
     if (stored.event.type === 'm.room.create') return { state: [], authChain: [] };
-    // Events since a join whose partial state was never completed have a state before them that lacks members.
+    // While the state of the room is partial, the state before an event lacks members.
     if (stored.stateBefore === undefined || stored.stateGroup === undefined)
       throw notFound('The state at this event is unknown');
     if (await this.#isPartial(head)) throw notFound('The state of this room is still partial');
@@ -43,20 +43,20 @@ export class ServedState {
       .filter(({ roomNid, rejected }) => roomNid === head.roomNid && !rejected)
       .map(({ nid }) => nid);
     const chain = await this.#authChain(nids);
-    return [...new Set([...chain, ...nids])].sort((one, other) => one - other);
+    return [...new Set([...chain, ...nids])].sort((a, b) => a - b);
   }
 
-  /** The ids of events, in the same order. */
+  /** Returns the ids of events, in the order of `nids`. */
   eventIds(nids: readonly number[]): Promise<string[]> {
     return this.#pdus.eventIds(nids);
   }
 
-  /** The JSON of events, in the same order, in chunks. */
+  /** Returns the JSON of events, in the order of `nids`, in chunks. */
   jsonOf(nids: readonly number[]): AsyncGenerator<readonly string[]> {
     return this.#pdus.read(nids);
   }
 
-  /** An event of the room that is on disk; the events before it are on disk, too. */
+  /** Returns an event of the room that is on disk; then the events before it are on disk, too. */
   async #event({ roomNid }: RoomHead, eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
     const isServed = stored?.roomNid === roomNid && !stored.rejected;

@@ -16,7 +16,7 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
  * Maximum number of users of a server that are looked up one by one in the states at events; for more, whole
  * states are read.
  */
-const maxLookUps = 50;
+const maxUsersLookedUp = 50;
 
 /**
  * Maximum number of entries of a state, and of states, that are read in full to find former members without
@@ -44,26 +44,26 @@ export class ServerView {
   async hidden(events: readonly StoredEvent[]): Promise<Set<number>> {
     const visibilities = await this.#visibilities(events);
     const memberships = await this.#memberships(
-      events.filter((stored) => isClosed(visibilities.get(stored.nid), stored)),
+      events.filter((stored) => dependsOnMemberships(visibilities.get(stored.nid), stored)),
     );
     const hidden = new Set<number>();
     for (const stored of events) {
       const visibility = visibilities.get(stored.nid);
       if (visibility === undefined) {
-        // State events without a place in the history are served to every server in the room anyway.
+        // The state before the event is unknown. State events are returned to every server in the room anyway.
         if (stored.event.stateKey === undefined) hidden.add(stored.nid);
         continue;
       }
-      const facts = {
+      const visibilityContext = {
         serverName: this.#serverName,
         visibility,
         memberships: memberships.get(stored.stateBefore) ?? [],
-        // One of the server's users is in the room, or was when a later event was sent.
+        // A user of the server is in the room, or was in it when a later event was sent.
         joinedLater: true,
       };
-      if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
+      if (!isVisibleToServer(stored.event, visibilityContext)) hidden.add(stored.nid);
     }
-    // A server that was in the room has received the events; a new copy would undo the erasure (decision 0109).
+    // Events of erased users are returned in redacted form, because a new copy would undo the erasure (decision 0109).
     const erased = erasedEvents(events, await this.#engine.erased.positions());
     for (const { nid } of erased.keys()) hidden.add(nid);
     const expiredBefore = await this.#engine.retention.expiredBefore(this.#head);
@@ -90,7 +90,7 @@ export class ServerView {
             [keyNid],
           );
     const entryBefore = ({ stateBefore }: StoredEvent) => states?.get(stateBefore!)?.get(keyNid!);
-    const found = await this.#engine.events.getMany(
+    const visibilityEvents = await this.#engine.events.getMany(
       placed.map(entryBefore).filter((nid) => nid !== undefined),
     );
     return new Map(
@@ -98,7 +98,7 @@ export class ServerView {
         const entry = entryBefore(stored);
         return [
           stored.nid,
-          historyVisibilityOf(entry === undefined ? undefined : found.get(entry)?.event.content),
+          historyVisibilityOf(entry === undefined ? undefined : visibilityEvents.get(entry)?.event.content),
         ];
       }),
     );
@@ -112,11 +112,11 @@ export class ServerView {
     const groups = new Set(events.map(({ stateBefore }) => stateBefore!));
     if (groups.size === 0) return new Map();
     const states = await this.#memberEvents(groups, new Set([...(await this.#memberKeys()), ...more]));
-    const found = await this.#engine.events.getMany([...states.values()].flat());
+    const memberEvents = await this.#engine.events.getMany([...states.values()].flat());
     return new Map(
       [...states].map(([group, nids]) => [
         group,
-        new Set(nids.map((nid) => membershipOf(found.get(nid)?.event.content))),
+        new Set(nids.map((nid) => membershipOf(memberEvents.get(nid)?.event.content))),
       ]),
     );
   }
@@ -154,7 +154,7 @@ export class ServerView {
   ): Promise<Map<number, number[]>> {
     const members = new Map<number, number[]>();
     if (keyNids.size === 0) return members;
-    if (keyNids.size <= maxLookUps) {
+    if (keyNids.size <= maxUsersLookedUp) {
       const states = await this.#engine.groups.entries(groups, [...keyNids]);
       for (const [group, state] of states) members.set(group, [...state.values()]);
       return members;
@@ -170,7 +170,10 @@ export class ServerView {
   }
 }
 
-/** Whether the visibility of the event depends on memberships. */
-function isClosed(visibility: HistoryVisibility | undefined, { stateBefore }: StoredEvent): boolean {
+/** Whether the memberships of a server's users decide if the server may see the event. */
+function dependsOnMemberships(
+  visibility: HistoryVisibility | undefined,
+  { stateBefore }: StoredEvent,
+): boolean {
   return stateBefore !== undefined && (visibility === 'joined' || visibility === 'invited');
 }

@@ -10,7 +10,7 @@ export interface Serving {
   readonly state: ServedState;
 }
 
-/** Opens the reads for remote servers, on top of the room engine. */
+/** Returns the readers of histories and states for remote servers. */
 export function openServing(engine: RoomReader, database: Database): Serving {
   const pdus = new PduStore(database);
   return {

@@ -27,13 +27,13 @@ import type { Staging } from './staging.ts';
 
 /** The outcome for one event of a transaction. */
 export interface PduOutcome {
-  /** Why it was refused; absent when it was accepted. */
+  /** Why the event was refused; absent when the event was accepted. */
   readonly error?: string;
 }
 
 /** Handles membership events in rooms that this server is not in. */
 export interface OutOfBandMemberships {
-  /** The room version for reading a membership event of a user; undefined when the event cannot be of use. */
+  /** The room version for reading a membership event of a user; undefined when the event cannot have an effect. */
   roomVersionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
   /** Applies a membership event. @returns whether it had an effect */
   apply(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
@@ -61,7 +61,9 @@ interface Deps {
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
 }
 
-/** Does the first checks on the PDUs of a transaction, stages those that pass, and wakes the workers of their rooms. */
+/**
+ * Does the first checks on the PDUs of a transaction, stages the PDUs that pass, and wakes the workers of their rooms.
+ */
 export class PduReceiver {
   readonly #deps: Deps;
 
@@ -77,8 +79,8 @@ export class PduReceiver {
   async receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
     const rooms = [...Map.groupBy(pdus, (pdu) => (isJsonObject(pdu) ? pdu.room_id : undefined))];
     const outcomes = await Promise.allSettled(
-      rooms.map(async ([roomId, ofRoom]) =>
-        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, ofRoom) : noOutcomes,
+      rooms.map(async ([roomId, pdusOfRoom]) =>
+        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, pdusOfRoom) : noOutcomes,
       ),
     );
     const failures = outcomes.filter(({ status }) => status === 'rejected');
@@ -102,14 +104,14 @@ export class PduReceiver {
     const head = isStorableText(roomId) ? await heads.get(roomId) : undefined;
     if (!head?.servers.has(serverName)) return this.#receiveOutOfBand(head, pdus);
     const outcomes: Outcomes = new Map();
-    const received = (await verifier.read(head.version, pdus)).map((one, index) => {
-      if (!isRefusal(one)) return one;
+    const received = (await verifier.read(head.version, pdus)).map((result, index) => {
+      if (!isRefusal(result)) return result;
       const id = claimedEventId(pdus[index]!, head.version);
-      if (id !== undefined) outcomes.set(id, { error: one.error });
+      if (id !== undefined) outcomes.set(id, { error: result.error });
       return undefined;
     });
     const events = await this.#withoutDropped(
-      uniqueEvents(received.filter((one) => one !== undefined)),
+      uniqueEvents(received.filter((result) => result !== undefined)),
       outcomes,
     );
     if (await serverAcls.allows(head, origin)) await this.#stage(origin, head, events, outcomes);
@@ -127,12 +129,12 @@ export class PduReceiver {
   ): Promise<readonly ReceivedEvent[]> {
     const { isDropped } = this.#deps.receivedEventChecks ?? {};
     if (!isDropped) return events;
-    const kept: ReceivedEvent[] = [];
-    for (const one of events) {
-      if (await isDropped(one.event)) outcomes.set(one.event.eventId, accepted);
-      else kept.push(one);
+    const remaining: ReceivedEvent[] = [];
+    for (const receivedEvent of events) {
+      if (await isDropped(receivedEvent.event)) outcomes.set(receivedEvent.event.eventId, accepted);
+      else remaining.push(receivedEvent);
     }
-    return kept;
+    return remaining;
   }
 
   /** Receives events of a room that this server is not in: they can only end an invite or a knock. */
@@ -140,7 +142,7 @@ export class PduReceiver {
     const outcomes: Outcomes = new Map();
     for (const pdu of pdus) {
       const version = head && (await this.#outOfBandVersion(head, pdu));
-      const id = version ? claimedEventId(pdu, version) : ownEventId(pdu);
+      const id = version ? claimedEventId(pdu, version) : eventIdField(pdu);
       const isAccepted = head && version && (await this.#applyOutOfBand(head, pdu, version));
       if (id !== undefined)
         outcomes.set(id, isAccepted ? accepted : { error: 'This server is not in the room' });
@@ -148,7 +150,7 @@ export class PduReceiver {
     return outcomes;
   }
 
-  /** The version of a room that this server was never in is known from an invite only. */
+  /** Returns the room version: for a room that this server was never in, it is known only from an invite or knock. */
   async #outOfBandVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
     const isUser = typeof userId === 'string' && isStorableText(userId);
@@ -173,22 +175,22 @@ export class PduReceiver {
   ): Promise<void> {
     const { verifier, staging, clock, workers, backoff } = this.#deps;
     const { roomId } = head;
-    const fresh: ReceivedEvent[] = [];
-    const isKnown = await this.#known(head, received);
-    for (const one of received) {
-      const error = this.#error(one.event, head);
-      const id = one.event.eventId;
-      if (error === undefined && !isKnown(id)) fresh.push(one);
+    const newEvents: ReceivedEvent[] = [];
+    const isKnown = await this.#knownLookup(head, received);
+    for (const receivedEvent of received) {
+      const error = this.#problemOf(receivedEvent.event, head);
+      const id = receivedEvent.event.eventId;
+      if (error === undefined && !isKnown(id)) newEvents.push(receivedEvent);
       else outcomes.set(id, error === undefined ? accepted : { error });
     }
     const toStage: VerifiedEvent[] = [];
-    for (const [index, checked] of (await verifier.check(fresh)).entries()) {
-      const { eventId } = fresh[index]!.event;
+    for (const [index, checked] of (await verifier.check(newEvents)).entries()) {
+      const { eventId } = newEvents[index]!.event;
       outcomes.set(eventId, isRefusal(checked) ? { error: checked.error } : accepted);
       if (!isRefusal(checked) && !staging.has(eventId)) toStage.push(checked);
     }
     if (!staging.hasCapacity(roomId, toStage.length)) {
-      const busy = { error: 'Too many events of this room are queued: send this again later' };
+      const busy = { error: 'Too many events of this room are queued: send this event again later' };
       for (const { event } of toStage) outcomes.set(event.eventId, busy);
       return;
     }
@@ -201,8 +203,11 @@ export class PduReceiver {
     workers.wake(roomId);
   }
 
-  /** Returns whether an event is placed or staged already, or has expired and was deleted. */
-  async #known(head: RoomHead, received: readonly ReceivedEvent[]): Promise<(eventId: string) => boolean> {
+  /** Returns a function that tells whether an event is placed or staged already, or has expired and was deleted. */
+  async #knownLookup(
+    head: RoomHead,
+    received: readonly ReceivedEvent[],
+  ): Promise<(eventId: string) => boolean> {
     const { placement, staging } = this.#deps;
     const known = await placement.find(received.map(({ event }) => event.eventId));
     const expired = await placement.expiredInGaps(head, received);
@@ -212,18 +217,21 @@ export class PduReceiver {
     };
   }
 
-  #error(event: RoomEvent, { roomId }: RoomHead): string | undefined {
+  #problemOf(event: RoomEvent, { roomId }: RoomHead): string | undefined {
     if (event.roomId !== roomId) return 'The event belongs to another room';
     return isStorableText(event.eventId) ? undefined : 'The event id contains invalid characters';
   }
 }
 
-/** The `event_id` of an event of room version 1 or 2; in later versions it is a hash, which only the room version defines. */
-function ownEventId(pdu: JsonValue): string | undefined {
+/**
+ * The `event_id` of an event of room version 1 or 2; in later versions the event id is a hash, which depends on the
+ * room version.
+ */
+function eventIdField(pdu: JsonValue): string | undefined {
   const id = isJsonObject(pdu) ? pdu['event_id'] : undefined;
   return isEventId(id) ? id : undefined;
 }
 
 function uniqueEvents(received: readonly ReceivedEvent[]): ReceivedEvent[] {
-  return [...new Map(received.map((one) => [one.event.eventId, one])).values()];
+  return [...new Map(received.map((receivedEvent) => [receivedEvent.event.eventId, receivedEvent])).values()];
 }

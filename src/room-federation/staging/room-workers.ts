@@ -7,20 +7,17 @@ import type { StagedEvent, Staging } from './staging.ts';
 /** Milliseconds before an event is retried: the first and the longest delay. */
 const [minDelay, maxDelay] = [10_000, 60 * 60_000];
 
-/**
- * The factor by which the delay grows, and the number of attempts (some six hours) after which an event is
- * dropped.
- */
+/** The factor by which the delay grows, and the number of attempts (some six hours) after which an event is dropped. */
 const [growth, maxAttempts] = [4, 10];
 
-/** Maximum number of events of a room that are placed together, so that they share flushes. */
+/** Maximum number of events of a room that are placed at the same time, so that they share writes to the database. */
 const maxTogether = 50;
 
 /**
- * Maximum number of later events that are checked, and cannot be placed yet, while an earlier event waits for remote
+ * Maximum number of later events that cannot be placed yet and are skipped, while an earlier event waits for remote
  * servers.
  */
-const maxPassedOver = 100;
+const maxSkipped = 100;
 
 export interface RoomWorkersDeps {
   readonly staging: Staging;
@@ -44,10 +41,7 @@ export class RoomWorkers {
     this.#deps = deps;
   }
 
-  /**
-   * Starts the worker of a room, because events may be due. A running worker watches the staged events
-   * itself.
-   */
+  /** Starts the worker of a room, because events may be due. A running worker watches the staged events itself. */
   wake(roomId: string): void {
     if (this.#closed || this.#running.has(roomId)) return;
     this.#timers.get(roomId)?.cancel();
@@ -65,6 +59,7 @@ export class RoomWorkers {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
+  /** Stops the scheduled retries, and waits for the running workers. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers.values()) timer.cancel();
@@ -74,25 +69,30 @@ export class RoomWorkers {
 
   async #run(roomId: string): Promise<void> {
     const { staging, clock } = this.#deps;
+    /** Events that are being placed, by event id. */
     const underWay = new Map<string, Promise<void>>();
-    /** Events that failed when they were placed together with others. */
-    const alone = new Set<string>();
-    /** Events that are incomplete while another one waits for remote servers. */
-    const passedOver = new Set<string>();
+    /** Events that failed when they were placed together with other events, and so are placed alone. */
+    const failedTogether = new Set<string>();
+    /** Events that are incomplete while another event waits for remote servers. */
+    const skipped = new Set<string>();
+    /** The processing of the event that waits for remote servers. */
     let asking: Promise<void> | undefined;
     for (;;) {
-      const isFull = underWay.size >= maxTogether || passedOver.size >= maxPassedOver;
-      const staged = this.#closed || isFull ? undefined : staging.nextDue(roomId, clock.now(), passedOver);
+      const isFull = underWay.size >= maxTogether || skipped.size >= maxSkipped;
+      const staged = this.#closed || isFull ? undefined : staging.nextDue(roomId, clock.now(), skipped);
       if (!staged) {
         if (underWay.size === 0 && !asking) return;
         const changes = isFull ? [] : [staging.nextChange(roomId)];
         await Promise.race([...underWay.values(), ...(asking ? [asking] : []), ...changes]);
-      } else if (alone.has(staged.eventId) || !(await this.#placeWithOthers(staged, underWay, alone))) {
-        if (asking) passedOver.add(staged.eventId);
+      } else if (
+        failedTogether.has(staged.eventId) ||
+        !(await this.#placeWithOthers(staged, underWay, failedTogether))
+      ) {
+        if (asking) skipped.add(staged.eventId);
         else {
           asking = this.#processAfter(staged, [...underWay.values()]).finally(() => {
             asking = undefined;
-            passedOver.clear();
+            skipped.clear();
           });
         }
       }
@@ -113,23 +113,23 @@ export class RoomWorkers {
     }
   }
 
-  /** Begins to place a complete event while others are being placed. @returns whether that is possible */
+  /** Begins to place a complete event while other events are being placed. @returns whether it has begun */
   async #placeWithOthers(
     staged: StagedEvent,
     underWay: Map<string, Promise<void>>,
-    alone: Set<string>,
+    failedTogether: Set<string>,
   ): Promise<boolean> {
     const { events, staging, log } = this.#deps;
     const { eventId } = staged;
     try {
-      const begun = await events.placeIfComplete(staged, (id) => underWay.has(id));
-      if (!begun) return false;
+      const placing = await events.placeIfComplete(staged, (id) => underWay.has(id));
+      if (!placing) return false;
       staged.isUnderWay = true;
       const end = (isPlaced: boolean) => {
         staged.isUnderWay = false;
         underWay.delete(eventId);
         if (isPlaced) staging.remove(eventId);
-        else alone.add(eventId);
+        else failedTogether.add(eventId);
       };
       const failed = (error: unknown) => {
         log.debug(
@@ -140,7 +140,7 @@ export class RoomWorkers {
       };
       underWay.set(
         eventId,
-        begun.placed.then(() => end(true), failed),
+        placing.placed.then(() => end(true), failed),
       );
       return true;
     } catch (error) {
@@ -172,7 +172,7 @@ export class RoomWorkers {
     if (attempts >= maxAttempts) {
       log.warn(
         { err: error, eventId, roomId, origin, attempts },
-        'A staged event was given up after the last attempt',
+        'A staged event was dropped after its last attempt failed',
       );
       staging.remove(eventId);
       metrics.dropped();

@@ -7,14 +7,16 @@ import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
- * Number of attempts that require the full state if it has to be fetched (they take about a minute), and number of
- * attempts that require at least most of it (about an hour). An event that is placed with an incomplete state keeps it
- * for ever, and events of users whom the state lacks are rejected. So the first attempts wait for keys that cannot be
- * fetched at the moment. Later attempts require less, because keys of servers that are gone will never be available.
+ * Number of attempts at the beginning that require the full state where a state has to be fetched (about a minute), and
+ * number of attempts at the beginning that accept a state only if it lacks at most the share `defaultMaxMissing` (about
+ * an hour). Later attempts accept an incomplete state of any size. An event that is placed with an incomplete state
+ * keeps that state for ever, and events of users whom the state lacks are rejected. So the first attempts require the
+ * full state, because a key that cannot be fetched now may be available soon. Later attempts require less, because keys
+ * of servers that are gone will never be available.
  */
 const [fullStateAttempts, defaultAttempts] = [2, 6];
 
-/** An event with more missing references does not wait for them, and is only retried after a delay. */
+/** Maximum number of missing events that an event waits for; an event that lacks more is retried after a delay only. */
 const maxAwaited = 5;
 
 /** The outcome of one attempt to process a staged event. */
@@ -23,7 +25,7 @@ export type Outcome =
   /** The event could not be placed, and a later attempt may succeed. */
   | { readonly kind: 'failed'; readonly error: unknown }
   /**
-   * It was not tried, and will not be before `until` (milliseconds since the epoch), unless the server
+   * The event was not tried, and will not be tried before `until` (milliseconds since the epoch), unless the server
    * restarts.
    */
   | { readonly kind: 'deferred'; readonly until: number };
@@ -50,7 +52,7 @@ export class StagedEventProcessor {
 
   /**
    * Begins to place an event if everything that it refers to is stored or about to be.
-   * @param isUnderWay whether an earlier event is being placed
+   * @param isUnderWay whether an event is being placed at the moment
    * @returns `undefined` when something is missing
    */
   async placeIfComplete(
@@ -64,8 +66,8 @@ export class StagedEventProcessor {
   }
 
   /**
-   * Processes an event, with requests for missing events before it. Defers it while its origin is in backoff
-   * for the room.
+   * Processes an event, after requesting the missing events that it refers to. Defers an event that needs requests
+   * while its origin is in backoff for the room.
    */
   async process(staged: StagedEvent): Promise<Outcome> {
     const { log, mutex, backoff, processor } = this.#deps;
@@ -101,9 +103,9 @@ export class StagedEventProcessor {
     staged.missing = awaited;
     const missing = await processor.missingReferences(event);
     if (staged.missing !== awaited) return;
-    const left = new Set(missing.filter((id) => awaited.has(id)));
-    staged.missing = left.size > 0 && left.size <= maxAwaited ? left : undefined;
-    if (left.size === 0 && missing.length > 0) staged.retryTs = 0;
+    const stillMissing = new Set(missing.filter((id) => awaited.has(id)));
+    staged.missing = stillMissing.size > 0 && stillMissing.size <= maxAwaited ? stillMissing : undefined;
+    if (stillMissing.size === 0 && missing.length > 0) staged.retryTs = 0;
   }
 
   /** Reads the room and the event; one of them is absent when this server is not in the room any more. */

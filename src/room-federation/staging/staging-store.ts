@@ -4,7 +4,7 @@ import type { IncomingTables } from './tables.ts';
 type Row = IncomingTables['incoming_events'];
 
 /** Maximum number of ids in one statement. */
-const chunk = 500;
+const idsPerStatement = 500;
 
 /** Inserts staged events; resolves when they are on disk. Existing rows stay unchanged. */
 export function insertStaged(database: Database, rows: readonly Row[]): Promise<void> {
@@ -42,6 +42,7 @@ export function readStaged(reader: Reader<IncomingTables>): Promise<Omit<Row, 'j
     .execute();
 }
 
+/** Returns the JSON of a staged event; `undefined` when it is no longer staged. */
 export async function readStagedJson(
   reader: Reader<IncomingTables>,
   eventId: string,
@@ -54,13 +55,15 @@ export async function readStagedJson(
   return row?.json;
 }
 
+/** Deletes staged events. */
 export async function deleteStaged(database: Database, eventIds: readonly string[]): Promise<void> {
   const sql = 'delete from incoming_events where event_id = ?';
-  for (let start = 0; start < eventIds.length; start += chunk) {
-    await database.batch([{ sql, rows: eventIds.slice(start, start + chunk).map((id) => [id]) }]);
+  for (let start = 0; start < eventIds.length; start += idsPerStatement) {
+    await database.batch([{ sql, rows: eventIds.slice(start, start + idsPerStatement).map((id) => [id]) }]);
   }
 }
 
+/** Stores the number of failed attempts, and the time of the next attempt in milliseconds since the epoch. */
 export function postponeStaged(
   database: Database,
   eventId: string,

@@ -20,9 +20,11 @@ export interface StagedEvent {
   readonly roomId: string;
   /** The server that sent it. */
   readonly origin: string;
-  /** Milliseconds since the epoch, like all times here. */
+  /** When it was received, in milliseconds since the epoch. */
   readonly receivedTs: number;
+  /** Number of failed attempts. */
   attempts: number;
+  /** When the next attempt is due, in milliseconds since the epoch; 0 before the first attempt. */
   retryTs: number;
   /** Whether it is being processed. */
   isUnderWay?: boolean;
@@ -91,6 +93,7 @@ export class Staging {
     return staging;
   }
 
+  /** Number of staged events of all rooms. */
   get size(): number {
     return this.#byId.size;
   }
@@ -100,7 +103,7 @@ export class Staging {
     return this.#rooms.keys();
   }
 
-  /** When the oldest staged event arrived. */
+  /** When the oldest staged event arrived, in milliseconds since the epoch. */
   get oldestTs(): number | undefined {
     let oldest: number | undefined;
     for (const events of this.#rooms.values()) {
@@ -112,18 +115,20 @@ export class Staging {
     return oldest;
   }
 
+  /** Whether an event is staged. */
   has(eventId: string): boolean {
     return this.#byId.has(eventId);
   }
 
+  /** Returns a staged event, without its JSON. */
   get(eventId: string): StagedEvent | undefined {
     return this.#byId.get(eventId);
   }
 
   /** Whether the limits allow `count` more events of the room. */
   hasCapacity(roomId: string, count: number): boolean {
-    const ofRoom = this.#rooms.get(roomId)?.size ?? 0;
-    return ofRoom + count <= limits.room && this.size + count <= limits.total;
+    const countInRoom = this.#rooms.get(roomId)?.size ?? 0;
+    return countInRoom + count <= limits.room && this.size + count <= limits.total;
   }
 
   /** Resolves when the events are on disk. They must belong to the room and not be staged yet. */
@@ -142,10 +147,10 @@ export class Staging {
     const isBeingDeleted = rows.some((row) => this.#removed.includes(row.event_id));
     if (isBeingDeleted) await this.settled();
     await insertStaged(this.#database, rows);
-    for (const one of events) {
-      const { eventId } = one.event;
+    for (const verified of events) {
+      const { eventId } = verified.event;
       if (this.has(eventId)) continue;
-      this.#events.set(eventId, one);
+      this.#events.set(eventId, verified);
       this.#index({ eventId, roomId, origin, receivedTs: now, attempts: 0, retryTs: 0 });
     }
     this.#signalChange(roomId);
@@ -159,7 +164,7 @@ export class Staging {
     return undefined;
   }
 
-  /** When the next event of the room is due; undefined when none is staged. */
+  /** When the next event of the room is due, in milliseconds since the epoch; undefined when none is staged. */
   nextRetry(roomId: string): number | undefined {
     let next: number | undefined;
     for (const { retryTs } of this.#rooms.get(roomId)?.values() ?? []) {
@@ -180,10 +185,7 @@ export class Staging {
     if (isAnyDue) this.#signalChange(roomId);
   }
 
-  /**
-   * Resolves when events of the room are added, or become due because the events that they waited for are
-   * placed.
-   */
+  /** Resolves when events of the room are added, or become due because the events that they waited for are placed. */
   nextChange(roomId: string): Promise<void> {
     const change = this.#changes.get(roomId) ?? Promise.withResolvers<void>();
     this.#changes.set(roomId, change);
@@ -206,18 +208,15 @@ export class Staging {
     return { event: roomEventOf(pdu, version, eventId), json };
   }
 
-  /**
-   * Removes an event that is processed or dropped. It is deleted from disk later: processing it twice is
-   * harmless.
-   */
+  /** Removes an event that is processed or dropped. It is deleted from disk later: processing it twice is harmless. */
   remove(eventId: string): void {
     const staged = this.#byId.get(eventId);
     if (!staged) return;
     this.#byId.delete(eventId);
     this.#events.delete(eventId);
-    const ofRoom = this.#rooms.get(staged.roomId);
-    ofRoom?.delete(eventId);
-    if (ofRoom?.size === 0) this.#rooms.delete(staged.roomId);
+    const eventsOfRoom = this.#rooms.get(staged.roomId);
+    eventsOfRoom?.delete(eventId);
+    if (eventsOfRoom?.size === 0) this.#rooms.delete(staged.roomId);
     this.#removed.push(eventId);
     if (this.#removed.length >= deleteBatchSize || this.size === 0) this.#removing ??= this.#removeAll();
   }
@@ -255,9 +254,9 @@ export class Staging {
   }
 
   #index(staged: StagedEvent): void {
-    const ofRoom = this.#rooms.get(staged.roomId) ?? new Map<string, StagedEvent>();
-    ofRoom.set(staged.eventId, staged);
-    this.#rooms.set(staged.roomId, ofRoom);
+    const eventsOfRoom = this.#rooms.get(staged.roomId) ?? new Map<string, StagedEvent>();
+    eventsOfRoom.set(staged.eventId, staged);
+    this.#rooms.set(staged.roomId, eventsOfRoom);
     this.#byId.set(staged.eventId, staged);
   }
 }

@@ -16,6 +16,7 @@ export interface JoinedRoom {
   readonly join: string;
   /** Sends events in one transaction and waits until they are processed. @returns the errors by event id */
   send(origin: string, ...eventIds: string[]): Promise<Record<string, string | undefined>>;
+  /** Returns the event as this server has stored it. */
   stored(eventId: string): Promise<StoredEvent | undefined>;
   /** Returns `unknown`, `rejected`, `soft-failed`, `outlier`, `older` (backfilled) or `placed` for each event. */
   statuses(...eventIds: string[]): Promise<string[]>;
@@ -23,7 +24,7 @@ export interface JoinedRoom {
   restart(): Promise<JoinedRoom>;
 }
 
-/** @param prepare adds events to the room before the join */
+/** Opens a remote room and joins it. @param prepare adds events to the room before the join */
 export async function joinedRoom(
   open: OpenDatabase,
   { version = '10', prepare }: { version?: string; prepare?: (room: RemoteRoom) => void } = {},

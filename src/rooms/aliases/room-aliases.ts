@@ -1,4 +1,5 @@
 import type { Database, Reader } from '../../kernel/database/index.ts';
+import { useAdministratorRight } from '../../kernel/http/index.ts';
 import {
   fitsBytes,
   forbidden,
@@ -21,12 +22,13 @@ const maxServers = 20;
 
 /** Rules of the operator for aliases and the room directory; supplied at composition. */
 export interface DirectoryRules {
-  /** @param roomId absent for a room that is being created */
+  /** Whether the user may create the alias. @param roomId absent for a room that is being created */
   mayCreateAlias(userId: string, alias: string, roomId: string | undefined): boolean | Promise<boolean>;
-  /** @param aliases local aliases of the room */
+  /** Whether the user may publish the room in the room directory. @param aliases local aliases of the room */
   mayPublish(userId: string, roomId: string, aliases: readonly string[]): boolean | Promise<boolean>;
   /**
-   * Checks a change of the room directory further. Absent: there are no further rules.
+   * Checks whether a room may be published or removed from the directory, by the rules of modules. Absent: there are no
+   * such rules.
    * @throws MatrixError
    */
   checkVisibility?(roomId: string, isPublic: boolean): Promise<void>;
@@ -34,11 +36,14 @@ export interface DirectoryRules {
 
 /** Aliases of application services; supplied at composition. */
 export interface AliasReservations {
-  /** Whether the alias is reserved for an application service other than the one that makes the request. */
+  /** Whether the alias is reserved for an application service, unless this service makes the request. */
   isReservedFrom(alias: string, requester: AliasRequester): boolean;
   /** Whether the application service that makes the request may delete the alias, whichever user created it. */
   mayDelete(alias: string, requester: AliasRequester): boolean;
-  /** Asks application services to create the room of an alias that does not exist. @returns whether one has done so */
+  /**
+   * Asks application services to create the room of an alias that does not exist.
+   * @returns whether a service has created the room
+   */
   provide(alias: string): Promise<boolean>;
   /** Called after the aliases of a room have changed. */
   onChange(roomId: string): void;
@@ -113,7 +118,7 @@ export class RoomAliases {
     this.#reservations = reservations ?? noReservations;
   }
 
-  /** The room id of a local alias; `undefined` when the alias does not exist. */
+  /** Returns the room id of a local alias; `undefined` when the alias does not exist. */
   async find(alias: string): Promise<string | undefined> {
     if (!isRoomAlias(alias)) return undefined;
     const row = await this.#reader
@@ -124,7 +129,7 @@ export class RoomAliases {
     return row?.room_id;
   }
 
-  /** Local aliases of a room, sorted. */
+  /** Returns the local aliases of a room, sorted. */
   async of(roomId: string): Promise<string[]> {
     const rows = await this.#reader
       .selectFrom('room_aliases')
@@ -136,7 +141,8 @@ export class RoomAliases {
   }
 
   /**
-   * Local aliases of a room, for a user. @throws MatrixError M_FORBIDDEN when the user may not read the room
+   * Returns the local aliases of a room to a user.
+   * @throws MatrixError M_FORBIDDEN when the user may not read the room
    */
   async listFor(userId: string, roomId: string): Promise<string[]> {
     const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
@@ -145,27 +151,38 @@ export class RoomAliases {
     return this.of(roomId);
   }
 
-  /**
-   * Servers in the room: this server first if it is in the room, then by number of joined users, highest
-   * first.
-   */
-  async serversOf(roomId: string): Promise<string[]> {
-    const head = await this.#engine.heads.get(roomId);
-    const others = [...(head?.servers ?? [])]
-      .filter(([server]) => server !== this.#serverName)
-      .sort(([, some], [, more]) => more - some)
-      .map(([server]) => server);
-    const own = head?.servers.has(this.#serverName) ? [this.#serverName] : [];
-    return [...own, ...others].slice(0, maxServers);
+  /** Returns the local aliases of any room to an administrator of the server. */
+  async listForAdministrator(userId: string, roomId: string): Promise<string[]> {
+    try {
+      return await this.listFor(userId, roomId);
+    } catch (error) {
+      if (!(error instanceof MatrixError) || !isStorableText(roomId)) throw error;
+      useAdministratorRight();
+      return this.of(roomId);
+    }
   }
 
   /**
-   * Resolves a local alias; asks application services for one that does not exist.
+   * Returns at most `maxServers` servers in the room: this server first if it is in the room, then the other servers,
+   * those with the most joined users first.
+   */
+  async serversOf(roomId: string): Promise<string[]> {
+    const head = await this.#engine.heads.get(roomId);
+    const otherServers = [...(head?.servers ?? [])]
+      .filter(([server]) => server !== this.#serverName)
+      .sort(([, countA], [, countB]) => countB - countA)
+      .map(([server]) => server);
+    const localServer = head?.servers.has(this.#serverName) ? [this.#serverName] : [];
+    return [...localServer, ...otherServers].slice(0, maxServers);
+  }
+
+  /**
+   * Resolves a local alias; if it does not exist, asks application services to create it.
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
    */
   async resolveLocal(alias: string): Promise<ResolvedAlias> {
     if (!isRoomAlias(alias)) throw invalidParam('Invalid room alias');
-    const roomId = (await this.find(alias)) ?? (await this.#provided(alias));
+    const roomId = (await this.find(alias)) ?? (await this.#askServices(alias));
     if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
     return { roomId, servers: await this.serversOf(roomId) };
   }
@@ -175,8 +192,8 @@ export class RoomAliases {
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the other server does not respond
    */
   async locate(alias: string): Promise<ResolvedAlias> {
-    const isOwn = !this.#remote || parseRoomAlias(alias)?.serverName === this.#serverName;
-    return isOwn ? this.resolveLocal(alias) : this.#remote!.resolve(alias);
+    const isLocal = !this.#remote || parseRoomAlias(alias)?.serverName === this.#serverName;
+    return isLocal ? this.resolveLocal(alias) : this.#remote!.resolve(alias);
   }
 
   /** Resolves a local or remote alias to a room id. @throws MatrixError as `locate` */
@@ -185,7 +202,8 @@ export class RoomAliases {
   }
 
   /**
-   * Checks that a user may create an alias, and returns the full alias of its localpart.
+   * Checks that a user may create the alias with a localpart.
+   * @returns the full alias
    * @param roomId absent for a room that is being created
    * @throws MatrixError M_INVALID_PARAM, M_EXCLUSIVE, M_FORBIDDEN, M_ROOM_IN_USE
    */
@@ -233,8 +251,8 @@ export class RoomAliases {
     if (needsMembership && head.membership(userId) !== 'join') {
       throw forbidden('You are not in this room');
     }
-    const full = await this.checkNew(requester, parts.localpart, roomId).catch(asConflict);
-    await this.put(userId, full, roomId).catch(asConflict);
+    const fullAlias = await this.checkNew(requester, parts.localpart, roomId).catch(asConflict);
+    await this.put(userId, fullAlias, roomId).catch(asConflict);
   }
 
   /** Points all local aliases of a room to another room. */
@@ -259,16 +277,13 @@ export class RoomAliases {
     const { userId } = requester;
     const row = isStorableText(alias) ? await this.#row(alias) : undefined;
     if (!row) throw notFound(`Room alias ${alias} not found`);
-    const isOfService = this.#reservations.mayDelete(alias, requester);
-    if (!isOfService && !isAdmin && this.#reservations.isReservedFrom(alias, requester))
-      throw reserved(alias);
-    if (
-      row.creator !== userId &&
-      !isAdmin &&
-      !isOfService &&
-      !(await this.#maySetCanonicalAlias(userId, row.room_id))
-    ) {
-      throw forbidden('You may not delete this alias');
+    const mayServiceDelete = this.#reservations.mayDelete(alias, requester);
+    const isReserved = !mayServiceDelete && this.#reservations.isReservedFrom(alias, requester);
+    const isAllowed =
+      row.creator === userId || mayServiceDelete || (await this.#maySetCanonicalAlias(userId, row.room_id));
+    if (isReserved || !isAllowed) {
+      if (!isAdmin) throw isReserved ? reserved(alias) : forbidden('You may not delete this alias');
+      useAdministratorRight();
     }
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
@@ -277,8 +292,8 @@ export class RoomAliases {
     await this.#removeFromCanonicalAlias(userId, row.room_id, alias);
   }
 
-  /** Asks application services for an alias. @returns its room */
-  async #provided(alias: string): Promise<string | undefined> {
+  /** Asks application services to create the room of an alias. @returns the id of the room */
+  async #askServices(alias: string): Promise<string | undefined> {
     return (await this.#reservations.provide(alias)) ? this.find(alias) : undefined;
   }
 

@@ -8,8 +8,8 @@ export interface AutoJoinJobsDeps {
   readonly clock: Clock;
   readonly options: Pick<RoomsConfig, 'auto_join_rooms' | 'auto_join_rooms_for_guests'>;
   /**
-   * Whether the user's account is the only one on the server, not counting guests; called in the transaction
-   * that creates it.
+   * Whether the user's account is the only account on the server besides guests; called in the transaction that creates
+   * the account.
    */
   isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
 }
@@ -21,7 +21,7 @@ const maxWait = 5_000;
 
 /** The payload of the job. */
 export interface AutoJoinPayload {
-  readonly [member: string]: string | boolean;
+  readonly [field: string]: string | boolean;
   readonly userId: string;
   readonly isFirst: boolean;
 }
@@ -51,12 +51,12 @@ export class AutoJoinJobs {
     await jobs.schedule(writer, { kind: autoJoinJob, key: userId, payload, runAt: clock.now() });
   }
 
-  /** Joins a guest who becomes a user to the rooms that guests are not joined to. */
+  /** Schedules the joins of a guest who becomes a user, because guests are not joined to all of the rooms. */
   upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
     return this.registered(writer, publish, { userId, isGuest: false });
   }
 
-  /** Resolves when the joins were attempted, or after `maxWait`. */
+  /** Resolves when the joins of a new user were attempted, or after `maxWait`. */
   settled(userId: string): Promise<void> {
     return this.#deps.jobs.attempted(autoJoinJob, userId, maxWait);
   }

@@ -26,24 +26,24 @@ export interface AutoJoinDeps {
 
 /**
  * Joins new users to the rooms of `auto_join_rooms`. Runs as a job, so that a restart does not lose it.
- * Source: requirement document 2, "auto_join_rooms".
+ * Source: the option `auto_join_rooms`.
  */
 export class AutoJoin {
   readonly #deps: AutoJoinDeps;
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: AutoJoinDeps) {
     this.#deps = deps;
     const { jobs, log, options, rooms } = deps;
     jobs.register<AutoJoinPayload>(autoJoinJob, {
-      run: async ({ payload: newcomer, signal }) => {
+      run: async ({ payload: newUser, signal }) => {
         for (const room of options.auto_join_rooms) {
           if (signal.aborted) return;
-          await this.#joinOrCreate(rooms, newcomer, room).catch((error: unknown) => {
+          await this.#joinOrCreate(rooms, newUser, room).catch((error: unknown) => {
             // A refused join must not prevent the joins of the other rooms.
             if (!(error instanceof MatrixError)) throw error;
             log.warn(
-              { err: error, user: newcomer.userId, room },
+              { err: error, user: newUser.userId, room },
               'Failed to join a new user to an auto-join room',
             );
           });
@@ -56,12 +56,12 @@ export class AutoJoin {
     const alias = parseRoomAlias(room);
     const roomId = alias ? await rooms.aliases.find(room) : room;
     if (roomId !== undefined) return this.#join(rooms, userId, roomId);
-    const isOurs = alias?.serverName === this.#deps.serverName;
-    if (!alias || !isOurs || !isFirst || !this.#deps.options.autocreate_auto_join_rooms) {
+    const isLocalAlias = alias?.serverName === this.#deps.serverName;
+    if (!alias || !isLocalAlias || !isFirst || !this.#deps.options.autocreate_auto_join_rooms) {
       throw notFound('Room not found');
     }
-    const created = await this.#create(rooms, userId, alias.localpart);
-    await this.#join(rooms, userId, created);
+    const newRoomId = await this.#create(rooms, userId, alias.localpart);
+    await this.#join(rooms, userId, newRoomId);
   }
 
   #create(rooms: Rooms, userId: string, localpart: string): Promise<string> {
@@ -79,13 +79,13 @@ export class AutoJoin {
     if (!head) throw notFound('Room not found');
     const membership = head.membership(userId);
     if (membership === 'join') return;
-    const host = this.#inviter();
-    if (host !== undefined && host !== userId && !(await isPublic(rooms, head))) {
+    const inviter = this.#inviter();
+    if (inviter !== undefined && inviter !== userId && !(await isPublic(rooms, head))) {
       if (membership !== 'invite') {
-        await rooms.engine.timeline.append(roomId, await rooms.memberships.invitation(host, userId));
+        await rooms.engine.timeline.append(roomId, await rooms.memberships.invitation(inviter, userId));
       }
       if (this.#deps.options.autocreate_auto_join_room_preset === 'trusted_private_chat') {
-        await grantCreatorLevel(rooms, head, host, userId);
+        await grantCreatorLevel(rooms, head, inviter, userId);
       }
     }
     await rooms.memberships.join(userId, roomId);
@@ -102,14 +102,19 @@ export class AutoJoin {
 const isPublic = async (rooms: Rooms, head: RoomHead) =>
   (await contentOf(rooms, head, 'm.room.join_rules'))['join_rule'] === 'public';
 
-/** Gives a user power level 100 in a room that `host` has created. */
-async function grantCreatorLevel(rooms: Rooms, head: RoomHead, host: string, userId: string): Promise<void> {
-  const creation = head.entry('m.room.create', '');
-  const created = creation && (await rooms.engine.events.get(creation.nid));
-  if (created?.event.sender !== host) return;
+/** Gives a user power level 100 in a room that `inviter` has created. */
+async function grantCreatorLevel(
+  rooms: Rooms,
+  head: RoomHead,
+  inviter: string,
+  userId: string,
+): Promise<void> {
+  const createEntry = head.entry('m.room.create', '');
+  const createEvent = createEntry && (await rooms.engine.events.get(createEntry.nid));
+  if (createEvent?.event.sender !== inviter) return;
   const levels = await contentOf(rooms, head, 'm.room.power_levels');
   const content = { ...levels, users: { ...(levels['users'] as JsonObject | undefined), [userId]: 100 } };
-  const draft = { type: 'm.room.power_levels', stateKey: '', sender: host, content };
+  const draft = { type: 'm.room.power_levels', stateKey: '', sender: inviter, content };
   await rooms.engine.timeline.append(head.roomId, draft);
 }
 

@@ -3,9 +3,9 @@ import { forbidden } from '../../protocol/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 
 /**
- * The rooms that administrators have blocked: local users cannot join them, knock on them or be invited to them. They
- * are few and all in memory, so that a join needs no query. A room may be blocked before this server knows it, and stays
- * blocked when it is deleted.
+ * The rooms that administrators have blocked: local users cannot join them, knock on them or be invited to them. All
+ * of them are in memory, because they are few, so that a join needs no query. A room may be blocked before this server
+ * knows it, and stays blocked when it is deleted.
  */
 export class BlockedRooms {
   readonly #database: Database;
@@ -49,6 +49,7 @@ export class BlockedRooms {
       .execute();
   }
 
+  /** Unblocks a room; does nothing for a room that is not blocked. */
   async unblock(roomId: string): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('blocked_rooms').where('room_id', '=', roomId).execute();

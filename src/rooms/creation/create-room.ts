@@ -59,13 +59,13 @@ export interface RoomCreationDeps {
 
 /** Properties of rooms that the server creates itself. */
 export interface RoomOverrides {
-  /** Never encrypted, whatever `encryption_enabled_by_default_for_room_type` says. */
+  /** The room is not encrypted, for any value of `encryption_enabled_by_default_for_room_type`. */
   readonly unencrypted?: boolean;
   /** Stored with the create event, so that `TransactionIds` finds the room when its creation is repeated. */
   readonly transaction?: SentTransaction | undefined;
 }
 
-/** The validated request. */
+/** A validated request to create a room. */
 interface RoomPlan extends RoomOverrides {
   readonly version: RoomVersion;
   readonly preset: Preset;
@@ -73,10 +73,10 @@ interface RoomPlan extends RoomOverrides {
   readonly invitees: readonly string[];
 }
 
-/** Maximum number of invites among the first events of a room, which are made at once. */
+/** Maximum number of invites among the first events of a room, which are written together. */
 const maxFirstInvites = 100;
 
-/** Invites that are sent, and profiles that are read, at the same time. */
+/** Maximum number of invites that are sent, and of profiles that are read, at the same time. */
 const maxConcurrentInvites = 10;
 
 const levelsKey = stateMapKey('m.room.power_levels', '');
@@ -90,7 +90,8 @@ export class RoomCreation {
   }
 
   /**
-   * Creates a room with all its first events, in the order that the specification gives, or not at all.
+   * Creates a room with its first events, in the order that the specification gives; if one of them is refused, no
+   * room is created.
    * @param requester absent when the server acts by itself
    * @returns the room id
    * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM,
@@ -113,33 +114,39 @@ export class RoomCreation {
     const aliasRequester = { userId: creator, appservice: requester?.appservice };
     const alias = name === undefined ? undefined : await aliases.checkNew(aliasRequester, name);
     checkInitialState(request.initial_state ?? [], alias, this.#deps.serverName);
-    const roomId = await this.#makeRoom(creator, request, { ...overrides, version, preset, alias, invitees });
+    const roomId = await this.#createRoom(creator, request, {
+      ...overrides,
+      version,
+      preset,
+      alias,
+      invitees,
+    });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
     if (request.visibility === 'public') await published.publishNew(creator, roomId);
-    const first = this.#firstInvitees(invitees);
-    const others = invitees.filter((userId) => !first.includes(userId));
-    await this.#inviteOthers(creator, roomId, others, inviteContent(request));
+    const firstInvitees = this.#firstInvitees(invitees);
+    const otherInvitees = invitees.filter((userId) => !firstInvitees.includes(userId));
+    await this.#inviteOthers(creator, roomId, otherInvitees, inviteContent(request));
     return roomId;
   }
 
-  /** The users whose invites are among the first events of the room. */
+  /** Returns the users whose invites are among the first events of the room. */
   #firstInvitees(invitees: readonly string[]): readonly string[] {
     const isLocal = (userId: string) => serverOfUser(userId) === this.#deps.serverName;
     return invitees.filter(isLocal).slice(0, maxFirstInvites);
   }
 
   /**
-   * Invites users of other servers, whose servers must accept the invites, and local users that were too many for the
-   * first events. Refused invites do not fail the creation.
+   * Invites users of other servers, whose servers must accept the invites, and the local users beyond the first
+   * `maxFirstInvites`. Refused invites do not fail the creation.
    */
   async #inviteOthers(
     creator: string,
     roomId: string,
     invitees: readonly string[],
-    given: JsonObject,
+    extraContent: JsonObject,
   ): Promise<void> {
     const invite = (userId: string) =>
-      this.#deps.memberships.invite(creator, roomId, userId, { given }).catch((error: unknown) => {
+      this.#deps.memberships.invite(creator, roomId, userId, { extraContent }).catch((error: unknown) => {
         if (!(error instanceof MatrixError)) throw error;
       });
     await mapConcurrently(invitees, maxConcurrentInvites, invite);
@@ -153,22 +160,22 @@ export class RoomCreation {
     return version;
   }
 
-  async #makeRoom(creator: string, request: RoomRequest, plan: RoomPlan): Promise<string> {
+  async #createRoom(creator: string, request: RoomRequest, plan: RoomPlan): Promise<string> {
     const { engine, randomness, serverName } = this.#deps;
     const { version, transaction } = plan;
     const roomId =
       version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
-    const creation = stateEvent(creator, 'm.room.create', creationContent(creator, request, plan));
-    const others = await this.#firstEvents(creator, request, plan);
+    const createEvent = stateEvent(creator, 'm.room.create', creationContent(creator, request, plan));
+    const laterEvents = await this.#firstEvents(creator, request, plan);
     try {
-      return await engine.timeline.create(version, roomId, [creation, ...others], { transaction });
+      return await engine.timeline.create(version, roomId, [createEvent, ...laterEvents], { transaction });
     } catch (error) {
       if (error instanceof UnauthorizedEvent) throw invalidRoomState(error.message);
       throw error;
     }
   }
 
-  /** The events after `m.room.create`. */
+  /** Returns the events after `m.room.create`. */
   async #firstEvents(creator: string, request: RoomRequest, plan: RoomPlan): Promise<EventToSend[]> {
     const { memberships } = this.#deps;
     const join = { ...(await memberships.profileContent(creator)), membership: 'join' };
@@ -193,18 +200,18 @@ export class RoomCreation {
   #powerLevels(creator: string, request: RoomRequest, { version, preset, invitees }: RoomPlan): JsonObject {
     const rules = presetRules[preset];
     const trusted = rules.inviteesAreTrusted ? invitees : [];
-    const { default_power_level_content_override: byPreset } = this.#deps.options;
-    const operators = byPreset[preset] as JsonObject | null | undefined;
+    const { default_power_level_content_override: levelsByPreset } = this.#deps.options;
+    const configuredLevels = levelsByPreset[preset] as JsonObject | null | undefined;
     const users = { creator, trusted };
     return initialPowerLevels(version, rules, users, [
-      operators ?? undefined,
+      configuredLevels ?? undefined,
       request.power_level_content_override,
     ]);
   }
 
   /**
-   * State of the preset, `initial_state`, name and topic; a later source replaces an earlier one and takes
-   * its later place.
+   * Returns the state events of the preset, `initial_state`, name and topic, in this order; an event with the same
+   * type and state key as an earlier event replaces it.
    */
   #presetState(
     request: RoomRequest,
@@ -219,7 +226,7 @@ export class RoomCreation {
     };
     set('m.room.join_rules', { join_rule: rules.joinRule });
     set('m.room.history_visibility', { history_visibility: 'shared' });
-    // Rooms without the event do not let guests in.
+    // Guests cannot join rooms without this event.
     if (rules.guestAccess === 'can_join') set('m.room.guest_access', { guest_access: rules.guestAccess });
     if (!unencrypted && this.#isEncrypted(preset))
       set('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
@@ -242,27 +249,27 @@ function stateEvent(sender: string, type: string, content: JsonObject): EventToS
 const inviteContent = ({ is_direct: isDirect }: RoomRequest): JsonObject =>
   isDirect === true ? { is_direct: true } : {};
 
-/** The topic as text and as `m.topic`. Source: client-server API, `m.room.topic`. */
+/** Returns a content with the topic as text and as `m.topic`. Source: client-server API, `m.room.topic`. */
 function topicContent(topic: string): JsonObject {
   return { topic, 'm.topic': { 'm.text': [{ mimetype: 'text/plain', body: topic }] } };
 }
 
 function creationContent(creator: string, request: RoomRequest, plan: RoomPlan): JsonObject {
   const { version } = plan;
-  const { room_version: _version, creator: _creator, ...given } = request.creation_content ?? {};
+  const { room_version: _version, creator: _creator, ...requestedContent } = request.creation_content ?? {};
   return {
-    ...given,
-    ...additionalCreators(given, plan),
+    ...requestedContent,
+    ...additionalCreators(requestedContent, plan),
     ...(version.creator === 'content' ? { creator } : undefined),
     room_version: version.id,
   };
 }
 
 function additionalCreators(
-  given: JsonObject,
+  requestedContent: JsonObject,
   { version, preset, invitees }: RoomPlan,
 ): JsonObject | undefined {
-  const { additional_creators: listed = [] } = given;
+  const { additional_creators: listed = [] } = requestedContent;
   if (!version.privilegedCreators || !presetRules[preset].inviteesAreTrusted || !Array.isArray(listed)) {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { checkedAliases } from '../aliases/canonical-alias.ts';
 import { badAlias, checkAcl } from '../state-checks.ts';
 
-/** One entry of `initial_state`. */
+/** An entry of `initial_state` in `POST /createRoom`. */
 export interface InitialState {
   readonly type: string;
   readonly state_key?: string;
@@ -10,8 +10,7 @@ export interface InitialState {
 }
 
 /**
- * Checks `initial_state` for content that the state endpoint would refuse and the authorization rules do not
- * check.
+ * Checks `initial_state` for content that the state endpoint would refuse and the authorization rules do not check.
  * @param alias the alias that the room gets; no other alias can point to it yet
  * @throws MatrixError M_INVALID_ROOM_STATE
  */
@@ -32,9 +31,10 @@ export function checkInitialState(
 }
 
 function checkAliases(content: JsonObject, alias: string | undefined): void {
-  const invalid = checkedAliases(content).find((one) => one !== alias);
+  const invalid = checkedAliases(content).find((listed) => listed !== alias);
   if (invalid !== undefined) throw badAlias(invalid);
 }
 
+/** The error of a request with invalid `initial_state`. */
 export const invalidRoomState = (reason: string) =>
   new MatrixError(400, 'M_INVALID_ROOM_STATE', `Invalid initial room state: ${reason}`);

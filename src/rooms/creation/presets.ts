@@ -30,10 +30,9 @@ export function presetOfVisibility(visibility: 'public' | 'private'): Preset {
 
 /**
  * Returns the power levels of a new room.
- * @param trusted users besides the creator who get the creator's level, in room versions without
- * `additional_creators`
- * @param overrides applied in order, key by key; null values keep the present value
- * Source: requirement document 2, "default_power_level_content_override".
+ * @param trusted users besides the creator who get the creator's level, in room versions without `additional_creators`
+ * @param overrides applied in order, key by key; null values keep the previous value
+ * Source: the option `default_power_level_content_override`.
  */
 export function initialPowerLevels(
   version: RoomVersion,
@@ -41,9 +40,9 @@ export function initialPowerLevels(
   users: { creator: string; trusted: readonly string[] },
   overrides: readonly (JsonObject | undefined)[],
 ): JsonObject {
-  const powerful = version.privilegedCreators ? [] : [users.creator, ...users.trusted];
+  const usersWithLevel100 = version.privilegedCreators ? [] : [users.creator, ...users.trusted];
   const levels: JsonObject = {
-    users: Object.fromEntries(powerful.map((userId) => [userId, 100])),
+    users: Object.fromEntries(usersWithLevel100.map((userId) => [userId, 100])),
     users_default: 0,
     events: {
       'm.room.name': 50,

@@ -14,10 +14,10 @@ interface Deletion {
   readonly progress: JsonObject;
 }
 
-/** Opens the deletions of rooms. @param saved the progress of a deletion to continue */
-function openDeletion({ rooms, database, clock }: RoomsUnderTest, saved: JsonObject = {}) {
+/** Creates a `RoomDeletion` whose job the test runs. @param savedPayload the progress of a deletion to continue */
+function openDeletion({ rooms, database, clock }: RoomsUnderTest, savedPayload: JsonObject = {}) {
   let handler: JobHandler<JsonObject> | undefined;
-  let payload = saved;
+  let payload = savedPayload;
   const jobs = {
     register: (_kind: string, registered: JobHandler<JsonObject>) => {
       handler = registered;
@@ -57,13 +57,13 @@ const joinedRooms = async ({ engine }: RoomsUnderTest, userId: string) =>
   engine.userRooms.withMembership(userId, 'join');
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('RoomDeletion', () => {
-    it('creates one new room with one message although the process ends before it has stored its progress', async () => {
-      const first = await RoomsUnderTest.open(open);
-      const roomId = await first.room(alice, bob);
-      const head = await first.engine.heads.get(roomId);
+  describe('deleting rooms (RoomDeletion)', () => {
+    it('creates one new room with one message although the process ends twice before it has stored its progress', async () => {
+      const beforeCrash = await RoomsUnderTest.open(open);
+      const roomId = await beforeCrash.room(alice, bob);
+      const head = await beforeCrash.engine.heads.get(roomId);
       assert.ok(head);
-      const { service, deletion } = openDeletion(first);
+      const { service, deletion } = openDeletion(beforeCrash);
       await service.schedule(head, {
         roomId,
         newRoomUserId: alice,
@@ -73,25 +73,31 @@ forSelectedDatabases(import.meta.url, (open) => {
         blockedBy: null,
         forcePurge: false,
       });
-      const crash = /the process has ended/;
+      const crashError = /the process has ended/;
       await assert.rejects(
         deletion.attempt(({ newRoomId }) => newRoomId !== null),
-        crash,
+        crashError,
       );
-      const second = await first.restart(open);
-      const { deletion: continued } = openDeletion(second, deletion.progress);
+      const afterCrash = await beforeCrash.restart(open);
+      const { deletion: secondDeletion } = openDeletion(afterCrash, deletion.progress);
       await assert.rejects(
-        continued.attempt(({ isMoved }) => isMoved === true),
-        crash,
+        secondDeletion.attempt(({ isMoved }) => isMoved === true),
+        crashError,
       );
-      const third = await second.restart(open);
-      const { deletion: last } = openDeletion(third, continued.progress);
-      await last.attempt();
-      const { newRoomId } = last.progress;
-      for (const userId of [alice, bob]) assert.deepEqual(await joinedRooms(third, userId), [newRoomId]);
-      const { roomNid } = (await third.engine.heads.get(String(newRoomId)))!;
-      const range = { after: 0, upTo: third.streams.current, limit: 100, direction: 'forward' } as const;
-      const events = await third.engine.events.timeline(roomNid, range);
+      const afterSecondCrash = await afterCrash.restart(open);
+      const { deletion: finalDeletion } = openDeletion(afterSecondCrash, secondDeletion.progress);
+      await finalDeletion.attempt();
+      const { newRoomId } = finalDeletion.progress;
+      for (const userId of [alice, bob])
+        assert.deepEqual(await joinedRooms(afterSecondCrash, userId), [newRoomId]);
+      const { roomNid } = (await afterSecondCrash.engine.heads.get(String(newRoomId)))!;
+      const range = {
+        after: 0,
+        upTo: afterSecondCrash.streams.current,
+        limit: 100,
+        direction: 'forward',
+      } as const;
+      const events = await afterSecondCrash.engine.events.timeline(roomNid, range);
       assert.equal(events.filter(({ event }) => event.type === 'm.room.message').length, 1);
     });
   });

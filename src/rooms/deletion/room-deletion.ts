@@ -13,10 +13,10 @@ import type { Rooms } from '../rooms.ts';
 /** A room to delete, and what happens to its local users. */
 export interface RoomDeletionOrder {
   readonly roomId: string;
-  /** The local user who creates a room for the users of the deleted one; null: there is no such room. */
+  /** The local user who creates a new room for the users of the deleted room; null: no new room is created. */
   readonly newRoomUserId: string | null;
   readonly newRoomName: string;
-  /** Sent to the new room. */
+  /** The message that is sent to the new room. */
   readonly message: string;
   /** Whether all rows of the room are deleted; otherwise local users only leave it. */
   readonly purge: boolean;
@@ -60,13 +60,15 @@ const job = 'rooms/deletion';
 /** Milliseconds for which the status of a finished deletion can be read. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** Attempts after which a deletion has failed. */
+/** Number of attempts after which a deletion has failed. */
 const maxAttempts = 5;
 
-/** Users who are removed between two writes of the progress. */
+/** Number of users who are removed between two writes of the progress. */
 const usersPerStep = 50;
 
-/** Device id in the transaction scope of the new room and its message; their transaction id is the id of the deletion. */
+/**
+ * Device id in the transaction scope of the new room and its message; their transaction id is the id of the deletion.
+ */
 const deletionsDevice = 'rooms/deletion';
 
 /** The payload of the job: the order and its progress. */
@@ -87,9 +89,8 @@ type Progress = {
 type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
 
 /**
- * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room
- * if the order asks for one, and deletes all rows of the room. A deletion is a job, so that it continues
- * after a restart.
+ * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room if the
+ * order asks for one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
  */
 export class RoomDeletion {
   readonly #deps: RoomDeletionDeps;
@@ -98,7 +99,7 @@ export class RoomDeletion {
   /** Requests that wait for the first attempt of a deletion, by its id. */
   readonly #waiting = new Map<string, PromiseWithResolvers<RoomShutdown>>();
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: RoomDeletionDeps) {
     this.#deps = deps;
     deps.jobs.register<Progress>(job, {
@@ -128,7 +129,7 @@ export class RoomDeletion {
 
   /**
    * Schedules a deletion.
-   * @returns its id
+   * @returns the id of the deletion
    * @throws MatrixError 400 M_UNKNOWN while the room is being deleted
    */
   schedule(head: RoomHead, order: RoomDeletionOrder, deleteId = this.#newId()): Promise<string> {
@@ -137,13 +138,13 @@ export class RoomDeletion {
 
   async #schedule(head: RoomHead, order: RoomDeletionOrder, deleteId: string): Promise<string> {
     const { database, jobs, clock, blocked } = this.#deps;
-    const { blockedBy, ...rest } = order;
-    const running = (await this.ofRoom(order.roomId)).some(
+    const { blockedBy, ...options } = order;
+    const isRunning = (await this.ofRoom(order.roomId)).some(
       ({ status }) => status === 'scheduled' || status === 'active',
     );
-    if (running) throw new MatrixError(400, 'M_UNKNOWN', 'The room is being deleted already');
+    if (isRunning) throw new MatrixError(400, 'M_UNKNOWN', 'The room is being deleted already');
     const payload: Progress = {
-      ...rest,
+      ...options,
       roomNid: head.roomNid,
       users: null,
       kicked: [],
@@ -161,17 +162,17 @@ export class RoomDeletion {
 
   /** Returns the status of a deletion; `undefined` for unknown ids and some days after it was finished. */
   async status(deleteId: string): Promise<RoomDeletionStatus | undefined> {
-    const [found] = await this.#deps.jobs.list({ kind: job, key: deleteId, limit: 1 });
-    return found && statusOf(found);
+    const [deletionJob] = await this.#deps.jobs.list({ kind: job, key: deleteId, limit: 1 });
+    return deletionJob && statusOf(deletionJob);
   }
 
   /** Returns the deletions of a room, oldest first. */
   async ofRoom(roomId: string): Promise<RoomDeletionStatus[]> {
-    const found: RoomDeletionStatus[] = [];
+    const deletions: RoomDeletionStatus[] = [];
     for (let after = 0; ; ) {
       const page = await this.#deps.jobs.list({ kind: job, after, limit: 100 });
-      found.push(...page.map(statusOf).filter((status) => status.roomId === roomId));
-      if (page.length < 100) return found;
+      deletions.push(...page.map(statusOf).filter((status) => status.roomId === roomId));
+      if (page.length < 100) return deletions;
       after = page.at(-1)?.id ?? after;
     }
   }
@@ -182,9 +183,9 @@ export class RoomDeletion {
 
   async #attempt(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
     try {
-      const done = await this.#run(order, deleteId, attempt);
-      this.#waiting.get(deleteId)?.resolve(shutdownOf(done));
-      return done;
+      const finished = await this.#run(order, deleteId, attempt);
+      this.#waiting.get(deleteId)?.resolve(shutdownOf(finished));
+      return finished;
     } catch (error) {
       this.#waiting.get(deleteId)?.reject(error);
       throw error;
@@ -192,11 +193,14 @@ export class RoomDeletion {
   }
 
   async #run(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
-    const listed = await this.#listUsers(order, attempt);
-    const moved = await this.#removeUsers(await this.#createRoom(listed, deleteId, attempt), attempt);
-    const done = await this.#finishMove(moved, deleteId, attempt);
-    if (order.purge) await this.#purge(done, attempt);
-    return done;
+    const withUsers = await this.#listUsers(order, attempt);
+    const withMovedUsers = await this.#removeUsers(
+      await this.#createRoom(withUsers, deleteId, attempt),
+      attempt,
+    );
+    const finished = await this.#finishMove(withMovedUsers, deleteId, attempt);
+    if (order.purge) await this.#purge(finished, attempt);
+    return finished;
   }
 
   async #listUsers(order: Progress, { progress }: Attempt): Promise<Progress> {
@@ -207,9 +211,9 @@ export class RoomDeletion {
       .filter(([userId]) => serverOfUser(userId) === serverName)
       .filter(([, membership]) => membership !== 'leave' && membership !== 'ban')
       .map(([userId]) => userId);
-    const listed = { ...order, users };
-    await progress(listed);
-    return listed;
+    const withUsers = { ...order, users };
+    await progress(withUsers);
+    return withUsers;
   }
 
   /** Creates the new room once, also when the process has ended before the progress was stored. */
@@ -252,12 +256,14 @@ export class RoomDeletion {
       (isKicked ? kicked : failed).push(userId);
       if ((index + 1) % usersPerStep === 0) await progress({ ...order, kicked, failed });
     }
-    const done = { ...order, kicked, failed };
-    await progress(done);
-    return done;
+    const finished = { ...order, kicked, failed };
+    await progress(finished);
+    return finished;
   }
 
-  /** @returns whether the user has left the old room */
+  /**
+   * Removes a user from the room, and moves the user to the new room. @returns whether the user has left the old room
+   */
   async #removeUser({ roomId, newRoomId }: Progress, userId: string): Promise<boolean> {
     const { memberships } = this.#deps.rooms;
     try {
@@ -275,13 +281,13 @@ export class RoomDeletion {
     const { newRoomUserId: userId, newRoomId, message, roomId } = order;
     if (userId === null || newRoomId === null || order.isMoved) return order;
     const { sending, aliases } = this.#deps.rooms;
-    const moved = { ...order, aliases: await aliases.of(roomId), isMoved: true };
+    const withMovedUsers = { ...order, aliases: await aliases.of(roomId), isMoved: true };
     const content = { msgtype: 'm.text', body: message };
     const sender = { userId, deviceId: deletionsDevice };
     await sending.message(sender, newRoomId, { type: 'm.room.message', content }, deleteId);
     await aliases.moveAll(roomId, newRoomId);
-    await progress(moved);
-    return moved;
+    await progress(withMovedUsers);
+    return withMovedUsers;
   }
 
   async #purge({ roomId, roomNid, forcePurge }: Progress, { signal }: Attempt): Promise<void> {

@@ -13,11 +13,11 @@ import { DummyEvents } from './dummy-events.ts';
 const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** A remote room with `extremityCount` forward extremities after alice has joined. */
-  const roomWith = async (extremityCount: number, threshold: number) => {
+  /** Opens a remote room that alice has joined and that has `extremityCount` forward extremities. */
+  const openRoomWithExtremities = async (extremityCount: number, threshold: number) => {
     const fixture = await RoomsUnderTest.open(open, jobMigrations);
     const { engine, database, clock, caches } = fixture;
-    const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+    const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
     let scheduledCount = 0;
     const countingDatabase: Pick<Database, 'transaction'> = {
       transaction: (work) => {
@@ -25,8 +25,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         return database.transaction(work);
       },
     };
-    const parts = { clock, caches, jobs, log: silentLogger, engine, serverName: 'test', threshold };
-    const dummyEvents = new DummyEvents({ ...parts, database: countingDatabase as Database });
+    const otherDeps = { clock, caches, jobs, log: silentLogger, engine, serverName: 'test', threshold };
+    const dummyEvents = new DummyEvents({ ...otherDeps, database: countingDatabase as Database });
     await jobs.start();
     const room = new ReferenceRoom();
     await engine.placement.enter(room.room, room.join(alice));
@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await fork(extremityCount);
     const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
     /** Advances the clock past the delay of the job and waits for the result. */
-    const later = async (isScheduled = true) => {
+    const runScheduledJob = async (isScheduled = true) => {
       assert.equal(scheduledCount, isScheduled ? 1 : 0);
       scheduledCount = 0;
       const scheduledJobs = () => jobs.list({ kind: 'rooms/dummy-events' });
@@ -48,24 +48,25 @@ forSelectedDatabases(import.meta.url, (open) => {
       await jobs.settled();
       return extremities();
     };
-    const dummies = async () => {
-      const all = await engine.events.between(0, fixture.streams.current, 1_000);
-      return all.filter(({ event }) => event.type === 'org.proto.dummy_event');
+    const dummyEventsSent = async () => {
+      const storedEvents = await engine.events.between(0, fixture.streams.current, 1_000);
+      return storedEvents.filter(({ event }) => event.type === 'org.proto.dummy_event');
     };
     const stop = async () => {
       await jobs.stop();
       await engine.close();
     };
     const merge = () => dummyEvents.merge(room.roomId);
-    return { fixture, room, fork, extremities, later, dummies, merge, stop };
+    return { fixture, room, fork, extremities, runScheduledJob, dummyEventsSent, merge, stop };
   };
 
-  describe('DummyEvents', () => {
+  describe('merging forward extremities with dummy events (DummyEvents)', () => {
     it('merges forward extremities as a local user [option: dummy_events_threshold]', async () => {
-      const { fixture, room, extremities, later, dummies, stop } = await roomWith(25, 5);
+      const { fixture, room, extremities, runScheduledJob, dummyEventsSent, stop } =
+        await openRoomWithExtremities(25, 5);
       assert.equal(await extremities(), 25);
-      assert.ok(((await later()) ?? 9) < 5);
-      const sent = await dummies();
+      assert.ok(((await runScheduledJob()) ?? 9) < 5);
+      const sent = await dummyEventsSent();
       assert.ok(sent.length > 0 && sent.length < 5);
       for (const { event } of sent) assert.deepEqual([event.sender, event.content], [alice, {}]);
       const viewer = { userId: alice, deviceId: undefined };
@@ -79,36 +80,39 @@ forSelectedDatabases(import.meta.url, (open) => {
       await stop();
     });
 
-    it('merge() merges forward extremities also below the threshold, and returns by how many their number has decreased', async () => {
-      const { extremities, dummies, merge, stop } = await roomWith(25, 100);
+    it('merge() merges forward extremities also below the threshold, and returns by how many their number fell', async () => {
+      const { extremities, dummyEventsSent, merge, stop } = await openRoomWithExtremities(25, 100);
       assert.equal(await extremities(), 25);
       assert.equal(await merge(), 24);
       assert.equal(await extremities(), 1);
-      const sent = (await dummies()).length;
+      const sent = (await dummyEventsSent()).length;
       assert.ok(sent > 1 && sent < 5, `${sent} dummy events`);
       assert.equal(await merge(), 0);
-      assert.equal((await dummies()).length, sent);
+      assert.equal((await dummyEventsSent()).length, sent);
       await stop();
     });
 
     it('sends nothing below the threshold, or when an ordinary event has merged the extremities', async () => {
-      const few = await roomWith(4, 5);
-      assert.equal(await few.later(false), 4);
-      assert.equal((await few.dummies()).length, 0);
-      await few.stop();
-      const enough = await roomWith(5, 5);
-      assert.equal(await enough.later(), 1);
-      assert.equal((await enough.dummies()).length, 1, 'the threshold counts as reached');
-      await enough.stop();
-      const { fixture, room, later, dummies, stop } = await roomWith(8, 5);
+      const fewExtremities = await openRoomWithExtremities(4, 5);
+      assert.equal(await fewExtremities.runScheduledJob(false), 4);
+      assert.equal((await fewExtremities.dummyEventsSent()).length, 0);
+      await fewExtremities.stop();
+      const enoughExtremities = await openRoomWithExtremities(5, 5);
+      assert.equal(await enoughExtremities.runScheduledJob(), 1);
+      assert.equal((await enoughExtremities.dummyEventsSent()).length, 1, 'the threshold counts as reached');
+      await enoughExtremities.stop();
+      const { fixture, room, runScheduledJob, dummyEventsSent, stop } = await openRoomWithExtremities(8, 5);
       await fixture.say(alice, room.roomId, 'hello');
-      assert.equal(await later(), 1);
-      assert.equal((await dummies()).length, 0);
+      assert.equal(await runScheduledJob(), 1);
+      assert.equal((await dummyEventsSent()).length, 0);
       await stop();
     });
 
     it('pauses for an hour when no local user may send to the room', async () => {
-      const { fixture, room, fork, later, dummies, stop } = await roomWith(1, 5);
+      const { fixture, room, fork, runScheduledJob, dummyEventsSent, stop } = await openRoomWithExtremities(
+        1,
+        5,
+      );
       const levels = {
         type: 'm.room.power_levels',
         sender: ann,
@@ -117,19 +121,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       await fixture.engine.placement.place(room.roomId, room.get(room.add(levels)));
       await fork(8);
-      assert.equal(await later(), 8);
-      const allowed = { ...levels, content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 } };
+      assert.equal(await runScheduledJob(), 8);
+      const levelsForAlice = {
+        ...levels,
+        content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 },
+      };
       const { forwardExtremities: before } = room;
       await fixture.engine.placement.place(
         room.roomId,
-        room.get(room.add({ ...allowed, prev: [before[0]!] })),
+        room.get(room.add({ ...levelsForAlice, prev: [before[0]!] })),
       );
-      assert.equal(await later(false), 8);
-      assert.equal((await dummies()).length, 0);
+      assert.equal(await runScheduledJob(false), 8);
+      assert.equal((await dummyEventsSent()).length, 0);
       fixture.clock.advance(60 * minute);
       await fixture.engine.placement.place(room.roomId, room.get(room.say(ann, [before[1]!])));
-      assert.ok(((await later()) ?? 9) < 5);
-      assert.equal((await dummies()).length, 1);
+      assert.ok(((await runScheduledJob()) ?? 9) < 5);
+      assert.equal((await dummyEventsSent()).length, 1);
       await stop();
     });
   });

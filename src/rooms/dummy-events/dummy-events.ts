@@ -20,13 +20,13 @@ export interface DummyEventsDeps {
   readonly log: Logger;
   readonly engine: RoomWriter;
   readonly serverName: string;
-  /** `dummy_events_threshold`: forward extremities. */
+  /** `dummy_events_threshold`: in rooms with at least this many forward extremities, dummy events are sent. */
   readonly threshold: number;
 }
 
 const job = 'rooms/dummy-events';
 
-/** Milliseconds to wait, since the next ordinary event merges the extremities as well. */
+/** Milliseconds before dummy events are sent, because the next ordinary event merges the extremities as well. */
 const delay = 30_000;
 
 /**
@@ -35,13 +35,14 @@ const delay = 30_000;
  */
 const pause = 3_600_000;
 
-/** Maximum number of paused rooms, and of dummy events that one job sends to a room. */
-const [maxPausedRooms, maxEvents] = [10_000, 10];
+/** Maximum number of rooms whose pauses are remembered. */
+const maxPausedRooms = 10_000;
+/** Maximum number of dummy events that one job sends to a room. */
+const maxEvents = 10;
 
 /**
- * Merges forward extremities with dummy events when a room has too many (`dummy_events_threshold`), because
- * an event with several previous events requires state resolution. The sender is a local user who may send to
- * the room.
+ * Merges forward extremities with dummy events when a room has too many (`dummy_events_threshold`), because an event
+ * with several previous events requires state resolution. The sender is a local user who may send to the room.
  */
 export class DummyEvents {
   readonly #deps: DummyEventsDeps;
@@ -49,7 +50,7 @@ export class DummyEvents {
   /** End of the pause by room id, in milliseconds since the epoch. */
   readonly #pausedUntil: Cache<string, number>;
 
-  /** Registers its job, so that it must be constructed before jobs are started, and follows the stream of rooms. */
+  /** Registers the job and follows the stream of rooms; the constructor must be called before jobs are started. */
   constructor(deps: DummyEventsDeps) {
     this.#deps = deps;
     this.#pausedUntil = deps.caches.create('dummy_event_pauses', {
@@ -63,19 +64,22 @@ export class DummyEvents {
     });
   }
 
-  /** Merges the forward extremities of a room, however few they are. @returns how many fewer there are afterwards */
+  /**
+   * Merges the forward extremities of a room, also below the threshold.
+   * @returns by how many the number of extremities fell
+   */
   async merge(roomId: string): Promise<number> {
     const { engine } = this.#deps;
     const count = async () => (await engine.heads.get(roomId))?.extremities.length ?? 0;
-    const first = await count();
-    for (let [sent, before] = [0, first]; sent < maxEvents && before > 1; sent++) {
+    const countBefore = await count();
+    for (let [sent, before] = [0, countBefore]; sent < maxEvents && before > 1; sent++) {
       const head = await engine.heads.get(roomId);
       if (!head || !(await this.#send(head))) break;
-      const left = await count();
-      if (left >= before) break;
-      before = left;
+      const remaining = await count();
+      if (remaining >= before) break;
+      before = remaining;
     }
-    return first - (await count());
+    return countBefore - (await count());
   }
 
   #isOverThreshold(head: RoomHead | undefined): head is RoomHead {
@@ -88,10 +92,10 @@ export class DummyEvents {
     const { database, jobs, clock, log } = this.#deps;
     if (this.#scheduled.has(roomId) || (this.#pausedUntil.get(roomId) ?? 0) > clock.now()) return;
     this.#scheduled.add(roomId);
-    const order = { kind: job, key: roomId, payload: roomId, runAt: clock.now() + delay };
+    const request = { kind: job, key: roomId, payload: roomId, runAt: clock.now() + delay };
     // On failure, the next event in the room schedules it again.
     void database
-      .transaction((writer) => jobs.schedule(writer, order))
+      .transaction((writer) => jobs.schedule(writer, request))
       .catch((error: unknown) => {
         this.#scheduled.delete(roomId);
         log.warn({ err: error, roomId }, 'Failed to schedule the merge of forward extremities');
@@ -106,8 +110,8 @@ export class DummyEvents {
       if (!this.#isOverThreshold(head)) return;
       const before = head.extremities.length;
       const isSent = await this.#send(head);
-      const left = (await engine.heads.get(roomId))?.extremities.length ?? 0;
-      if (isSent && left < before) continue;
+      const remaining = (await engine.heads.get(roomId))?.extremities.length ?? 0;
+      if (isSent && remaining < before) continue;
       this.#pausedUntil.set(roomId, clock.now() + pause);
       return;
     }
@@ -128,11 +132,14 @@ export class DummyEvents {
   /** Returns a joined local user whose power level allows the dummy event. */
   async #sender(head: RoomHead): Promise<string | undefined> {
     const { serverName, engine } = this.#deps;
-    const current = async (type: string): Promise<RoomEvent | undefined> => {
+    const currentEvent = async (type: string): Promise<RoomEvent | undefined> => {
       const entry = head.entry(type, '');
       return entry && (await engine.events.get(entry.nid))?.event;
     };
-    const levels = new PowerLevels(await current('m.room.create'), await current('m.room.power_levels'));
+    const levels = new PowerLevels(
+      await currentEvent('m.room.create'),
+      await currentEvent('m.room.power_levels'),
+    );
     const required = levels.requiredToSend(dummyEventType, false);
     for (const [userId, membership] of head.members) {
       if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;

@@ -26,22 +26,22 @@ async function readAll(joined: JoinedRoom, limit = 10): Promise<string[]> {
   throw new Error('the history has no end');
 }
 
-const talk = (count: number) => (room: RemoteRoom) => {
+const sayMessages = (count: number) => (room: RemoteRoom) => {
   for (let index = 0; index < count; index++) room.say(index % 2 ? creator : remoteBob, `message ${index}`);
 };
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('history of other servers', () => {
+  describe('backfilling history from other servers while it is read', () => {
     it('backfills the history of a remote room in order down to m.room.create while a user reads it', async () => {
       for (const version of ['1', '10', '12']) {
-        const joined = await joinedRoom(open, { version, prepare: talk(60) });
-        const all = [...joined.room.events.keys()].toReversed();
-        assert.deepEqual(await readAll(joined), all, version);
-        const asked = joined.peers.receivedRequests.length;
-        assert.deepEqual(await readAll(joined), all, version);
+        const joined = await joinedRoom(open, { version, prepare: sayMessages(60) });
+        const allIds = [...joined.room.events.keys()].toReversed();
+        assert.deepEqual(await readAll(joined), allIds, version);
+        const requestCount = joined.peers.receivedRequests.length;
+        assert.deepEqual(await readAll(joined), allIds, version);
         assert.equal(
           joined.peers.receivedRequests.length,
-          asked,
+          requestCount,
           'events that were backfilled once are stored',
         );
         assert.ok(joined.peers.count('backfill') <= 5, `${joined.peers.count('backfill')} requests`);
@@ -50,11 +50,11 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('requests history by backward extremity, from the server with the most members first', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.join('@second:b.example') });
-      const [before = ''] = joined.room.get(joined.join).event.prevEventIds;
+      const [prevEventId = ''] = joined.room.get(joined.join).event.prevEventIds;
       await read(joined, 50);
       const [{ server, args } = { server: '', args: [] }] = joined.peers.receivedRequests;
       assert.equal(server, 'b.example');
-      assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [before], 50]);
+      assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [prevEventId], 50]);
     });
 
     it('requests no history from servers in backoff or denied by the server ACL', async () => {
@@ -73,21 +73,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('excludes forged events and events that do not precede the extremity', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(10) });
+    it('excludes forged events and events that are not ancestors of the backward extremity', async () => {
+      const joined = await joinedRoom(open, { prepare: sayMessages(10) });
       const { room, peers, join } = joined;
-      const aside = room.say(creator, 'aside', { prev: [room.get(join).event.prevEventIds[0]!] });
-      const honest = peers.events.backfill;
+      const unrelatedId = room.say(creator, 'aside', { prev: [room.get(join).event.prevEventIds[0]!] });
+      const realBackfill = peers.events.backfill;
       for (const server of ['a.example', 'b.example']) {
         peers.scripts.set(server, {
           async backfill(_server, roomId, ids, limit) {
-            const pdus = await honest('c.example', roomId, ids, limit);
-            return [null, ...pdus, ...room.pdus([aside])];
+            const pdus = await realBackfill('c.example', roomId, ids, limit);
+            return [null, ...pdus, ...room.pdus([unrelatedId])];
           },
         });
       }
-      const all = [...room.events.keys()].filter((id) => id !== aside);
-      assert.deepEqual(await readAll(joined), all.toReversed());
+      const allIds = [...room.events.keys()].filter((id) => id !== unrelatedId);
+      assert.deepEqual(await readAll(joined), allIds.toReversed());
 
       const forged = await joinedRoom(open, {
         prepare: (room) => void room.say(creator, 'forged', { key: newSigningKey('k') }),
@@ -96,22 +96,22 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requests history once for concurrent readers', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(20) });
+      const joined = await joinedRoom(open, { prepare: sayMessages(20) });
       const pages = await Promise.all([1, 2, 3, 4].map(() => read(joined, 10)));
       assert.equal(joined.peers.count('backfill'), 1);
       for (const { chunk } of pages) assert.equal(chunk.length, 10);
     });
 
     it('returns a page of messages after 10 seconds while servers do not respond, and its token returns the backfilled events later', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(5) });
+      const joined = await joinedRoom(open, { prepare: sayMessages(5) });
       const { peers, fixture, join } = joined;
-      const { promise: stuck, resolve: release } = Promise.withResolvers<void>();
-      const honest = peers.events.backfill;
+      const { promise: blocked, resolve: unblock } = Promise.withResolvers<void>();
+      const realBackfill = peers.events.backfill;
       for (const server of ['a.example', 'b.example']) {
         peers.scripts.set(server, {
-          async backfill(_server, ...rest) {
-            await stuck;
-            return honest('c.example', ...rest);
+          async backfill(_server, ...args) {
+            await blocked;
+            return realBackfill('c.example', ...args);
           },
         });
       }
@@ -123,28 +123,28 @@ forSelectedDatabases(import.meta.url, (open) => {
         page.chunk.map(({ event_id }) => event_id),
         [join],
       );
-      release();
+      unblock();
       await fixture.rooms.incoming.settled();
-      const rest = await read(joined, 100, page.end);
-      assert.equal(rest.chunk.length, joined.room.events.size - 1);
-      const afterLast = await read(joined, 100, rest.end);
+      const restOfHistory = await read(joined, 100, page.end);
+      assert.equal(restOfHistory.chunk.length, joined.room.events.size - 1);
+      const afterLast = await read(joined, 100, restOfHistory.end);
       assert.deepEqual([afterLast.chunk, afterLast.end], [[], undefined]);
     });
 
-    it('does not request history again for a while when no server has it', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(5) });
+    it('does not request history again for five minutes when no server has it', async () => {
+      const joined = await joinedRoom(open, { prepare: sayMessages(5) });
       const { peers, fixture, join } = joined;
       peers.down.add('a.example').add('b.example');
       for (let times = 0; times < 5; times++) assert.deepEqual(await readAll(joined), [join]);
-      const asked = peers.count('backfill');
-      assert.equal(asked, 2);
+      const requestCount = peers.count('backfill');
+      assert.equal(requestCount, 2);
       peers.down.clear();
       fixture.clock.advance(5 * 60_000 + 1);
       assert.equal((await readAll(joined)).length, joined.room.events.size);
     });
 
     it('backfills history for /context', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(10) });
+      const joined = await joinedRoom(open, { prepare: sayMessages(10) });
       const { fixture, room, join } = joined;
       const context = await fixture.rooms.historyReader.context(viewer, room.roomId, join, {
         limit: 10,
@@ -167,24 +167,28 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('timestamp_to_event with other servers', () => {
+  describe('finding an event by time with the help of other servers', () => {
     it('returns an event of another server where the stored history has a gap', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(50) });
+      const joined = await joinedRoom(open, { prepare: sayMessages(50) });
       const { fixture, room, peers } = joined;
       const ids = [...room.events.keys()];
-      const wanted = room.get(ids[20]!).event;
+      const target = room.get(ids[20]!).event;
       const { eventByTime } = fixture.rooms;
       const find = async (ts: number, direction: 'forward' | 'backward') =>
         (await eventByTime.find({ userId: alice, deviceId: undefined }, room.roomId, ts, direction)).event
           .eventId;
-      assert.equal(await find(wanted.originServerTs - 1, 'forward'), wanted.eventId);
+      assert.equal(await find(target.originServerTs - 1, 'forward'), target.eventId);
       const next = room.get(ids[30]!).event;
       assert.equal(await find(next.originServerTs + 1, 'backward'), next.eventId);
-      const asked = peers.count('timestampToEvent');
+      const requestCount = peers.count('timestampToEvent');
       const join = room.get(joined.join).event;
       assert.equal(await find(join.originServerTs + 1, 'backward'), join.eventId);
-      assert.equal(peers.count('timestampToEvent'), asked, 'no server is asked for an event that is stored');
-      const context = await fixture.rooms.historyReader.context(viewer, room.roomId, wanted.eventId, {
+      assert.equal(
+        peers.count('timestampToEvent'),
+        requestCount,
+        'no server is asked for an event that is stored',
+      );
+      const context = await fixture.rooms.historyReader.context(viewer, room.roomId, target.eventId, {
         limit: 10,
         filter,
       });
@@ -193,7 +197,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('returns the stored event when other servers answer wrongly or not at all', async () => {
-      const joined = await joinedRoom(open, { prepare: talk(10) });
+      const joined = await joinedRoom(open, { prepare: sayMessages(10) });
       const { fixture, room, peers, join } = joined;
       const [first = '', second = ''] = room.events.keys();
       const ts = room.get(first).event.originServerTs - 5;
@@ -202,22 +206,22 @@ forSelectedDatabases(import.meta.url, (open) => {
           timestampToEvent: async () => ({ eventId: second, originServerTs: ts }),
         });
       }
-      const found = await fixture.rooms.eventByTime.find(
+      const result = await fixture.rooms.eventByTime.find(
         { userId: alice, deviceId: undefined },
         room.roomId,
         ts,
         'forward',
       );
-      assert.equal(found.event.eventId, join);
+      assert.equal(result.event.eventId, join);
       peers.down.add('a.example').add('b.example');
       fixture.clock.advance(3_600_000);
-      const again = await fixture.rooms.eventByTime.find(
+      const repeated = await fixture.rooms.eventByTime.find(
         { userId: alice, deviceId: undefined },
         room.roomId,
         ts,
         'forward',
       );
-      assert.ok([join, second].includes(again.event.eventId));
+      assert.equal(repeated.event.eventId, second, 'the event that the servers named before is stored');
     });
   });
 });

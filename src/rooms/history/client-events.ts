@@ -16,7 +16,7 @@ import {
   withoutExpired,
 } from '../../room-engine/index.ts';
 import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
-import { EventTexts, type SentWith } from './event-texts.ts';
+import { EventTexts, type SenderFields } from './event-texts.ts';
 import type { VisibleEvent } from './room-view.ts';
 
 /** Format of rendered events: with `room_id`, without it (as in /sync), or as PDUs. */
@@ -28,10 +28,7 @@ const formatters: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: Jso
   federation: ({ pdu }, unsigned) => ({ ...pdu, unsigned }),
 };
 
-/**
- * Opens the relations of events; they need `ClientEvents`, since bundled aggregations contain rendered
- * events.
- */
+/** Opens the relations of events; they need `ClientEvents`, because bundled aggregations contain rendered events. */
 export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => EventRelations;
 
 /** Returns what modules add to the `unsigned` of events, in the order of the events. */
@@ -75,15 +72,15 @@ export class ClientEvents {
     viewer: Viewer,
     format: ClientFormat = 'with room id',
   ): Promise<JsonObject[]> {
-    const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
+    const hasOwnEvents = events.some(({ stored }) => stored.event.sender === viewer.userId);
     const additions = this.#additions && (await this.#additions(events.map(eventAsShown)));
     const [previous, redactions, bundles, sent] = await Promise.all([
       this.#previousState(events.filter(({ isErased }) => !isErased)),
       this.#redactions(events),
       this.relations.bundled(events, viewer),
-      own ? this.sentWith(viewer) : undefined,
+      hasOwnEvents ? this.senderFields(viewer) : undefined,
     ]);
-    const make = formatters[format];
+    const formatEvent = formatters[format];
     return events.map((shown, index) => {
       const { stored, membership } = shown;
       const { redactedBy, replaces } = stored;
@@ -93,17 +90,17 @@ export class ClientEvents {
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
         ...(membership === undefined ? undefined : { membership }),
         ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
-        ...redactionMembers(redaction),
+        ...redactionFields(redaction),
         ...sent?.(stored),
-        ...relationsMember(bundles.get(stored.nid)),
+        ...relationsField(bundles.get(stored.nid)),
       };
-      return make(eventAsShown(shown), unsigned);
+      return formatEvent(eventAsShown(shown), unsigned);
     });
   }
 
   /**
-   * Renders an event without `room_id` for users other than its sender, at once; `undefined` for events whose `unsigned`
-   * may have more than the age. Relations are not considered.
+   * Renders an event without `room_id` for users other than its sender, without awaiting anything. Returns `undefined`
+   * for events whose `unsigned` may have more fields than `age`. Bundled aggregations are left out.
    */
   renderPlain({ event, replaces, redactedBy }: StoredEvent): JsonObject | undefined {
     if (this.#additions || replaces !== undefined || redactedBy !== undefined) return undefined;
@@ -111,14 +108,14 @@ export class ClientEvents {
   }
 
   /**
-   * Returns a function that returns the members of `unsigned` which only the device that sent an event gets;
-   * `undefined` for events of other users. Without a promise when the transaction ids are in memory. Source: client-server API, "Transaction identifiers", and
-   * MSC4140, "`delay_id` in `unsigned` event data".
+   * Returns a function that gives the fields of `unsigned` which only the device that sent an event gets (`undefined`
+   * for events of other users); synchronously when the transaction ids are in memory. Source: client-server API,
+   * "Transaction identifiers", and MSC4140, "`delay_id` in `unsigned` event data".
    */
-  sentWith(viewer: Viewer): SentWith | Promise<SentWith> {
+  senderFields(viewer: Viewer): SenderFields | Promise<SenderFields> {
     const { transactions } = this.#engine;
     const { scope, delayScope } = this.#scopesOf(viewer);
-    const sentWith: SentWith = ({ nid, event }) => {
+    const senderFields: SenderFields = ({ nid, event }) => {
       if (event.sender !== viewer.userId) return undefined;
       const transactionId = transactions.peek(scope, nid);
       const delayId = transactions.peek(delayScope, nid);
@@ -129,10 +126,21 @@ export class ClientEvents {
       };
     };
     const loading = allReady([transactions.prepare(scope), transactions.prepare(delayScope)]);
-    return whenReady(loading, () => sentWith);
+    return whenReady(loading, () => senderFields);
   }
 
-  /** Returns the scopes of the transactions of a viewer. One viewer often reads many rooms in one request. */
+  /** Returns whether some events of a user may have delay ids in `unsigned`; see `senderFields`. */
+  async hasDelayedEvents(viewer: Viewer): Promise<boolean> {
+    const { transactions } = this.#engine;
+    const { delayScope } = this.#scopesOf(viewer);
+    await transactions.prepare(delayScope);
+    return transactions.hasAny(delayScope);
+  }
+
+  /**
+   * Returns the scopes of the transactions of a viewer; cached, because a request often reads many rooms for the
+   * same viewer.
+   */
   #scopesOf(viewer: Viewer): TransactionScopes {
     let scopes = this.#scopes.get(viewer);
     if (!scopes) {
@@ -146,7 +154,7 @@ export class ClientEvents {
     return scopes;
   }
 
-  /** Replaced state events by nid. */
+  /** Returns the replaced state events by nid. */
   async #previousState(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
     const nids = events.map(({ stored }) => stored.replaces).filter((nid) => nid !== undefined);
     const previous = await this.#engine.events.getMany(nids);
@@ -156,7 +164,7 @@ export class ClientEvents {
     return previous;
   }
 
-  /** Redactions by nid, without expired ones. */
+  /** Returns the redactions by nid, without expired redactions. */
   async #redactions(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
     const nids = events.map(({ stored }) => stored.redactedBy).filter((nid) => nid !== undefined);
     const redactions = [...(await this.#engine.events.getMany(nids)).values()];
@@ -167,11 +175,11 @@ export class ClientEvents {
 const eventAsShown = ({ stored, isErased = false }: VisibleEvent): RoomEvent =>
   isErased || stored.redactedBy !== undefined ? redactEvent(stored.event).event : stored.event;
 
-const relationsMember = (bundle: JsonObject | undefined): JsonObject | undefined =>
+const relationsField = (bundle: JsonObject | undefined): JsonObject | undefined =>
   bundle && { 'm.relations': bundle };
 
 /** `redacted_by` is older than the specification; bots read it. */
-const redactionMembers = (redaction: StoredEvent | undefined): JsonObject | undefined =>
+const redactionFields = (redaction: StoredEvent | undefined): JsonObject | undefined =>
   redaction && {
     redacted_by: redaction.event.eventId,
     redacted_because: clientEvent(redaction.event),

@@ -1,10 +1,10 @@
 import { unknown } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
-/** Completion of partial state (rooms that were joined without their members). */
+/** Waits until the partial states of rooms that were joined without their members are complete. */
 export interface StateCompletion {
   /** Resolves when all members of the room are known, or when `signal` aborts. */
-  whenComplete(roomId: string, ends: { readonly signal: AbortSignal }): Promise<void>;
+  whenComplete(roomId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
 /** A request that ends when its client disconnects or the server stops. */
@@ -20,7 +20,7 @@ type FollowedRooms = Pick<RoomReader, 'stream'> & {
 export class CompleteMembers {
   readonly #engine: FollowedRooms;
   readonly #completion: StateCompletion;
-  /** The waits that end when a user leaves a room, by `waitKey`. */
+  /** The controllers that end waits when a user leaves a room, by `waitKey`. */
   readonly #waits = new Map<string, Set<AbortController>>();
 
   constructor(engine: FollowedRooms, completion: StateCompletion) {
@@ -29,29 +29,32 @@ export class CompleteMembers {
     engine.stream.subscribe(({ roomId, membershipChanges }) => {
       if (this.#waits.size === 0) return;
       for (const { userId, to } of membershipChanges)
-        if (to !== 'join') for (const left of this.#waits.get(waitKey(userId, roomId)) ?? []) left.abort();
+        if (to !== 'join')
+          for (const leaveController of this.#waits.get(waitKey(userId, roomId)) ?? [])
+            leaveController.abort();
     });
   }
 
   /**
-   * Resolves when all members of the room are known; at once for users who are not joined, and as soon as the user leaves.
+   * Resolves when all members of the room are known, or when the user leaves; at once for a user who is not joined.
    * @param request whose signal ends the wait; the signal is read only if the wait is needed
-   * @throws MatrixError M_UNKNOWN (503) when the signal aborts before
+   * @throws MatrixError M_UNKNOWN (503) when the signal aborts first
    */
   async wait(userId: string, roomId: string, request: Signalled | undefined): Promise<void> {
     if (!(await this.#isIncomplete(userId, roomId))) return;
-    const left = new AbortController();
+    const leaveController = new AbortController();
     const key = waitKey(userId, roomId);
     const waits = this.#waits.get(key) ?? new Set();
-    this.#waits.set(key, waits.add(left));
+    this.#waits.set(key, waits.add(leaveController));
     try {
       // The wait begins before the head is read again, so that no fact is missed.
       if (!(await this.#isIncomplete(userId, roomId))) return;
       const signal = request?.signal;
-      const ends = signal === undefined ? left.signal : AbortSignal.any([signal, left.signal]);
-      await this.#completion.whenComplete(roomId, { signal: ends });
+      const endSignal =
+        signal === undefined ? leaveController.signal : AbortSignal.any([signal, leaveController.signal]);
+      await this.#completion.whenComplete(roomId, { signal: endSignal });
     } finally {
-      waits.delete(left);
+      waits.delete(leaveController);
       if (waits.size === 0) this.#waits.delete(key);
     }
     if (request?.signal.aborted)

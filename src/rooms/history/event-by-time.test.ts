@@ -16,54 +16,54 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const find = async (talk: TestRoom, user: TestUser, ts: number | string, dir: string) => {
+    const find = async (room: TestRoom, user: TestUser, ts: number | string, dir: string) => {
       const query = { ts, dir };
-      const answer = await talk.call(user, 'GET', '/timestamp_to_event', { query, version: 'v1' });
+      const answer = await room.call(user, 'GET', '/timestamp_to_event', { query, version: 'v1' });
       return answer.status === 200
         ? [answer.body['event_id'], answer.body['origin_server_ts']]
         : [answer.status, answer.body['errcode']];
     };
 
     it('returns the closest event in either direction', async () => {
-      const talk = await TestRoom.create(server, alice!);
+      const room = await TestRoom.create(server, alice!);
       await clock.advance(1_000);
       const first = clock.now();
-      const one = await talk.say(alice!, 'one');
+      const firstId = await room.say(alice!, 'one');
       await clock.advance(1_000);
       const second = clock.now();
-      const two = await talk.say(alice!, 'two');
-      for (const dir of ['f', 'b']) assert.deepEqual(await find(talk, alice!, first, dir), [one, first]);
-      assert.deepEqual(await find(talk, alice!, first + 1, 'b'), [one, first]);
-      assert.deepEqual(await find(talk, alice!, first + 1, 'f'), [two, second]);
-      assert.deepEqual(await find(talk, alice!, second + 9, 'b'), [two, second]);
-      assert.deepEqual(await find(talk, alice!, second + 1, 'f'), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(await find(talk, alice!, 0, 'b'), [404, 'M_NOT_FOUND']);
+      const secondId = await room.say(alice!, 'two');
+      for (const dir of ['f', 'b']) assert.deepEqual(await find(room, alice!, first, dir), [firstId, first]);
+      assert.deepEqual(await find(room, alice!, first + 1, 'b'), [firstId, first]);
+      assert.deepEqual(await find(room, alice!, first + 1, 'f'), [secondId, second]);
+      assert.deepEqual(await find(room, alice!, second + 9, 'b'), [secondId, second]);
+      assert.deepEqual(await find(room, alice!, second + 1, 'f'), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await find(room, alice!, 0, 'b'), [404, 'M_NOT_FOUND']);
     });
 
     it('returns only events that the user may see', async () => {
       const visibility = { type: 'm.room.history_visibility', content: { history_visibility: 'joined' } };
-      const talk = await TestRoom.create(server, alice!, [], {
+      const room = await TestRoom.create(server, alice!, [], {
         preset: 'public_chat',
         initial_state: [{ ...visibility, state_key: '' }],
       });
       await clock.advance(1_000);
       const hidden = clock.now();
-      for (let count = 0; count < 60; count++) await talk.say(alice!, 'hidden');
-      assert.deepEqual(await find(talk, bob!, hidden, 'f'), [403, 'M_FORBIDDEN']);
+      for (let count = 0; count < 60; count++) await room.say(alice!, 'hidden');
+      assert.deepEqual(await find(room, bob!, hidden, 'f'), [403, 'M_FORBIDDEN']);
       await clock.advance(1_000);
-      await talk.join(bob!);
-      const seen = await talk.say(alice!, 'seen');
+      await room.join(bob!);
+      const seen = await room.say(alice!, 'seen');
       await clock.advance(1_000);
-      assert.equal((await find(talk, bob!, clock.now(), 'b'))[0], seen);
-      const [, ts] = await find(talk, bob!, hidden, 'f');
+      assert.equal((await find(room, bob!, clock.now(), 'b'))[0], seen);
+      const [, ts] = await find(room, bob!, hidden, 'f');
       assert.equal(ts, hidden + 1_000);
     });
 
     it('refuses a malformed timestamp or direction with 400', async () => {
-      const talk = await TestRoom.create(server, alice!);
-      assert.equal((await find(talk, alice!, 1, 'x'))[0], 400);
-      assert.equal((await find(talk, alice!, 'noon', 'f'))[0], 400);
-      assert.equal((await find(talk, alice!, -1, 'f'))[0], 400);
+      const room = await TestRoom.create(server, alice!);
+      assert.equal((await find(room, alice!, 1, 'x'))[0], 400);
+      assert.equal((await find(room, alice!, 'noon', 'f'))[0], 400);
+      assert.equal((await find(room, alice!, -1, 'f'))[0], 400);
     });
   });
 });

@@ -16,12 +16,11 @@ export class EventByTime {
   }
 
   /**
-   * The event closest to a time: at or after it (`forward`), or at or before it (`backward`). Where the
+   * Returns the event closest to a time: at or after it (`forward`), or at or before it (`backward`). Where the
    * stored history has a gap at that time, asks other servers for a closer event, for at most ten seconds.
    * Source: client-server API, `GET /rooms/{roomId}/timestamp_to_event`.
    * @param ts milliseconds since the epoch
-   * @throws MatrixError M_NOT_FOUND when the user can see no such event, M_FORBIDDEN when they may not read
-   * the room
+   * @throws MatrixError M_NOT_FOUND when the user can see no such event, M_FORBIDDEN when they may not read the room
    */
   async find(
     viewer: Viewer,
@@ -30,36 +29,34 @@ export class EventByTime {
     direction: 'forward' | 'backward',
   ): Promise<StoredEvent> {
     const view = await RoomView.forViewer(this.#engine, roomId, viewer);
-    const shown = async (events: readonly StoredEvent[]) =>
+    const filterVisible = async (events: readonly StoredEvent[]) =>
       (await view.displayable(events)).map(({ stored }) => stored);
-    const found = await this.#engine.nearestEvents.find(view.head.roomNid, ts, direction, shown);
-    const closer = await this.#closer(view.head, ts, direction, found);
-    const [event] = closer ? await shown([closer]) : [];
-    return event ?? found ?? throwNotFound();
+    const stored = await this.#engine.nearestEvents.find(view.head.roomNid, ts, direction, filterVisible);
+    const closer = await this.#closer(view.head, ts, direction, stored);
+    const [event] = closer ? await filterVisible([closer]) : [];
+    return event ?? stored ?? throwNotFound();
   }
 
-  /** An event of another server that is closer than the stored one. */
+  /** Returns an event of another server that is closer than the stored event. */
   async #closer(
     head: RoomHead,
     ts: number,
     direction: 'forward' | 'backward',
-    found: StoredEvent | undefined,
+    stored: StoredEvent | undefined,
   ): Promise<StoredEvent | undefined> {
-    if (!this.#remoteHistory?.canBackfill(head) || !(await this.#hasGapAt(head, ts, found))) return undefined;
+    if (!this.#remoteHistory?.canBackfill(head) || !(await this.#hasGapAt(head, ts, stored)))
+      return undefined;
     return this.#remoteHistory.eventByTime(head, {
       ts,
       direction,
-      closestKnownTs: found?.event.originServerTs,
+      closestKnownTs: stored?.event.originServerTs,
     });
   }
 
-  /**
-   * Whether events may be missing between the time and the stored event: before the first event after that
-   * time.
-   */
-  async #hasGapAt(head: RoomHead, ts: number, found: StoredEvent | undefined): Promise<boolean> {
+  /** Whether events may be missing between the time and the stored event: before the first event after that time. */
+  async #hasGapAt(head: RoomHead, ts: number, stored: StoredEvent | undefined): Promise<boolean> {
     const missing = new Set(await this.#engine.backwardExtremities(head.roomId));
-    if (missing.size === 0 || !found) return missing.size > 0;
+    if (missing.size === 0 || !stored) return missing.size > 0;
     const after = await this.#engine.nearestEvents.firstAfter(head.roomNid, ts);
     return after?.event.prevEventIds.some((id) => missing.has(id)) === true;
   }

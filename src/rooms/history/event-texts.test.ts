@@ -6,14 +6,14 @@ import type { JsonObject } from '../../protocol/index.ts';
 import { ClientEvents } from './client-events.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('EventTexts', () => {
+  describe('rendering events as JSON text (EventTexts)', () => {
     it('renders an event once for all members and for the device that sent it, and adds the transaction id for that device', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice, bob);
-      const stored = await under.engine.events.getById(await under.say(alice, roomId, 'hello'));
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice, bob);
+      const stored = await fixture.engine.events.getById(await fixture.say(alice, roomId, 'hello'));
       assert.ok(stored);
       let rendered = 0;
-      const { texts } = new ClientEvents(under.engine, under.clock, undefined, async (events) => {
+      const { texts } = new ClientEvents(fixture.engine, fixture.clock, undefined, async (events) => {
         rendered += events.length;
         return events.map(() => undefined);
       });
@@ -33,23 +33,23 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('prepares the text of a message at once, and waits for the replaced event of a state event', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const roomId = await under.room(alice);
-      const { texts } = new ClientEvents(under.engine, under.clock);
+      const fixture = await RoomsUnderTest.open(open);
+      const roomId = await fixture.room(alice);
+      const { texts } = new ClientEvents(fixture.engine, fixture.clock);
       const prepare = async (eventId: string) => {
-        const stored = await under.engine.events.getById(eventId);
+        const stored = await fixture.engine.events.getById(eventId);
         assert.ok(stored);
         const preparing = texts.prepare({ stored, membership: 'join' });
         const isAtOnce = texts.peek(stored) !== undefined;
         await preparing;
-        const text = texts.peek(stored)?.at(under.clock.now(), 'join') ?? '';
+        const text = texts.peek(stored)?.at(fixture.clock.now(), 'join') ?? '';
         return { isAtOnce, unsigned: Object.keys((JSON.parse(text) as { unsigned: JsonObject }).unsigned) };
       };
-      const message = await prepare(await under.say(alice, roomId, 'hello'));
+      const message = await prepare(await fixture.say(alice, roomId, 'hello'));
       assert.deepEqual(message, { isAtOnce: true, unsigned: ['age', 'membership'] });
       const sender = { userId: alice, deviceId: 'DEVICE' };
       const topic = (text: string) =>
-        under.rooms.sending.state(sender, roomId, { type: 'm.room.topic', stateKey: '' }, { topic: text });
+        fixture.rooms.sending.state(sender, roomId, { type: 'm.room.topic', stateKey: '' }, { topic: text });
       await topic('first');
       const replaced = await prepare(await topic('second'));
       assert.equal(replaced.isAtOnce, false);

@@ -6,8 +6,8 @@ import type { EventRelations, Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 import { SharedText } from './shared-text.ts';
 
-/** Returns the members of `unsigned` that only the device which sent an event gets; `undefined` for other events. */
-export type SentWith = (stored: StoredEvent) => JsonObject | undefined;
+/** Returns the fields of `unsigned` that only the device which sent an event gets; `undefined` for other events. */
+export type SenderFields = (stored: StoredEvent) => JsonObject | undefined;
 
 /** Renders events for clients: `ClientEvents`. */
 export interface EventRenderer {
@@ -17,13 +17,14 @@ export interface EventRenderer {
     viewer: Viewer,
     format: 'with room id' | 'without room id',
   ): Promise<JsonObject[]>;
-  sentWith(viewer: Viewer): SentWith | Promise<SentWith>;
+  senderFields(viewer: Viewer): SenderFields | Promise<SenderFields>;
   renderPlain(stored: StoredEvent): JsonObject | undefined;
 }
 
 /**
- * Renders events for clients as JSON text. The text is made once for all members of a room, and members are added to
- * it for the device that sent the event; only readers of events with relations, or of erased users, get a different one.
+ * Renders events for clients as JSON text. The text is rendered once for all members of a room; for the device that
+ * sent the event, fields of `unsigned` are added to this text. Only readers of events with relations, or of events of
+ * erased users, get a different text.
  */
 export class EventTexts {
   readonly #renderer: EventRenderer;
@@ -37,25 +38,25 @@ export class EventTexts {
   }
 
   /**
-   * Returns the texts of events as the viewer sees them, in the same order: without `room_id`, as in /sync, unless the
-   * room is given.
+   * Returns the texts of events as the viewer sees them, in the same order: without `room_id`, as in /sync, unless
+   * `roomId` is present.
    */
   async render(events: readonly VisibleEvent[], viewer: Viewer, roomId?: string): Promise<string[]> {
-    const known = this.#renderer.relations.parents(events);
-    const parents = 'then' in known ? await known : known;
+    const parentNids = this.#renderer.relations.parents(events);
+    const parents = 'then' in parentNids ? await parentNids : parentNids;
     const isShared = (event: VisibleEvent) => isSharedWith(event) && !parents.has(event.stored.nid);
-    const special = events.filter((event) => !isShared(event));
+    const individualEvents = events.filter((event) => !isShared(event));
     const format = roomId === undefined ? 'without room id' : 'with room id';
-    const specialTexts = new Map<StoredEvent, string>();
-    if (special.length > 0) {
-      const rendered = await this.#renderer.render(special, viewer, format);
-      for (const [index, { stored }] of special.entries())
-        specialTexts.set(stored, JSON.stringify(rendered[index]));
+    const individualTexts = new Map<StoredEvent, string>();
+    if (individualEvents.length > 0) {
+      const rendered = await this.#renderer.render(individualEvents, viewer, format);
+      for (const [index, { stored }] of individualEvents.entries())
+        individualTexts.set(stored, JSON.stringify(rendered[index]));
     }
     const isOwn = ({ stored }: VisibleEvent) => stored.event.sender === viewer.userId;
-    const sent = events.some(isOwn) ? await this.#renderer.sentWith(viewer) : undefined;
+    const senderFields = events.some(isOwn) ? await this.#renderer.senderFields(viewer) : undefined;
     let shared = events.map(({ stored }) => this.peek(stored));
-    const missing = events.filter(({ stored }, index) => !shared[index] && !specialTexts.has(stored));
+    const missing = events.filter(({ stored }, index) => !shared[index] && !individualTexts.has(stored));
     if (missing.length > 0) {
       await this.#prepareAll(missing);
       shared = events.map(({ stored }) => this.peek(stored));
@@ -64,27 +65,43 @@ export class EventTexts {
     const start = roomId === undefined ? '{' : `{"room_id":${JSON.stringify(roomId)},`;
     return events.map(({ stored, membership }, index) => {
       const text =
-        specialTexts.get(stored) ?? shared[index]?.at(now, membership, start, membersText(sent?.(stored)));
+        individualTexts.get(stored) ??
+        shared[index]?.at(now, membership, start, fieldsText(senderFields?.(stored)));
       if (text === undefined) throw new Error('an event was not rendered');
       return text;
     });
   }
 
-  /** Returns the shared text if `prepare` has made it and no redaction came since. */
+  /**
+   * Returns the texts for members who did not send the events, in the same order. The events must have no relations and
+   * no erased senders.
+   */
+  async shared(events: readonly StoredEvent[]): Promise<SharedText[]> {
+    const missing = events.filter((stored) => !this.peek(stored));
+    if (missing.length > 0)
+      await this.#prepareAll(missing.map((stored) => ({ stored, membership: undefined })));
+    return events.map((stored) => {
+      const text = this.peek(stored);
+      if (!text) throw new Error('an event was not rendered');
+      return text;
+    });
+  }
+
+  /** Returns the shared text if it was rendered and the event has not been redacted since. */
   peek(stored: StoredEvent): SharedText | undefined {
     const text = this.#texts.get(stored);
     return text?.redactedBy === stored.redactedBy ? text : undefined;
   }
 
   /**
-   * Makes the shared text once for all members whose syncs a new event answers. For most messages it returns at once.
+   * Renders the shared text of a new event once, for the syncs of all members. Returns synchronously for most messages.
    */
   prepare(event: VisibleEvent): void | Promise<void> {
-    return this.#makePlain(event.stored) ? undefined : this.#read(event);
+    return this.#renderPlain(event.stored) ? undefined : this.#read(event);
   }
 
-  /** @returns whether the shared text is there, because making it needs no other event */
-  #makePlain(stored: StoredEvent): boolean {
+  /** Renders the shared text if that needs no other event. @returns whether it was rendered */
+  #renderPlain(stored: StoredEvent): boolean {
     const event = this.#renderer.renderPlain(stored);
     if (!event) return false;
     this.#texts.set(stored, new SharedText(event, stored.event.originServerTs, undefined));
@@ -98,9 +115,9 @@ export class EventTexts {
   }
 
   async #prepareAll(events: readonly VisibleEvent[]): Promise<void> {
-    const others = events.filter(({ stored }) => !this.#makePlain(stored));
-    if (others.length > 1) await this.#renderTexts(others);
-    const missing = others.filter(({ stored }) => !this.peek(stored));
+    const otherEvents = events.filter(({ stored }) => !this.#renderPlain(stored));
+    if (otherEvents.length > 1) await this.#renderTexts(otherEvents);
+    const missing = otherEvents.filter(({ stored }) => !this.peek(stored));
     await Promise.all(missing.map((event) => this.#read(event)));
   }
 
@@ -121,5 +138,5 @@ const isSharedWith = ({ membership, isErased }: VisibleEvent): boolean =>
   (membership === 'join' || membership === undefined) && !isErased;
 
 /** Returns fields of an object as JSON text, each with a comma in front. */
-const membersText = (members: JsonObject | undefined): string =>
-  members === undefined ? '' : `,${JSON.stringify(members).slice(1, -1)}`;
+const fieldsText = (fields: JsonObject | undefined): string =>
+  fields === undefined ? '' : `,${JSON.stringify(fields).slice(1, -1)}`;

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { FollowedCompletion } from './followed-completion.ts';
 
-/** Opens rooms whose heads arrive when the test says so. */
-function open() {
+/** Creates a `FollowedCompletion` over rooms whose heads are read when the test resolves `reads`. */
+function openCompletion() {
   const listeners: ((fact: { roomId: string; end: undefined }) => void)[] = [];
-  const purged: ((removal: { kind: 'purged'; roomId: string }) => void)[] = [];
-  const reads: PromiseWithResolvers<{ isPartial: boolean }>[] = [];
+  const removalListeners: ((removal: { kind: 'purged'; roomId: string }) => void)[] = [];
+  const reads: PromiseWithResolvers<{ isPartial: boolean } | undefined>[] = [];
   const completion = new FollowedCompletion({
     stream: { subscribe: (listener: never) => listeners.push(listener) },
-    removals: { subscribe: (listener: never) => purged.push(listener) },
+    removals: { subscribe: (listener: never) => removalListeners.push(listener) },
     heads: {
       get: () => {
         reads.push(Promise.withResolvers());
@@ -18,30 +18,31 @@ function open() {
     },
   } as never);
   const complete = () => listeners[0]?.({ roomId: '!r', end: undefined });
-  const purge = () => purged[0]?.({ kind: 'purged', roomId: '!r' });
+  const purge = () => removalListeners[0]?.({ kind: 'purged', roomId: '!r' });
   return { completion, reads, complete, purge };
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 it('FollowedCompletion resolves for a room whose state is completed while its head is being read', async () => {
-  const { completion, reads, complete } = open();
-  const done = completion.whenComplete('!r');
+  const { completion, reads, complete } = openCompletion();
+  const completed = completion.whenComplete('!r');
   complete();
   reads[0]?.resolve({ isPartial: true });
   await turn();
   reads[1]?.resolve({ isPartial: false });
-  await done;
+  await completed;
   assert.equal(reads.length, 2);
 });
 
 it('FollowedCompletion resolves when a room with partial state is deleted', async () => {
-  const { completion, reads, purge } = open();
-  const done = completion.whenComplete('!r');
+  const { completion, reads, purge } = openCompletion();
+  const completed = completion.whenComplete('!r');
   reads[0]?.resolve({ isPartial: true });
   await turn();
   purge();
   await turn();
-  reads[1]?.resolve({ isPartial: false });
-  await done;
+  reads[1]?.resolve(undefined);
+  await completed;
+  assert.equal(reads.length, 2);
 });

@@ -21,6 +21,7 @@ export class FollowedCompletion implements StateCompletion {
     });
   }
 
+  /** Resolves when the state of the room is complete, the room is deleted, or `signal` aborts. */
   async whenComplete(roomId: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     while (!signal?.aborted) {
       // The wait begins before the head is read, so that no fact is missed.

@@ -1,16 +1,19 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { TimestampQuery } from '../../room-federation/index.ts';
 
-/** Fetches history that this server has not stored from other servers. */
+/** Fetches from other servers the history that this server has not stored. */
 export interface RemoteHistory {
   /** Whether there is a server to ask. Reads memory only. */
   canBackfill(head: RoomHead): boolean;
-  /** Backfills before the events. @returns whether events were added */
+  /** Backfills these missing events and events before them. @returns whether events were added */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;
   eventByTime(head: RoomHead, query: TimestampQuery): Promise<StoredEvent | undefined>;
 }
 
-/** Backfills the gaps that reading one page finds. Costs nothing in a room without remote servers. */
+/**
+ * Backfills the gaps in the history that are found while a page is read. Needs no query in a room without remote
+ * servers.
+ */
 export class HistoryGaps {
   readonly #engine: RoomReader;
   readonly #remoteHistory: RemoteHistory;
@@ -24,7 +27,7 @@ export class HistoryGaps {
   }
 
   /** @returns `undefined` when there is no server to backfill from */
-  static of(
+  static forRoom(
     engine: RoomReader,
     remoteHistory: RemoteHistory | undefined,
     head: RoomHead,
@@ -35,17 +38,19 @@ export class HistoryGaps {
   /**
    * Backfills the events that are missing between the events that were read; at most once for each page, to
    * bound the response time.
-   * @param isEnd whether no stored event precedes them
+   * @param isEnd whether no stored event precedes `events`
    * @returns whether the page should be read again
    */
   async fill(events: readonly StoredEvent[], isEnd: boolean, limit: number): Promise<boolean> {
     if (this.#hasBackfilled) return false;
     const missing = await this.#missingIds();
-    const named = events.flatMap(({ event }) => event.prevEventIds).filter((id) => missing.has(id));
-    const wanted = named.length > 0 || !isEnd ? named : [...missing];
-    if (wanted.length === 0) return false;
+    const missingPrevEvents = events
+      .flatMap(({ event }) => event.prevEventIds)
+      .filter((id) => missing.has(id));
+    const idsToBackfill = missingPrevEvents.length > 0 || !isEnd ? missingPrevEvents : [...missing];
+    if (idsToBackfill.length === 0) return false;
     this.#hasBackfilled = true;
-    return this.#remoteHistory.backfill(this.#head.roomId, [...new Set(wanted)], limit);
+    return this.#remoteHistory.backfill(this.#head.roomId, [...new Set(idsToBackfill)], limit);
   }
 
   /** Whether the room has gaps, so that a later request may read more. */

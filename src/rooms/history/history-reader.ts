@@ -6,7 +6,7 @@ import type { ClientEvents } from './client-events.ts';
 import type { RemoteHistory } from './history-gaps.ts';
 import { decodePlace, encodePlace, placeBefore, type SplitPlace } from './history-token.ts';
 import { PageState } from './page-state.ts';
-import { type HistorySource, placePast, readPage } from './pages.ts';
+import { type HistorySource, placeAfter, readPage } from './pages.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
 
 /** The response of `GET /messages`. */
@@ -43,8 +43,8 @@ export class HistoryReader {
   }
 
   /**
-   * Returns one event. @throws MatrixError M_NOT_FOUND also when the user may not see it or ignores its
-   * sender
+   * Returns one event.
+   * @throws MatrixError M_NOT_FOUND also when the user may not see it or ignores its sender
    */
   async event(viewer: Viewer, roomId: string, eventId: string): Promise<ClientEvent> {
     const view = await this.#view(viewer, roomId).catch(asNotFound);
@@ -66,23 +66,23 @@ export class HistoryReader {
     });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
-    // Clients that follow a room by pages continue from here. An empty page at the end of the history has no token, so
-    // that clients that read until a page has no token stop.
+    // A page with events has a token even at the end of the history: clients that follow a room continue from there. An
+    // empty page at the end has no token, so that clients that read until a page has no token stop.
     const last = page.events.at(-1);
-    const next = page.next ?? (last && { ...placePast(last.stored, request.direction), split: start.split });
-    // `start` repeats the given token: clients compare `start` and `end` to see whether they have advanced.
-    const given = request.from ?? encodePlace(start);
+    const next = page.next ?? (last && { ...placeAfter(last.stored, request.direction), split: start.split });
+    // `start` repeats the token of the request: clients compare `start` and `end` to see whether they have advanced.
+    const requestToken = request.from ?? encodePlace(start);
     return {
-      start: given,
-      ...(next === undefined ? undefined : { end: next === start ? given : encodePlace(next) }),
+      start: requestToken,
+      ...(next === undefined ? undefined : { end: next === start ? requestToken : encodePlace(next) }),
       chunk,
       ...(state === undefined ? undefined : { state }),
     };
   }
 
   /**
-   * Returns an event with the events around it, and the state at the end of them. @throws MatrixError
-   * M_FORBIDDEN, M_NOT_FOUND
+   * Returns an event with the events around it, and the state after the last of these events.
+   * @throws MatrixError M_FORBIDDEN, M_NOT_FOUND
    */
   async context(
     viewer: Viewer,
@@ -93,23 +93,23 @@ export class HistoryReader {
     const view = await this.#view(viewer, roomId);
     const visible = await this.#visibleEvent(view, eventId);
     const { event, stream = 0 } = visible.stored;
-    const [half, here] = [Math.floor(limit / 2), { depth: event.depth, stream }];
+    const [halfLimit, placeOfEvent] = [Math.floor(limit / 2), { depth: event.depth, stream }];
     const [before, after] = await Promise.all([
       readPage(this.#source, view, placeBefore(event, stream), {
         direction: 'backward',
-        limit: half,
+        limit: halfLimit,
         filter,
         remoteHistory: this.#remoteHistory,
       }),
-      readPage(this.#source, view, here, { direction: 'forward', limit: limit - half, filter }),
+      readPage(this.#source, view, placeOfEvent, { direction: 'forward', limit: limit - halfLimit, filter }),
     ]);
-    const all = [...before.events, visible, ...after.events];
+    const allEvents = [...before.events, visible, ...after.events];
     const [first, last] = [before.events.at(-1) ?? visible, after.events.at(-1) ?? visible];
-    const senders = new Set(all.map(({ stored }) => stored.event.sender));
-    const rendered = await this.#clientEvents.render(all, viewer);
+    const senders = new Set(allEvents.map(({ stored }) => stored.event.sender));
+    const rendered = await this.#clientEvents.render(allEvents, viewer);
     return {
-      start: encodePlace(before.next ?? placePast(first.stored, 'backward')),
-      end: encodePlace(after.next ?? placePast(last.stored, 'forward')),
+      start: encodePlace(before.next ?? placeAfter(first.stored, 'backward')),
+      end: encodePlace(after.next ?? placeAfter(last.stored, 'forward')),
       event: rendered[before.events.length],
       events_before: rendered.slice(0, before.events.length),
       events_after: rendered.slice(before.events.length + 1),
@@ -117,7 +117,7 @@ export class HistoryReader {
     };
   }
 
-  /** Ids of the rooms that the user has joined. */
+  /** Returns the ids of the rooms that the user has joined. */
   joinedRooms(userId: string): Promise<string[]> {
     return this.#engine.userRooms.withMembership(userId, 'join');
   }
@@ -138,7 +138,10 @@ export class HistoryReader {
   }
 }
 
-/** Where a page begins. From a position on the stream, every event before (or after) it counts, whatever its depth. */
+/**
+ * Returns the place where a page begins. When the token is a position on the stream, the page may contain every event
+ * before (or after) that position, of any depth.
+ */
 function startOf({ from, direction }: MessagesRequest): SplitPlace {
   const place = from === undefined ? undefined : decodePlace(from);
   if (place && !('position' in place)) return place;
@@ -149,7 +152,7 @@ function startOf({ from, direction }: MessagesRequest): SplitPlace {
   return place ? { ...end, split: place.position } : end;
 }
 
-/** Hides from users who may not read the room which events are in it. */
+/** Hides from users who may not read the room whether it contains an event. */
 function asNotFound(error: unknown): never {
   if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') throw notFound('Event not found');
   throw error;

@@ -3,8 +3,7 @@ import { invalidParam } from '../../protocol/index.ts';
 import type { HistoryPlace } from '../../room-engine/index.ts';
 
 /**
- * A place in a room's history by stream position: all events up to the position are before it, whatever their
- * depth.
+ * A place in a room's history by stream position: all events up to the position, of any depth, are before the place.
  */
 export interface StreamPlace {
   readonly position: number;
@@ -19,8 +18,8 @@ export interface SplitPlace extends HistoryPlace {
   readonly split?: number | undefined;
 }
 
-const form = /^t1_(\d{1,16})_(-?\d{1,16})(?:_(\d{1,16}))?$/;
-const streamForm = /^t2_(\d{1,16})$/;
+const placePattern = /^t1_(\d{1,16})_(-?\d{1,16})(?:_(\d{1,16}))?$/;
+const positionPattern = /^t2_(\d{1,16})$/;
 
 /**
  * Encodes a place in a room's history as a pagination token, for instance `t1_12_4711`, `t1_12_4711_4800` or, for
@@ -38,16 +37,16 @@ export function encodePlace(place: SplitPlace | StreamPlace): string {
  */
 export function decodePlace(token: string): SplitPlace | StreamPlace {
   if (!token.startsWith('t')) return { position: decodePosition(token) };
-  const [, position] = streamForm.exec(token) ?? [];
+  const [, position] = positionPattern.exec(token) ?? [];
   if (position !== undefined && Number.isSafeInteger(Number(position))) return { position: Number(position) };
-  const [, depth, stream, splitText] = form.exec(token) ?? [];
+  const [, depth, stream, splitText] = placePattern.exec(token) ?? [];
   const split = splitText === undefined ? undefined : Number(splitText);
   const place = { depth: Number(depth), stream: Number(stream), ...(split !== undefined && { split }) };
   if (!Object.values(place).every(Number.isSafeInteger)) throw invalidParam('Invalid pagination token');
   return place;
 }
 
-/** The place directly before an event. */
+/** Returns the place directly before an event. */
 export function placeBefore(event: { depth: number }, stream: number): HistoryPlace {
   return { depth: event.depth, stream: stream - 1 };
 }

@@ -44,7 +44,7 @@ export async function readPage(
 ): Promise<Page> {
   if (!filter.passesRoom(view.head.roomId)) return { events: [], next: undefined };
   const events: VisibleEvent[] = [];
-  const gaps = direction === 'backward' ? HistoryGaps.of(engine, remoteHistory, view.head) : undefined;
+  const gaps = direction === 'backward' ? HistoryGaps.forRoom(engine, remoteHistory, view.head) : undefined;
   const { split } = start;
   const [end, limitOfStream] = to && 'position' in to ? [undefined, to.position] : [to, undefined];
   const [after, upTo] = direction === 'backward' ? [limitOfStream, split] : [split, limitOfStream];
@@ -56,25 +56,25 @@ export async function readPage(
     const isStart = read.length < size && limitOfStream === undefined;
     if (await gaps?.fill(read, isStart, limit)) continue;
     scanned += read.length;
-    const chosen = await relations.narrow(await view.displayable(read), filter.relatedBy, view);
-    const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
+    const selected = await relations.filterByRelations(await view.displayable(read), filter.relatedBy, view);
+    const visible = new Map(selected.map((visibleEvent) => [visibleEvent.stored.nid, visibleEvent]));
     for (const stored of read) {
       if (end && isBeyond(stored, end, direction)) return { events, next: end };
       if (events.length === limit) return { events, next: place };
-      place = { ...placePast(stored, direction), split };
-      const one = visible.get(stored.nid);
-      if (one && filter.passes(stored.event)) events.push(one);
+      place = { ...placeAfter(stored, direction), split };
+      const visibleEvent = visible.get(stored.nid);
+      if (visibleEvent && filter.passes(stored.event)) events.push(visibleEvent);
     }
     if (read.length < size) {
-      const goesOn = place !== start && isStart && (await gaps?.remain());
-      return { events, next: goesOn ? place : undefined };
+      const hasMore = place !== start && isStart && (await gaps?.remain());
+      return { events, next: hasMore ? place : undefined };
     }
   }
   return { events, next: place };
 }
 
-/** The place to continue from after an event. */
-export function placePast({ event, stream = 0 }: StoredEvent, direction: Direction): SplitPlace {
+/** Returns the place from which reading continues after an event. */
+export function placeAfter({ event, stream = 0 }: StoredEvent, direction: Direction): SplitPlace {
   return direction === 'forward' ? { depth: event.depth, stream } : placeBefore(event, stream);
 }
 

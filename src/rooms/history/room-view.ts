@@ -43,7 +43,10 @@ interface ReadingViewer {
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** What one user may see in one room. Source: client-server API, "Room History Visibility". */
+/**
+ * The view of a user on a room: decides which events the user may see. Source: client-server API, "Room History
+ * Visibility".
+ */
 export class RoomView {
   readonly head: RoomHead;
   readonly userId: string;
@@ -51,7 +54,8 @@ export class RoomView {
   /** Changes of the user's membership, oldest first; not loaded while the user is joined. */
   readonly #memberships: readonly StateHistoryEntry[];
   /**
-   * Stream position of the user's last join; 0 if there was none, `Infinity` while the user is joined or sees all events.
+   * Stream position of the user's last join; 0 if there was none, `Infinity` while the user is joined or sees all
+   * events.
    */
   readonly #lastJoin: number;
   /** Whether history visibility, ignored users and erasures do not matter. Expired messages are hidden nevertheless. */
@@ -81,8 +85,7 @@ export class RoomView {
 
   /**
    * Opens the view for a user who asks to read the room.
-   * @throws MatrixError M_FORBIDDEN for users who never joined or have forgotten the room, unless it is
-   * world-readable
+   * @throws MatrixError M_FORBIDDEN for users who never joined or have forgotten the room, unless it is world-readable
    */
   static async forReading(engine: RoomReader, head: RoomHead | undefined, userId: string): Promise<RoomView> {
     if (head) {
@@ -112,8 +115,8 @@ export class RoomView {
   }
 
   /**
-   * The membership event that ended the user's last join; `undefined` while the user is joined, or if they
-   * never were.
+   * The membership event that ended the user's last join; `undefined` while the user is joined, or if the user never
+   * was.
    */
   get lastLeave(): StateHistoryEntry | undefined {
     return this.hasBeenJoined ? this.#memberships[this.#memberships.findLastIndex(isJoin) + 1] : undefined;
@@ -126,8 +129,8 @@ export class RoomView {
   }
 
   /**
-   * Events that the user may see and that are not hidden (for instance of ignored senders), in the same
-   * order.
+   * Returns the events that the user may see and that are not hidden from the user (as events of ignored senders are),
+   * in the same order.
    */
   async displayable(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     if (this.#seesAll) return this.visible(events);
@@ -135,18 +138,23 @@ export class RoomView {
     return this.visible(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
   }
 
-  /** Events that the user may see and that have not expired, of ignored senders as well, in the same order. */
-  async visible(given: readonly StoredEvent[]): Promise<VisibleEvent[]> {
-    const events = unexpired(given, await this.#engine.retention.expiredBefore(this.head));
+  /**
+   * Returns the events that the user may see and that have not expired, including events of ignored senders, in the
+   * same order.
+   */
+  async visible(candidates: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    const events = unexpired(candidates, await this.#engine.retention.expiredBefore(this.head));
     if (this.#seesAll) {
-      return events.filter((one) => !isHidden(one)).map((stored) => ({ stored, membership: undefined }));
+      return events
+        .filter((stored) => !isHidden(stored))
+        .map((stored) => ({ stored, membership: undefined }));
     }
-    const access = await this.#accessBefore(events);
+    const accesses = await this.#accessBefore(events);
     const visible: VisibleEvent[] = [];
     const { userId } = this;
     for (let index = 0; index < events.length; index++) {
       const stored = events[index]!;
-      const before = access[index]!;
+      const before = accesses[index]!;
       if (isHidden(stored)) continue;
       if (before.membership !== 'join') {
         const joinedLater = this.#lastJoin > (stored.stream ?? 0);
@@ -157,10 +165,12 @@ export class RoomView {
     const absent = visible.filter(({ membership }) => membership !== 'join').map(({ stored }) => stored);
     const erased = await this.#erasedOf(absent);
     if (erased.size === 0) return visible;
-    return visible.map((one) => (erased.has(one.stored) ? { ...one, isErased: true } : one));
+    return visible.map((visibleEvent) =>
+      erased.has(visibleEvent.stored) ? { ...visibleEvent, isErased: true } : visibleEvent,
+    );
   }
 
-  /** State events of a state that the user may read, prepared for rendering. */
+  /** Prepares for rendering the events of a state that the user may read. */
   async asState(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const erased = this.#seesAll ? new Set() : await this.#erasedOf(events);
     return events.map((stored) => ({
@@ -170,7 +180,10 @@ export class RoomView {
     }));
   }
 
-  /** The events of erased senders for which the user was not joined at any time between the event and the erasure. */
+  /**
+   * Returns the events of erased senders which the user did not see before the erasure: the user was not joined when
+   * they were sent, and did not join between then and the erasure.
+   */
   async #erasedOf(events: readonly StoredEvent[]): Promise<Set<StoredEvent>> {
     const positions = erasedEvents(events, await this.#engine.erased.positions());
     if (positions.size === 0) return new Set();
@@ -178,11 +191,11 @@ export class RoomView {
     const key = stateMapKey('m.room.member', this.userId);
     const changes = await this.#engine.stateHistory(this.head.roomNid, key);
     const joins = changes.filter(isJoin).map(({ stream }) => stream);
-    const access = await this.#accessBefore(erased);
+    const accesses = await this.#accessBefore(erased);
     return new Set(
       erased.filter(
         (stored, index) =>
-          access[index]?.membership !== 'join' &&
+          accesses[index]?.membership !== 'join' &&
           !joinedBeforeErasure(stored, positions.get(stored) ?? 0, joins),
       ),
     );
@@ -226,7 +239,7 @@ export class RoomView {
   }
 }
 
-/** What decides, besides the event, whether a user may see it. */
+/** The history visibility and the user's membership before an event, which decide whether the user may see it. */
 interface Access {
   readonly visibility: HistoryVisibility;
   readonly membership: Membership;
@@ -243,7 +256,7 @@ const unknownAccess = accessWith(undefined, undefined);
 const isJoin = ({ event }: StateHistoryEntry) =>
   event !== undefined && membershipOf(event.event.content) === 'join';
 
-/** The membership that the event itself gives the user. */
+/** Returns the membership of the user that the event itself sets. */
 function membershipWith({ event }: StoredEvent, userId: string): Membership | undefined {
   const isOwn = event.type === 'm.room.member' && event.stateKey === userId;
   return isOwn ? membershipOf(event.content) : undefined;

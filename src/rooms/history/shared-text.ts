@@ -4,37 +4,43 @@ import type { VisibleEvent } from './room-view.ts';
 /** The reader's `membership` in `unsigned`, for readers who were joined when the event was sent. */
 const asJoined = ',"membership":"join"';
 
-/** The JSON text of an event without its age, because the age changes, and without the reader's membership, because only some readers get it. */
+/**
+ * The JSON text of an event without its age, because the age changes, and without the reader's membership, because
+ * only some readers get it.
+ */
 export class SharedText {
   /** Nid of the redaction that was known when the text was made. */
   readonly redactedBy: number | undefined;
-  readonly #sentAt: number;
-  /** Begins after the opening brace. */
-  readonly #beforeAge: string;
-  readonly #afterAge: string;
+  /** The `origin_server_ts` of the event. */
+  readonly sentAt: number;
+  /** The text between the opening brace and the age. */
+  readonly beforeAge: string;
+  /** The text after the age. */
+  readonly afterAge: string;
 
   /**
-   * @param event as clients other than the sender's get it, without `room_id`
-   * @param sentAt milliseconds since 1970
+   * @param event the event as it is rendered for clients other than the sender's, without `room_id`
+   * @param sentAt milliseconds since the epoch
    */
   constructor(event: JsonObject, sentAt: number, redactedBy: number | undefined) {
     const { unsigned, ...rest } = event;
-    const { age: _age, membership: _membership, ...others } = (unsigned ?? {}) as JsonObject;
-    const tail = JSON.stringify(others);
+    const { age: _age, membership: _membership, ...otherFields } = (unsigned ?? {}) as JsonObject;
+    const unsignedText = JSON.stringify(otherFields);
     this.redactedBy = redactedBy;
-    this.#sentAt = sentAt;
-    this.#beforeAge = `${JSON.stringify(rest).slice(1, -1)},"unsigned":{"age":`;
-    this.#afterAge = `${tail === '{}' ? '}' : `,${tail.slice(1)}`}}`;
+    this.sentAt = sentAt;
+    this.beforeAge = `${JSON.stringify(rest).slice(1, -1)},"unsigned":{"age":`;
+    this.afterAge = `${unsignedText === '{}' ? '}' : `,${unsignedText.slice(1)}`}}`;
   }
 
   /**
-   * @param now milliseconds since 1970
-   * @param start the opening brace, and members before the others
-   * @param ofSender members of `unsigned` that only the sender's device gets, each with a comma in front
+   * Returns the whole text for a reader.
+   * @param now milliseconds since the epoch
+   * @param start the opening brace, and fields that precede all other fields
+   * @param senderFields fields of `unsigned` that only the sender's device gets, each with a comma in front
    */
-  at(now: number, membership: VisibleEvent['membership'], start = '{', ofSender = ''): string {
-    const age = Math.max(0, now - this.#sentAt);
-    const own = membership === undefined ? ofSender : asJoined + ofSender;
-    return start + this.#beforeAge + age + own + this.#afterAge;
+  at(now: number, membership: VisibleEvent['membership'], start = '{', senderFields = ''): string {
+    const age = Math.max(0, now - this.sentAt);
+    const readerFields = membership === undefined ? senderFields : asJoined + senderFields;
+    return start + this.beforeAge + age + readerFields + this.afterAge;
   }
 }

@@ -1,18 +1,21 @@
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { LongText } from '../../kernel/http/index.ts';
 import {
   type ClientEvent,
   forbidden,
-  type JsonObject,
+  isMembership,
   membershipOf,
   notFound,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { HistoryPlace, RoomReader } from '../../room-engine/index.ts';
-import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
+import type { HistoryPlace, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import { CompleteMembers, type Signalled, type StateCompletion } from './complete-members.ts';
 import { decodePlace } from './history-token.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
+import { type StatePart, StateTexts } from './state-texts.ts';
 
 /** Query parameters of `GET /members`. */
 export interface MembersRequest {
@@ -21,31 +24,46 @@ export interface MembersRequest {
   readonly notMembership?: string | undefined;
 }
 
+export interface StateReaderDeps {
+  readonly engine: RoomReader;
+  readonly clientEvents: ClientEvents;
+  readonly completion: StateCompletion;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
+}
+
 /**
- * Reads room state for users. Joined users see the current state; users who have left see the state at the time of their
- * leave event, except in world-readable rooms. Joined users of a room that was joined without its members wait for these;
- * `request` ends the wait.
+ * Reads room state for users. Joined users see the current state; users who have left see the state at the time of
+ * their leave event, except in world-readable rooms. In a room that was joined without its members, joined users wait
+ * until all members are known; the parameter `request` ends the wait.
  * Source: client-server API, "Getting events for a room".
  */
 export class StateReader {
   readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
   readonly #members: CompleteMembers;
+  readonly #texts: StateTexts;
 
-  constructor(engine: RoomReader, clientEvents: ClientEvents, completion: StateCompletion) {
+  constructor({ engine, clientEvents, completion, caches, clock }: StateReaderDeps) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
     this.#members = new CompleteMembers(engine, completion);
+    this.#texts = new StateTexts({ engine, events: clientEvents.texts, caches, clock });
   }
 
   /** Returns the full state. @throws MatrixError M_FORBIDDEN */
   async all(viewer: Viewer, roomId: string, request?: Signalled): Promise<ClientEvent[]> {
-    return this.#render(await this.#all(viewer, roomId, request), viewer);
+    await this.#members.wait(viewer.userId, roomId, request);
+    const view = await this.#view(viewer.userId, roomId);
+    return this.#render(await this.#wholeState(view), viewer);
   }
 
-  /** Returns the full state as a JSON array. @throws MatrixError M_FORBIDDEN */
-  async allAsText(viewer: Viewer, roomId: string, request?: Signalled): Promise<string> {
-    return this.#text(await this.#all(viewer, roomId, request), viewer, roomId);
+  /** Returns the full state as the text of a JSON array. @throws MatrixError M_FORBIDDEN */
+  async allAsText(viewer: Viewer, roomId: string, request?: Signalled): Promise<string | LongText> {
+    await this.#members.wait(viewer.userId, roomId, request);
+    const view = await this.#view(viewer.userId, roomId);
+    const shared = await this.#sharedText(view, viewer, wholeState);
+    return shared ?? `[${await this.#text(await this.#wholeState(view), viewer, roomId)}]`;
   }
 
   /** Returns one state event. @throws MatrixError M_FORBIDDEN, M_NOT_FOUND */
@@ -56,7 +74,7 @@ export class StateReader {
     stateKey: string,
     request?: Signalled,
   ): Promise<ClientEvent> {
-    // Partial state contains all state but members.
+    // A partial state lacks only members.
     const mayBeUnknown = type === 'm.room.member' && stateKey !== viewer.userId;
     if (mayBeUnknown) await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
@@ -68,65 +86,52 @@ export class StateReader {
   }
 
   /**
-   * Returns membership events as a JSON array. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a malformed `at`
+   * Returns the JSON text of an object whose `chunk` lists membership events.
+   * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a malformed `at`
    */
   async membersAsText(
     viewer: Viewer,
     roomId: string,
-    { at, ...wanted }: MembersRequest,
+    { at, ...filter }: MembersRequest,
     request?: Signalled,
-  ): Promise<string> {
+  ): Promise<string | LongText> {
     await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
+    const part = at === undefined ? membersPart(filter) : undefined;
+    const shared = part && (await this.#sharedText(view, viewer, part));
+    if (shared) return shared;
     const nids = at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, at);
-    const events = [...(await this.#engine.events.getMany(nids)).values()].filter(({ event }) => {
-      const membership = membershipOf(event.content);
-      return (
-        event.type === 'm.room.member' &&
-        (wanted.membership === undefined || membership === wanted.membership) &&
-        membership !== wanted.notMembership
-      );
-    });
-    return this.#text(await view.asState(events), viewer, roomId);
+    const events = [...(await this.#engine.events.getMany(nids)).values()].filter(
+      ({ event }) => event.type === 'm.room.member' && isSelected(membershipOf(event.content), filter),
+    );
+    return `{"chunk":[${await this.#text(await view.asState(events), viewer, roomId)}]}`;
   }
 
   /**
-   * Returns joined members with their profiles, by user id; unset profile fields are null, as widely used clients expect.
+   * Returns the JSON text of an object whose `joined` has the profiles of joined members by user id; unset profile
+   * fields are null, as widely used clients expect.
    * @throws MatrixError M_FORBIDDEN for users who are not joined
    */
-  async joinedMembers(
-    userId: string,
-    roomId: string,
-    request?: Signalled,
-  ): Promise<Record<string, JsonObject>> {
+  async joinedMembersAsText(userId: string, roomId: string, request?: Signalled): Promise<string | LongText> {
     await this.#members.wait(userId, roomId, request);
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
-    const nids = [...head.state.values()]
-      .filter((entry) => entry.membership === 'join')
-      .map(({ nid }) => nid);
-    const joined: Record<string, JsonObject> = {};
-    for (const stored of (await this.#engine.events.getMany(nids)).values()) {
-      const { displayname, avatar_url } = visibleContent(stored);
-      joined[stored.event.stateKey ?? ''] = {
-        display_name: typeof displayname === 'string' ? displayname : null,
-        avatar_url: typeof avatar_url === 'string' ? avatar_url : null,
-      };
-    }
-    return joined;
+    return this.#texts.joinedMembers(head);
   }
 
   async #view(userId: string, roomId: string): Promise<RoomView> {
     return RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
   }
 
-  /** The leave event whose state a user sees instead of the current one; `undefined`: the user sees the current state. */
+  /**
+   * Returns the leave event of a user who sees the state at this event; `undefined`: the user sees the current state.
+   */
   async #leaveEvent(view: RoomView): Promise<StoredEvent | undefined> {
     const { lastLeave } = view;
     return lastLeave && !(await view.isWorldReadable()) ? lastLeave.event : undefined;
   }
 
-  /** The state group that a user who has left sees; `undefined`: the current state. */
+  /** Returns the state group that a user who has left sees; `undefined`: the user sees the current state. */
   async #leaveGroup(view: RoomView): Promise<number | undefined> {
     const leave = await this.#leaveEvent(view);
     return leave?.stateGroup ?? leave?.stateBefore;
@@ -148,8 +153,8 @@ export class StateReader {
     const { events, groups } = this.#engine;
     const decoded = decodePlace(token);
     const { roomNid } = view.head;
-    const asked = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
-    const place = earlier(asked, await this.#leaveEvent(view));
+    const requestedPlace = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
+    const place = earlierPlace(requestedPlace, await this.#leaveEvent(view));
     const [stored] = await events.history(roomNid, place, { limit: 1, direction: 'backward' });
     // The stored history of a remote room may begin after this place, with the state before its first event.
     const [next] = stored ? [] : await events.history(roomNid, place, { limit: 1, direction: 'forward' });
@@ -166,9 +171,15 @@ export class StateReader {
       : (await this.#engine.groups.entries([group], [keyNid])).get(group)?.get(keyNid);
   }
 
-  async #all(viewer: Viewer, roomId: string, request: Signalled | undefined): Promise<VisibleEvent[]> {
-    await this.#members.wait(viewer.userId, roomId, request);
-    const view = await this.#view(viewer.userId, roomId);
+  /**
+   * Returns a part of the current state as all joined users see it; `undefined` where this user may see another text.
+   */
+  async #sharedText(view: RoomView, viewer: Viewer, part: StatePart): Promise<LongText | undefined> {
+    if (!view.isJoined || (await this.#clientEvents.hasDelayedEvents(viewer))) return undefined;
+    return this.#texts.events(view.head, part);
+  }
+
+  async #wholeState(view: RoomView): Promise<VisibleEvent[]> {
     const events = await this.#engine.events.getMany(await this.#stateNids(view));
     return view.asState([...events.values()]);
   }
@@ -177,14 +188,34 @@ export class StateReader {
     return this.#clientEvents.render(events, viewer);
   }
 
+  /** Returns the JSON texts of the events, with commas in between. */
   async #text(events: readonly VisibleEvent[], viewer: Viewer, roomId: string): Promise<string> {
-    const texts = await this.#clientEvents.texts.render(events, viewer, roomId);
-    return `[${texts.join(',')}]`;
+    return (await this.#clientEvents.texts.render(events, viewer, roomId)).join(',');
   }
 }
 
-/** The earlier of the place and the place after `last`. */
-function earlier(place: HistoryPlace, last: StoredEvent | undefined): HistoryPlace {
+const wholeState: StatePart = { name: 'whole state', start: '[', end: ']', includes: () => true };
+
+type MembersFilter = Omit<MembersRequest, 'at'>;
+
+/** Returns the members that a filter selects; `undefined` where it names a membership that does not exist. */
+function membersPart(filter: MembersFilter): StatePart | undefined {
+  const { membership, notMembership } = filter;
+  const isKnown = (value: string | undefined) => value === undefined || isMembership(value);
+  if (!isKnown(membership) || !isKnown(notMembership)) return undefined;
+  return {
+    name: `members ${membership ?? 'any'} ${notMembership ?? 'none'}`,
+    start: '{"chunk":[',
+    end: ']}',
+    includes: (entry) => entry.membership !== undefined && isSelected(entry.membership, filter),
+  };
+}
+
+const isSelected = (actual: string, { membership, notMembership }: MembersFilter): boolean =>
+  (membership === undefined || actual === membership) && actual !== notMembership;
+
+/** Returns the place, or the place after the event `last` if that is earlier. */
+function earlierPlace(place: HistoryPlace, last: StoredEvent | undefined): HistoryPlace {
   if (last?.stream === undefined) return place;
   const { depth } = last.event;
   const isBeyond = place.depth > depth || (place.depth === depth && place.stream > last.stream);

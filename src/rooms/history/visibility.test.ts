@@ -8,8 +8,8 @@ import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 type MembershipChange = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';
 
 /**
- * For each visibility, the messages that ben may see after all changes, from message 0 on: `y` may see, `n`
- * may not; `-` in place of the row: ben may not read the room.
+ * For each history visibility, a row with a letter for each message, from message 0: after all changes ben may see it
+ * (`y`) or not (`n`). The row `-` means that ben may not read the room at all.
  */
 const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] =
   [
@@ -49,25 +49,28 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => server.stop());
 
     /**
-     * Creates a room in which ben's membership changes, and anna sends a message at the beginning and after each change.
+     * Creates a room in which ben's membership changes, and anna sends a message at the beginning and after each
+     * change.
      * @returns the path and the id of the room, and the ids of the messages
      */
     async function createRoomWithHistory(visibility: string, changes: readonly MembershipChange[]) {
       const content = { history_visibility: visibility };
-      const initial_state = [{ type: 'm.room.history_visibility', content }];
+      const initial_state = [
+        { type: 'm.room.history_visibility', content },
+        { type: 'm.room.topic', content: { topic: 'earlier' } },
+      ];
       const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
       const messageIds = [await anna.say(roomId, 'message 0')];
       for (const [index, change] of changes.entries()) {
         if (ownChanges.includes(change)) await ben.membership(change as 'join', roomId);
         else await anna.membership(change as 'kick', roomId, ben);
-        await anna.setState(roomId, 'm.room.topic', { topic: `topic ${index + 1}` });
         messageIds.push(await anna.say(roomId, `message ${index + 1}`));
       }
       return { path: `/rooms/${enc(roomId)}`, roomId, messageIds };
     }
 
     /** Returns a row of the table: the messages in the response. */
-    const seenIn = (raw: string, messageIds: readonly string[]) =>
+    const rowOf = (raw: string, messageIds: readonly string[]) =>
       messageIds.map((_, index) => (raw.includes(`"message ${index}"`) ? 'y' : 'n')).join('');
 
     for (const [changes, rows] of histories) {
@@ -80,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           for (const dir of ['b', 'f']) {
             const page = await ben.call('GET', `${path}/messages`, undefined, { dir, limit: 100 });
             assert.equal(page.status, isClosed ? 403 : 200, page.raw);
-            assert.equal(isClosed ? '-' : seenIn(page.raw, messageIds), row);
+            assert.equal(isClosed ? '-' : rowOf(page.raw, messageIds), row);
           }
           for (const [index, eventId] of messageIds.entries()) {
             const mayRead = row[index] === 'y';
@@ -90,7 +93,7 @@ for (const database of selectedDatabases(import.meta.url)) {
               limit: 100,
             });
             assert.equal(context.status, isClosed ? 403 : mayRead ? 200 : 404, `message ${index}`);
-            if (mayRead) assert.equal(seenIn(context.raw, messageIds), row);
+            if (mayRead) assert.equal(rowOf(context.raw, messageIds), row);
           }
           const state = await ben.call('GET', `${path}/state/m.room.topic`);
           assert.equal(state.status === 403, isClosed, state.raw);
@@ -100,24 +103,25 @@ for (const database of selectedDatabases(import.meta.url)) {
             }),
           });
           const isMember = changes.at(-1) === 'join';
-          const leaks = [...seenIn(first.raw, messageIds)].some(
+          const leaks = [...rowOf(first.raw, messageIds)].some(
             (seen, index) => seen === 'y' && row[index] !== 'y',
           );
           assert.equal(leaks, false, first.raw);
-          if (isMember) assert.equal(seenIn(first.raw, messageIds), row);
+          if (isMember) assert.equal(rowOf(first.raw, messageIds), row);
         });
       }
     }
 
-    it('shows users who left the state, members and events as of their leave', async () => {
+    it('shows the state, members and events at the time of the leave to users who have left', async () => {
       const { path, roomId } = await createRoomWithHistory('shared', ['join']);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'current' });
       const { next_batch: before } = await anna.sync();
       await ben.leave(roomId);
       const cleo = await TestClient.register(server, 'cleo');
       await cleo.join(roomId);
       await anna.setState(roomId, 'm.room.topic', { topic: 'later' });
       const { next_batch: later } = await anna.sync();
-      assert.equal((await ben.do('GET', `${path}/state/m.room.topic`))['topic'], 'topic 1');
+      assert.equal((await ben.do('GET', `${path}/state/m.room.topic`))['topic'], 'current');
       assert.doesNotMatch((await ben.call('GET', `${path}/state`)).raw, /later|cleo/);
       for (const at of [undefined, before, later]) {
         const query = at === undefined ? {} : { at };
@@ -126,9 +130,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         };
         assert.deepEqual(chunk.map(({ state_key }) => state_key).sort(), [anna.id, ben.id]);
       }
-      const left = (await ben.sync(undefined, { filter: { room: { include_leave: true, rooms: [roomId] } } }))
-        .rooms?.leave;
-      assert.doesNotMatch(JSON.stringify(left), /later|cleo/);
+      const leaveSection = (
+        await ben.sync(undefined, { filter: { room: { include_leave: true, rooms: [roomId] } } })
+      ).rooms?.leave;
+      assert.doesNotMatch(JSON.stringify(leaveSection), /later|cleo/);
     });
 
     it('filters /members by at, membership and not_membership', async () => {
@@ -176,50 +181,52 @@ for (const database of selectedDatabases(import.meta.url)) {
         { dir: 'b', limit: 2 },
         { from: '', to: '' },
       ];
-      const [start, same] = [
+      const [start, withEmptyTokens] = [
         await anna.do('GET', `${path}/messages`, undefined, latest),
         await anna.do('GET', `${path}/messages`, undefined, { ...latest, ...unset }),
       ].map(({ start, end }) => ({ start, end }));
-      assert.deepEqual(same, start, 'empty tokens count as absent');
-      const none = await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 0 });
+      assert.deepEqual(withEmptyTokens, start, 'empty tokens count as absent');
+      const emptyPage = await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 0 });
       assert.deepEqual(
-        [none['chunk'], none['end']],
-        [[], none['start']],
+        [emptyPage['chunk'], emptyPage['end']],
+        [[], emptyPage['start']],
         'with limit 0 the end is the start',
       );
       const before = { dir: 'b', limit: 100, from: String(timeline?.prev_batch) };
-      const rest = await anna.do('GET', `${path}/messages`, undefined, before);
-      const ids = [...(rest['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id).reverse()];
+      const earlierPage = await anna.do('GET', `${path}/messages`, undefined, before);
+      const ids = [
+        ...(earlierPage['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id).reverse(),
+      ];
       assert.deepEqual([...ids, ...(timeline?.events.map(({ event_id }) => event_id) ?? [])], seen['f']);
       const between = { dir: 'f', from: String(timeline?.prev_batch), to: sync.next_batch, limit: 100 };
       await anna.say(roomId, 'after it');
       const page = await anna.do('GET', `${path}/messages`, undefined, between);
       assert.equal((page['chunk'] as unknown[]).length, 2);
       assert.deepEqual(
-        [rest['start'], page['start']],
+        [earlierPage['start'], page['start']],
         [before.from, between.from],
-        'the start is the token given',
+        'the start is the token of the request',
       );
     });
 
-    it('returns an end token with every event, and none with an empty page', async () => {
+    it('returns an end token with every page that contains events, and no end token with an empty page', async () => {
       const { path, roomId } = await createRoomWithHistory('shared', ['join']);
-      const forward = (who: TestClient, from?: unknown) =>
-        who.do('GET', `${path}/messages`, undefined, {
+      const forward = (client: TestClient, from?: unknown) =>
+        client.do('GET', `${path}/messages`, undefined, {
           dir: 'f',
           limit: 100,
           ...(from ? { from: String(from) } : {}),
         });
       const bodies = (page: Awaited<ReturnType<typeof forward>>) =>
         (page['chunk'] as { content: { body?: string } }[]).map(({ content }) => content.body);
-      const whole = await forward(ben);
-      const nothing = await forward(ben, whole['end']);
-      assert.deepEqual([nothing['chunk'], nothing['end']], [[], undefined]);
+      const allMessages = await forward(ben);
+      const pageAfterEnd = await forward(ben, allMessages['end']);
+      assert.deepEqual([pageAfterEnd['chunk'], pageAfterEnd['end']], [[], undefined]);
       await anna.say(roomId, 'next');
-      assert.deepEqual(bodies(await forward(ben, whole['end'])), ['next']);
+      assert.deepEqual(bodies(await forward(ben, allMessages['end'])), ['next']);
       await anna.membership('kick', roomId, ben);
-      const left = await forward(ben);
-      const afterLeaving = await forward(ben, left['end']);
+      const beforeLeaving = await forward(ben);
+      const afterLeaving = await forward(ben, beforeLeaving['end']);
       assert.deepEqual([afterLeaving['chunk'], afterLeaving['end']], [[], undefined]);
       const backward = (from?: unknown) =>
         anna.do('GET', `${path}/messages`, undefined, {
@@ -227,8 +234,8 @@ for (const database of selectedDatabases(import.meta.url)) {
           limit: 100,
           ...(from ? { from: String(from) } : {}),
         });
-      const past = await backward((await backward())['end']);
-      assert.deepEqual([past['chunk'], past['end']], [[], undefined]);
+      const pageBeforeStart = await backward((await backward())['end']);
+      assert.deepEqual([pageBeforeStart['chunk'], pageBeforeStart['end']], [[], undefined]);
     });
 
     it("returns the senders' membership events from /messages and /context when members are lazy-loaded", async () => {
@@ -247,9 +254,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         filter,
       });
       assert.deepEqual(members(context['state']), [anna.id, ben.id]);
-      const alone = await anna.do('GET', `${path}/context/${enc(eventId)}`, undefined, { limit: 0, filter });
-      assert.deepEqual(members(alone['state']), [ben.id]);
-      assert.deepEqual([alone['events_before'], alone['events_after']], [[], []]);
+      const withLimit0 = await anna.do('GET', `${path}/context/${enc(eventId)}`, undefined, {
+        limit: 0,
+        filter,
+      });
+      assert.deepEqual(members(withLimit0['state']), [ben.id]);
+      assert.deepEqual([withLimit0['events_before'], withLimit0['events_after']], [[], []]);
     });
   });
 }

@@ -3,7 +3,7 @@ import { MatrixError } from '../../protocol/index.ts';
 /** Users' settings for incoming invites; supplied at composition. */
 export interface InvitePolicy {
   /**
-   * `block`: the invite is refused. `ignore`: the invite is accepted, and the user is not notified.
+   * `block`: the invite is refused. `ignore`: the invite is stored, but syncs and pushes do not show it to the user.
    * @param userId a local user
    */
   decide(userId: string, inviter: string): Promise<'allow' | 'ignore' | 'block'>;

@@ -33,12 +33,12 @@ async function joinLocally(
   deps: JoiningDeps,
   userId: string,
   roomId: string,
-  { requester, given, originServerTs }: MembershipRequest,
+  { requester, extraContent, originServerTs }: MembershipRequest,
 ): Promise<StoredEvent> {
   const { contents, throttle, engine, serverName, remote } = deps;
   const head = await knownHead(engine, roomId);
   const membership = head.membership(userId);
-  if (membership === 'join' && !given) return currentMember(engine, head, userId);
+  if (membership === 'join' && !extraContent) return currentMember(engine, head, userId);
   if (membership !== 'join') {
     throttle.join(requester, roomId);
     if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
@@ -46,15 +46,15 @@ async function joinLocally(
     }
   }
   if (membership !== 'join' && head.partial && remote) {
-    // With partial state, a ban of the user may not be known.
+    // A partial state may lack a ban of the user, so a server with the whole state decides about the join.
     const { from, servers } = head.partial;
-    const profile = await contents.withProfile(userId, given ?? {}, 'join');
+    const profile = await contents.withProfile(userId, extraContent ?? {}, 'join');
     const joined = await remote.join({ userId, roomId, only: [from, ...servers], content: profile });
     if (joined) return joined;
   }
-  const content = await contents.withProfile(userId, given ?? {}, 'join');
-  const isWelcome = membership === 'invite' || membership === 'join';
-  if (isWelcome) return sendMember(engine, userId, roomId, userId, content, originServerTs);
+  const content = await contents.withProfile(userId, extraContent ?? {}, 'join');
+  const needsNoAdmission = membership === 'invite' || membership === 'join';
+  if (needsNoAdmission) return sendMember(engine, userId, roomId, userId, content, originServerTs);
   const admission = await checkRestrictedJoin(engine, head, userId, serverName);
   if (admission.kind === 'elsewhere' && remote) {
     const joined = await remote.join({ userId, roomId, only: admission.servers, content });
@@ -65,19 +65,19 @@ async function joinLocally(
   return sendMember(engine, userId, roomId, userId, { ...content, ...via }, originServerTs);
 }
 
-/** @returns `undefined` when this server has joined the room in the meantime */
+/** Joins a room through a resident server. @returns `undefined` when this server has joined the room in the meantime */
 async function joinRemotely(
   { contents, throttle }: JoiningDeps,
   remote: RemoteMemberships,
   userId: string,
   roomId: string,
-  { requester, given, via }: MembershipRequest,
+  { requester, extraContent, via }: MembershipRequest,
 ): Promise<StoredEvent | undefined> {
   if (requester?.isGuest) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join rooms of other servers');
   }
   throttle.remoteJoin(requester);
-  const content = await contents.withProfile(userId, given ?? {}, 'join');
+  const content = await contents.withProfile(userId, extraContent ?? {}, 'join');
   return remote.join({ userId, roomId, via, content });
 }
 

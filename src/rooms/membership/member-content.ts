@@ -18,7 +18,9 @@ export class MemberContents {
     this.#allowPerRoomProfiles = deps.allowPerRoomProfiles;
   }
 
-  /** Returns the profile fields of a membership event; empty for remote users, whose profiles are on their own servers. */
+  /**
+   * Returns the profile fields of a membership event; empty for remote users, whose profiles are on their own servers.
+   */
   async profile(userId: string): Promise<JsonObject> {
     if (serverOfUser(userId) !== this.#serverName) return {};
     const { displayname, avatar_url } = await this.#profiles.profile(userId);
@@ -29,16 +31,16 @@ export class MemberContents {
   }
 
   /**
-   * Content with the user's profile, unless `given` has one for this room and per-room profiles are allowed
-   * (`allow_per_room_profiles`).
+   * Returns `requested` with the profile fields that it lacks, or with all profile fields where per-room profiles are
+   * not allowed (`allow_per_room_profiles`).
    */
-  async withProfile(userId: string, given: JsonObject, membership: string): Promise<JsonObject> {
-    return { ...(await this.profile(userId)), ...this.permitted(given), membership };
+  async withProfile(userId: string, requested: JsonObject, membership: string): Promise<JsonObject> {
+    return { ...(await this.profile(userId)), ...this.permitted(requested), membership };
   }
 
-  /** Returns the content that a client gave, without the fields that clients may not set. */
-  permitted(given: JsonObject): JsonObject {
-    const { join_authorised_via_users_server: _authoriser, membership: _membership, ...content } = given;
+  /** Returns the content of a client's request without the fields that clients may not set. */
+  permitted(requested: JsonObject): JsonObject {
+    const { join_authorised_via_users_server: _authoriser, membership: _membership, ...content } = requested;
     if (this.#allowPerRoomProfiles) return content;
     const { displayname: _name, avatar_url: _avatar, ...rest } = content;
     return rest;

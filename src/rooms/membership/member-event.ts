@@ -6,15 +6,18 @@ import type { RequestingUser } from '../limits.ts';
 export interface MembershipRequest {
   /** The user who makes the request; absent when the server acts by itself. */
   readonly requester?: RequestingUser;
-  /** Further content of the event, for instance `reason`. */
-  readonly given?: JsonObject;
+  /**
+   * Content of the event besides the membership and the profile, for instance `reason`; may also set a profile for
+   * the room.
+   */
+  readonly extraContent?: JsonObject;
   /** Servers that may be in the room, for a room that this server is not in. */
   readonly via?: readonly string[];
   /** Milliseconds since the epoch, for events that this server creates; by default now. */
   readonly originServerTs?: number | undefined;
 }
 
-/** @throws MatrixError M_NOT_FOUND for an unknown room */
+/** Returns the head of a room. @throws MatrixError M_NOT_FOUND for an unknown room */
 export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<RoomHead> {
   const head = await heads.get(roomId);
   if (!head) throw notFound('Unknown room');
@@ -22,8 +25,8 @@ export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<
 }
 
 /**
- * Returns the current membership event of a user as soon as it is on disk, because it may have just been sent, and
- * callers rely on it.
+ * Returns the current membership event of a user as soon as it is on disk, because the event may have just been sent,
+ * and callers rely on its being stored.
  */
 export async function currentMember(
   { events, timeline }: RoomWriter,
@@ -37,7 +40,7 @@ export async function currentMember(
   return stored;
 }
 
-/** @param originServerTs milliseconds since the epoch, by default now */
+/** Sends a membership event. @param originServerTs milliseconds since the epoch, by default now */
 export function sendMember(
   { timeline }: RoomWriter,
   sender: string,

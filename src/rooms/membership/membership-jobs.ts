@@ -2,8 +2,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 
-/** Kinds of the jobs that apply changes of accounts to memberships; the payload is the user id. */
-export const [profileJob, leaveAllJob] = ['rooms/profile', 'rooms/departure'];
+/** Kind of the job that copies a changed profile to the user's memberships; the payload is the user id. */
+export const profileJob = 'rooms/profile';
+/** Kind of the job that makes a deactivated user leave all rooms; the payload is the user id. */
+export const leaveAllJob = 'rooms/departure';
 
 /**
  * Maximum wait of a request for its changes to reach the rooms, in milliseconds. A user may be in many rooms;

@@ -12,19 +12,19 @@ const knownMemberships: ReadonlySet<string> = new Set(['join', 'invite', 'leave'
 export async function setMembership(
   { engine, memberships }: { engine: RoomWriter; memberships: Memberships },
   requester: RequestingUser,
-  place: { roomId: string; userId: string; originServerTs?: number | undefined },
-  given: JsonObject,
+  target: { roomId: string; userId: string; originServerTs?: number | undefined },
+  content: JsonObject,
 ): Promise<StoredEvent> {
-  const { roomId, userId, originServerTs } = place;
+  const { roomId, userId, originServerTs } = target;
   const sender = requester.userId;
   const isOwn = userId === sender;
-  const membership = given['membership'];
+  const membership = content['membership'];
   if (typeof membership !== 'string') throw badJson('membership must be a string');
   if (!knownMemberships.has(membership)) throw badJson('Unknown membership');
   if (requester.isGuest && !isOwn) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may only change their own membership');
   }
-  const request = { requester, given, originServerTs };
+  const request = { requester, extraContent: content, originServerTs };
   if (membership === 'invite') return memberships.invite(sender, roomId, userId, request);
   if (membership === 'ban') return memberships.ban(sender, roomId, userId, request);
   if (membership === 'leave' && isOwn) return memberships.leave(userId, roomId, request);
@@ -37,5 +37,5 @@ export async function setMembership(
   if (membership === 'knock' && isOwn) return memberships.knock(userId, roomId, request);
   // The authorization rules refuse all other changes.
   const type = 'm.room.member';
-  return engine.timeline.append(roomId, { type, stateKey: userId, sender, content: given, originServerTs });
+  return engine.timeline.append(roomId, { type, stateKey: userId, sender, content, originServerTs });
 }

@@ -14,7 +14,7 @@ const outcomes = (row: string): Outcome[] =>
   [...row].map((letter) => (letter === 'y' ? 'ok' : letter === 'n' ? 403 : 404));
 
 /** Outcomes of a join by join rule, in the order of `states`. */
-const joining = {
+const joinOutcomes = {
   public: 'yyyyny',
   invite: 'nyynnn',
   knock: 'nyynnn',
@@ -24,10 +24,10 @@ const joining = {
 };
 
 /** Outcomes of a join by a member of the room that the join rule allows. */
-const joiningFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
+const joinOutcomesFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
 
 /** A repeated knock succeeds without effect. */
-const knocking = {
+const knockOutcomes = {
   public: 'nnnnny',
   invite: 'nnnnny',
   knock: 'ynnyny',
@@ -36,10 +36,10 @@ const knocking = {
   private: 'nnnnny',
 };
 
-const leaving = '?yyyny';
+const leaveOutcomes = '?yyyny';
 
 /** Outcomes of a moderator's actions for a user in each of `states`. */
-const moderating = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
+const moderatorOutcomes = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
 
 /** Creates a room of alice in which bob has the membership `state`. @returns its id */
 async function roomWith(
@@ -80,9 +80,17 @@ async function outcomeOf(action: Promise<unknown>): Promise<Outcome> {
 }
 
 /** Sets a membership through the state of the room. */
-function put(fixture: RoomsUnderTest, sender: string, roomId: string, target: string, membership: string) {
-  const place = { type: 'm.room.member', stateKey: target };
-  return fixture.rooms.sending.state({ userId: sender, deviceId: undefined }, roomId, place, { membership });
+function setMembershipState(
+  fixture: RoomsUnderTest,
+  sender: string,
+  roomId: string,
+  target: string,
+  membership: string,
+) {
+  const stateEvent = { type: 'm.room.member', stateKey: target };
+  return fixture.rooms.sending.state({ userId: sender, deviceId: undefined }, roomId, stateEvent, {
+    membership,
+  });
 }
 
 type Act = (fixture: RoomsUnderTest, roomId: string) => Promise<unknown>;
@@ -104,10 +112,10 @@ function summaryOf(row: string): string {
 /** The two ways to change a membership: its endpoint, and a membership event. */
 const ways = (endpoint: Act, sender: string, membership: string): [way: string, Act][] => [
   ['its endpoint', endpoint],
-  ['the state', (fixture, roomId) => put(fixture, sender, roomId, bob, membership)],
+  ['the state', (fixture, roomId) => setMembershipState(fixture, sender, roomId, bob, membership)],
 ];
 
-function table(open: OpenDatabase) {
+function testOutcomes(open: OpenDatabase) {
   let fixture: RoomsUnderTest;
   let allowed: string;
   before(async () => {
@@ -116,14 +124,14 @@ function table(open: OpenDatabase) {
   });
   const check = (name: string, row: string, rule: string, act: Act, isAllowed = false) =>
     it(`${name} ${summaryOf(row)}`, async () => {
-      const found: Outcome[] = [];
+      const results: Outcome[] = [];
       for (const state of states) {
         const roomId = await roomWith(fixture, state, rule, isAllowed ? allowed : undefined);
-        found.push(await outcomeOf(act(fixture, roomId)));
+        results.push(await outcomeOf(act(fixture, roomId)));
       }
-      assert.deepEqual(found, outcomes(row), states.join(' '));
+      assert.deepEqual(results, outcomes(row), states.join(' '));
     });
-  for (const [rule, row] of Object.entries(joining)) {
+  for (const [rule, row] of Object.entries(joinOutcomes)) {
     for (const [way, act] of ways(
       (fixture, roomId) => fixture.rooms.memberships.join(bob, roomId),
       bob,
@@ -131,11 +139,11 @@ function table(open: OpenDatabase) {
     ))
       check(`joining a room with the join rule ${rule}, by ${way}`, row, rule, act);
   }
-  for (const [rule, row] of Object.entries(joiningFromAllowedRoom)) {
+  for (const [rule, row] of Object.entries(joinOutcomesFromAllowedRoom)) {
     const join: Act = (fixture, roomId) => fixture.rooms.memberships.join(bob, roomId);
     check(`joining a room with the join rule ${rule} from an allowed room`, row, rule, join, true);
   }
-  for (const [rule, row] of Object.entries(knocking)) {
+  for (const [rule, row] of Object.entries(knockOutcomes)) {
     for (const [way, act] of ways(
       (fixture, roomId) => fixture.rooms.memberships.knock(bob, roomId),
       bob,
@@ -148,18 +156,18 @@ function table(open: OpenDatabase) {
     bob,
     'leave',
   ))
-    check(`leaving, by ${way}`, leaving, 'invite', act);
+    check(`leaving, by ${way}`, leaveOutcomes, 'invite', act);
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
     const act: Act = (fixture, roomId) => fixture.rooms.memberships[action](alice, roomId, bob);
-    check(`${action} by a moderator`, moderating[action], 'invite', act);
+    check(`${action} by a moderator`, moderatorOutcomes[action], 'invite', act);
   }
-  const through = { invite: moderating.invite, ban: moderating.ban, leave: 'nyynyy' };
-  for (const [membership, row] of Object.entries(through)) {
-    const act: Act = (fixture, roomId) => put(fixture, alice, roomId, bob, membership);
+  const stateOutcomes = { invite: moderatorOutcomes.invite, ban: moderatorOutcomes.ban, leave: 'nyynyy' };
+  for (const [membership, row] of Object.entries(stateOutcomes)) {
+    const act: Act = (fixture, roomId) => setMembershipState(fixture, alice, roomId, bob, membership);
     check(`${membership} through the state by a moderator`, row, 'invite', act);
   }
   for (const membership of ['join', 'knock']) {
-    const act: Act = (fixture, roomId) => put(fixture, alice, roomId, bob, membership);
+    const act: Act = (fixture, roomId) => setMembershipState(fixture, alice, roomId, bob, membership);
     check(`${membership} for another user`, 'nnnnnn', 'public', act);
   }
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
@@ -169,9 +177,9 @@ function table(open: OpenDatabase) {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('memberships', () => table(open));
+  describe('outcomes of membership changes by the membership before them', () => testOutcomes(open));
 
-  it('refuses to unban users who are not banned with 403 M_BAD_STATE', async () => {
+  it('answers 403 M_BAD_STATE to an unban of a user who is not banned', async () => {
     const { rooms } = await RoomsUnderTest.open(open);
     const roomId = await rooms.creation.create(alice, { preset: 'private_chat', invite: [bob] });
     for (const userId of [bob, carol]) {
@@ -182,7 +190,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await assert.rejects(rooms.memberships.unban(bob, roomId, carol), refused, 'not a member');
   });
 
-  describe('membership events', () => {
+  describe('the content of membership events', () => {
     const withProfiles = (options: RoomsTuning['options'] = {}) =>
       RoomsUnderTest.open(open, [], {
         options,
@@ -204,14 +212,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         { membership: 'join', ...content },
       );
 
-    it('puts the profile of joined and invited users into membership events, and not that of users who leave', async () => {
+    it('puts the profile of joined and invited users into membership events, and not the profile of users who leave', async () => {
       const fixture = await withProfiles();
       const roomId = await fixture.room(alice, bob);
       const profile = { displayname: `Name of ${bob}`, avatar_url: 'mxc://test/a' };
       assert.deepEqual(await contentOf(fixture, roomId, bob), { ...profile, membership: 'join' });
-      await fixture.rooms.memberships.leave(bob, roomId, { given: { reason: 'bored' } });
+      await fixture.rooms.memberships.leave(bob, roomId, { extraContent: { reason: 'bored' } });
       assert.deepEqual(await contentOf(fixture, roomId, bob), { reason: 'bored', membership: 'leave' });
-      await fixture.rooms.memberships.invite(alice, roomId, bob, { given: { reason: 'please' } });
+      await fixture.rooms.memberships.invite(alice, roomId, bob, { extraContent: { reason: 'please' } });
       const invited = { ...profile, reason: 'please', membership: 'invite' };
       assert.deepEqual(await contentOf(fixture, roomId, bob), invited);
     });
@@ -261,8 +269,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('Memberships.forget', () => {
-    it('refuses joined and unknown rooms, hides a room that was left, and ends with the next join', async () => {
+  describe('forgetting a room (Memberships.forget)', () => {
+    it('refuses joined and unknown rooms, hides a room that was left, and is undone by the next join', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { memberships } = fixture.rooms;
       const roomId = await fixture.room(alice, bob);
@@ -281,20 +289,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('forgets the room after a leave, kick or ban (forget_rooms_on_leave)', async () => {
       const fixture = await RoomsUnderTest.open(open, [], { options: { forget_rooms_on_leave: true } });
       const { memberships } = fixture.rooms;
-      const ends = [
+      const departures = [
         (roomId: string) => memberships.leave(bob, roomId),
         (roomId: string) => memberships.kick(alice, roomId, bob),
         (roomId: string) => memberships.ban(alice, roomId, bob),
-        (roomId: string) => put(fixture, bob, roomId, bob, 'leave'),
-        (roomId: string) => put(fixture, alice, roomId, bob, 'ban'),
+        (roomId: string) => setMembershipState(fixture, bob, roomId, bob, 'leave'),
+        (roomId: string) => setMembershipState(fixture, alice, roomId, bob, 'ban'),
         async (roomId: string) => {
           await memberships.ban(alice, roomId, bob);
           await memberships.unban(alice, roomId, bob);
         },
       ];
-      for (const end of ends) {
+      for (const depart of departures) {
         const roomId = await fixture.room(alice, bob);
-        await end(roomId);
+        await depart(roomId);
         assert.equal((await fixture.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
       }
     });
@@ -326,7 +334,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
   });
 
-  it('keeps the position of the join when only the profile changes, after a restart as well', async () => {
+  it('keeps the stream position of a join when only the profile changes, also after a restart', async () => {
     let fixture = await RoomsUnderTest.open(open);
     const roomId = await fixture.room(alice, bob);
     const since = async () => (await fixture.engine.userRooms.of(bob)).get(roomId)?.stream;

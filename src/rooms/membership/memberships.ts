@@ -72,9 +72,8 @@ export class Memberships {
   }
 
   /**
-   * Joins a room. For a joined user, `given` is the profile for this room; without it nothing changes.
-   * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN where guests may not join, M_FORBIDDEN, M_NOT_FOUND,
-   * M_LIMIT_EXCEEDED
+   * Joins a room. For a joined user, `request.extraContent` is the profile for this room; without it nothing changes.
+   * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN where guests may not join, M_FORBIDDEN, M_NOT_FOUND, M_LIMIT_EXCEEDED
    */
   async join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
     this.#deps.blocked.check(roomId);
@@ -86,7 +85,7 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { requester, given, originServerTs }: MembershipRequest = {},
+    { requester, extraContent, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#completeState(roomId, userId);
     await this.checkInvitee(sender, userId, roomId);
@@ -97,15 +96,15 @@ export class Memberships {
     this.#deps.throttle.invite(requester, roomId, userId, limits && (await limits));
     const { serverName, engine } = this.#deps;
     const remote = this.#deps.remote;
-    const draft = await this.invitation(sender, userId, given);
+    const draft = await this.invitation(sender, userId, extraContent);
     const invitation = { ...draft, stateKey: userId, originServerTs };
     if (remote && serverOfUser(userId) !== serverName) return remote.invite(head, invitation);
     return engine.timeline.append(roomId, invitation);
   }
 
   /**
-   * Checks that this server and, if local, the invited user allow invites by `sender`, for invites by remote
-   * users as well. The user id need not have an account: a bridge or a first login may make it later.
+   * Checks that this server allows invites by `sender`, a local or remote user; and that the invited user allows them,
+   * if that user is local. The user id may have no account yet: a bridge or a first login may create it later.
    * @param roomId absent for a room that is being created
    * @throws MatrixError M_FORBIDDEN, also for blocked rooms; M_INVITE_BLOCKED, M_INVALID_PARAM for an invalid user id
    */
@@ -120,24 +119,28 @@ export class Memberships {
     if (isLocal) await checkInvitePolicy(invitePolicy, userId, sender);
   }
 
-  /** The draft of an invite event. */
-  async invitation(sender: string, userId: string, given: JsonObject = {}): Promise<EventToSend> {
+  /** Returns the draft of an invite event. */
+  async invitation(sender: string, userId: string, extraContent: JsonObject = {}): Promise<EventToSend> {
     const { contents, options } = this.#deps;
     const content = options.include_profile_data_on_invite
-      ? await contents.withProfile(userId, given, 'invite')
-      : { ...contents.permitted(given), membership: 'invite' };
+      ? await contents.withProfile(userId, extraContent, 'invite')
+      : { ...contents.permitted(extraContent), membership: 'invite' };
     return { type: 'm.room.member', stateKey: userId, sender, content };
   }
 
+  /**
+   * Knocks on a room, locally or through a resident server.
+   * @throws MatrixError M_FORBIDDEN where the room does not allow knocks; M_NOT_FOUND
+   */
   async knock(
     userId: string,
     roomId: string,
-    { given = {}, via, originServerTs }: MembershipRequest = {},
+    { extraContent = {}, via, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     const { engine, serverName, contents, blocked } = this.#deps;
     blocked.check(roomId);
     const remote = this.#deps.remote;
-    const content = await contents.withProfile(userId, given, 'knock');
+    const content = await contents.withProfile(userId, extraContent, 'knock');
     if (remote && !(await isResidentForUser(engine, userId, roomId, serverName))) {
       const knocked = await remote.knock({ userId, roomId, via, content });
       if (knocked) return knocked;
@@ -150,18 +153,18 @@ export class Memberships {
   async leave(
     userId: string,
     roomId: string,
-    { requester, given = {}, originServerTs }: MembershipRequest = {},
+    { requester, extraContent = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     const { engine, serverName } = this.#deps;
     const remote = this.#deps.remote;
     if (requester) await this.#checkLeave(userId, roomId);
-    const content = this.#memberContent(given, 'leave');
+    const content = this.#memberContent(extraContent, 'leave');
     const isElsewhere = remote && !(await isResidentForUser(engine, userId, roomId, serverName));
-    const left =
+    const leaveEvent =
       (isElsewhere ? await this.#leaveRemotely(remote, userId, roomId, content) : undefined) ??
       (await this.#leaveLocally(userId, roomId, content, originServerTs));
     await this.#forgetIfConfigured(userId, roomId);
-    return left;
+    return leaveEvent;
   }
 
   async #leaveLocally(
@@ -183,13 +186,13 @@ export class Memberships {
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
-  /** The leave event that ended an out-of-band invite. */
+  /** Returns the leave event that ended an out-of-band invite. */
   async #earlierLeave(userId: string, roomId: string): Promise<StoredEvent> {
     const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
-    const end = room?.membership === 'leave' ? await engine.events.get(room.eventNid) : undefined;
-    if (!end) throw notFound('You are not in this room');
-    return end;
+    const leaveEvent = room?.membership === 'leave' ? await engine.events.get(room.eventNid) : undefined;
+    if (!leaveEvent) throw notFound('You are not in this room');
+    return leaveEvent;
   }
 
   /** @returns `undefined` when this server has joined the room in the meantime */
@@ -208,13 +211,14 @@ export class Memberships {
   }
 
   /**
-   * Kicks a user or withdraws their invite. @throws MatrixError M_FORBIDDEN when the user is not in the room
+   * Kicks a user or withdraws their invite.
+   * @throws MatrixError M_FORBIDDEN when the user is not in the room
    */
   async kick(
     sender: string,
     roomId: string,
     userId: string,
-    { requester, given = {}, originServerTs }: MembershipRequest = {},
+    { requester, extraContent = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
@@ -225,19 +229,26 @@ export class Memberships {
     if (membership !== 'join' && membership !== 'invite' && membership !== 'knock' && !mayBeMember) {
       throw forbidden(`${userId} is not in the room`);
     }
-    return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
+    return this.#removeUser(
+      sender,
+      roomId,
+      userId,
+      this.#memberContent(extraContent, 'leave'),
+      originServerTs,
+    );
   }
 
+  /** Bans a user. @throws MatrixError M_FORBIDDEN; M_NOT_FOUND; M_INVALID_PARAM for an invalid user id */
   async ban(
     sender: string,
     roomId: string,
     userId: string,
-    { given = {}, originServerTs }: MembershipRequest = {},
+    { extraContent = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#completeState(roomId, userId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a valid user ID`);
     await knownHead(this.#deps.engine, roomId);
-    return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'ban'), originServerTs);
+    return this.#removeUser(sender, roomId, userId, this.#memberContent(extraContent, 'ban'), originServerTs);
   }
 
   /** Unbans a user. @throws MatrixError M_BAD_STATE when the user is not banned, M_FORBIDDEN */
@@ -245,7 +256,7 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { given = {}, originServerTs }: MembershipRequest = {},
+    { extraContent = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
@@ -253,12 +264,18 @@ export class Memberships {
     if (head.membership(userId) === undefined && head.isPartial) throw membersUnknown();
     if (head.membership(userId) !== 'ban')
       throw new MatrixError(403, 'M_BAD_STATE', `${userId} is not banned`);
-    return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
+    return this.#removeUser(
+      sender,
+      roomId,
+      userId,
+      this.#memberContent(extraContent, 'leave'),
+      originServerTs,
+    );
   }
 
   /**
-   * Sends the event of a kick, ban or unban, then forgets the room if configured: the new event has ended an
-   * earlier forgetting.
+   * Sends the event of a kick, ban or unban, then forgets the room if configured: with the new event, a room that was
+   * forgotten earlier is no longer forgotten.
    */
   async #removeUser(
     sender: string,
@@ -267,9 +284,9 @@ export class Memberships {
     content: JsonObject,
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
-    const removed = await sendMember(this.#deps.engine, sender, roomId, userId, content, originServerTs);
+    const sent = await sendMember(this.#deps.engine, sender, roomId, userId, content, originServerTs);
     await this.#forgetIfConfigured(userId, roomId);
-    return removed;
+    return sent;
   }
 
   /** Forgets a room. @throws MatrixError M_UNKNOWN while the user is in it, M_NOT_FOUND */
@@ -288,7 +305,7 @@ export class Memberships {
     if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
   }
 
-  /** Waits for the rest of a partial state if it may contain the user's membership. */
+  /** Waits until a partial state is complete, if the user's membership may be missing in it. */
   async #completeState(roomId: string, userId: string): Promise<void> {
     const { engine, stateComplete } = this.#deps;
     const head = await engine.heads.get(roomId);
@@ -299,8 +316,8 @@ export class Memberships {
     await this.#deps.leaveCheck?.(userId, roomId, this.#deps.engine);
   }
 
-  #memberContent(given: JsonObject, membership: string): JsonObject {
-    return { ...this.#deps.contents.permitted(given), membership };
+  #memberContent(extraContent: JsonObject, membership: string): JsonObject {
+    return { ...this.#deps.contents.permitted(extraContent), membership };
   }
 }
 

@@ -28,8 +28,8 @@ export interface MembershipJobDeps {
 
 /**
  * Registers the jobs that apply changes of accounts to memberships. Must be called before jobs are started. A new
- * display name or avatar goes into all rooms of the user, a deactivated account leaves them, and guests leave rooms
- * that forbid guest access. They are jobs, so that a restart does not lose them.
+ * display name or avatar is sent to all rooms of the user, a deactivated user leaves all rooms, and guests leave rooms
+ * that forbid guest access. These changes are jobs, so that a restart does not lose them.
  * Source: client-server API, "Profiles" and `POST /account/deactivate`.
  */
 export function runMembershipJobs(deps: MembershipJobDeps): void {
@@ -66,18 +66,18 @@ function removeGuestsWhenForbidden({ database, jobs, clock, engine }: Membership
 
 /**
  * Makes local users forget rooms that a remote user removes them from; removals by local users are handled
- * in `Memberships`. Source: requirement document 2, "forget_rooms_on_leave".
+ * in `Memberships`. Source: the option `forget_rooms_on_leave`.
  */
 function forgetOnRemoteRemoval({ database, jobs, clock, engine, serverName }: MembershipJobDeps): void {
   const isLocal = (userId: string) => serverOfUser(userId) === serverName;
   engine.stream.subscribe(({ roomId, stored, membershipChanges }) => {
     if (isLocal(stored.event.sender)) return;
-    const removed = membershipChanges.filter(
+    const removedUsers = membershipChanges.filter(
       ({ userId, to }) => (to === 'leave' || to === 'ban') && isLocal(userId),
     );
-    if (removed.length === 0) return;
+    if (removedUsers.length === 0) return;
     const schedule = async (writer: AnyWriter) => {
-      for (const { userId } of removed) {
+      for (const { userId } of removedUsers) {
         const payload: RoomOfUser = { userId, roomId };
         await jobs.schedule(writer, {
           kind: forgetJob,
@@ -103,8 +103,13 @@ async function updateProfile(
     const entry = head?.entry('m.room.member', userId);
     const stored = entry && (await engine.events.get(entry.nid));
     if (!stored || entry.membership !== 'join') continue;
-    const { displayname: _name, avatar_url: _avatar, reason: _reason, ...given } = visibleContent(stored);
-    await memberships.join(userId, roomId, { given }).catch(ignoreMatrixError);
+    const {
+      displayname: _name,
+      avatar_url: _avatar,
+      reason: _reason,
+      ...extraContent
+    } = visibleContent(stored);
+    await memberships.join(userId, roomId, { extraContent }).catch(ignoreMatrixError);
   }
 }
 
@@ -144,7 +149,7 @@ async function removeGuests(
   }
 }
 
-/** A refusal in one room must not stop the job for the others. */
+/** Ignores a refusal in a room, which must not stop the job for other rooms. */
 function ignoreMatrixError(error: unknown): void {
   if (!(error instanceof MatrixError)) throw error;
 }

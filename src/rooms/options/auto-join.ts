@@ -21,7 +21,7 @@ export const autoJoinOptions = {
   }),
   autocreate_auto_join_rooms_federated: option(boolean(), {
     description:
-      'Lets users of other servers join the rooms that are created. It cannot be changed after a room has been created.',
+      'Lets users of other servers join the rooms that are created. A change has no effect on rooms that exist.',
     default: true,
   }),
   autocreate_auto_join_room_preset: option(oneOf('public_chat', 'private_chat', 'trusted_private_chat'), {
@@ -31,7 +31,7 @@ export const autoJoinOptions = {
   }),
   auto_join_mxid_localpart: option(nullable(localpart()), {
     description:
-      'The user who creates the rooms, and who invites new users to those that require an invite; in a room that exists, this user must be a member who may invite. Null lets the first user who registers create them.',
+      'The user who creates the rooms, and who invites new users to rooms that require an invite; in an existing room, this user must be a member who may invite. Null lets the first user who registers create them.',
     default: null,
   }),
   auto_join_rooms_for_guests: option(boolean(), {

@@ -15,20 +15,20 @@ import {
 
 const powerLevels = (preset: string) =>
   option(nullable(freeObject()), {
-    description: `Power levels of rooms created with the preset \`${preset}\`. Null keeps those of the preset.`,
+    description: `Power levels of rooms created with the preset \`${preset}\`. Null keeps the power levels of the preset.`,
     default: null,
   });
 
 /** Options of new rooms. */
 export const creationOptions = {
   default_room_version: option(versionOneOf('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'), {
-    description: 'The version of a room if the request to create it names none.',
+    description: 'The version of a new room if the request to create it does not contain a version.',
     default: '10',
     changed: ['1.76: 10 in place of 9.'],
   }),
   encryption_enabled_by_default_for_room_type: option(oneOf('all', 'invite', 'off'), {
     description:
-      'Which new rooms of local users are encrypted from the start: `all`, those created with the presets `private_chat` or `trusted_private_chat` (`invite`), or none (`off`).',
+      'Which new rooms of local users are encrypted from the start: all of them (`all`), the rooms created with the presets `private_chat` or `trusted_private_chat` (`invite`), or none (`off`).',
     default: 'off',
   }),
   default_power_level_content_override: option(
@@ -39,7 +39,7 @@ export const creationOptions = {
     }),
     {
       description:
-        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; the override of a request is applied after these levels. A member like `events` replaces all that the preset has under that name: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.',
+        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; the override of a request is applied after these levels. A field like `events` replaces the whole field of this name in the preset: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.',
       default: {},
     },
   ),

@@ -41,14 +41,14 @@ export const retentionOptions = {
         { description: 'The policy of rooms without a policy of their own.' },
       ),
       allowed_lifetime_min: lifetime(
-        'The minimum lifetime that a room can set; a shorter one is raised to it.',
+        'The minimum lifetime that a room can set; a shorter lifetime is raised to it.',
       ),
       allowed_lifetime_max: lifetime(
-        'The maximum lifetime that a room can set; a longer one is lowered to it.',
+        'The maximum lifetime that a room can set; a longer lifetime is lowered to it.',
       ),
       purge_jobs: option(nullable(list(purgeJob)), {
         description:
-          'When messages are deleted, by the lifetime in their room. Messages in rooms that no job covers are not deleted, so one job should have no bounds, or one no lower and another no upper bound. Null runs one job for all rooms every day.',
+          'When messages are deleted, by the lifetime in their room. Messages in rooms that no job covers are not deleted, so one job should have no bounds, or one job no lower bound and another job no upper bound. Null runs one job for all rooms every day.',
         default: null,
       }),
     }),

@@ -48,9 +48,9 @@ const lifetimeOrder: Rule<Retention> = ({ retention }, view) => {
         ] as const,
     ),
   ] as const;
-  for (const [path, lowName, low, highName, high] of pairs) {
-    if (low !== null && high !== null && low > high)
-      view.error(`${path}.${lowName}`, `must not be above ${highName}`);
+  for (const [path, lowerName, lower, upperName, upper] of pairs) {
+    if (lower !== null && upper !== null && lower > upper)
+      view.error(`${path}.${lowerName}`, `must not be above ${upperName}`);
   }
 };
 
@@ -60,12 +60,12 @@ const purgeCoverage: Rule<Retention> = ({ retention: { purge_jobs: jobs } }, vie
     if (interval === 0)
       view.error(`retention.purge_jobs[${index}].interval`, 'found 0; allowed: a duration above 0');
   }
-  const below = jobs.some((job) => job.shortest_max_lifetime === null);
-  const above = jobs.some((job) => job.longest_max_lifetime === null);
-  if (!below || !above) {
+  const hasJobWithoutLowerBound = jobs.some((job) => job.shortest_max_lifetime === null);
+  const hasJobWithoutUpperBound = jobs.some((job) => job.longest_max_lifetime === null);
+  if (!hasJobWithoutLowerBound || !hasJobWithoutUpperBound) {
     const bounds = [
-      ...(below ? [] : ['without a lower bound']),
-      ...(above ? [] : ['without an upper bound']),
+      ...(hasJobWithoutLowerBound ? [] : ['without a lower bound']),
+      ...(hasJobWithoutUpperBound ? [] : ['without an upper bound']),
     ];
     view.warn('retention.purge_jobs', `leaves rooms out: add a job ${bounds.join(' and one ')}`);
   }

@@ -10,12 +10,12 @@ import { type RoomTables, StateGroupCleanup } from '../../room-engine/index.ts';
 import { cleanCompletedStates } from './completed-states.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('cleanCompletedStates', () => {
+  describe('the cleanup of state groups after a partial state was completed (cleanCompletedStates)', () => {
     it('removes the state groups of a partial state that was completed before the start, and leaves the states of all events as they are', async () => {
       const fixture = await RoomsUnderTest.open(open, jobMigrations);
       const { room, complete } = await joinWithoutMembers(fixture, alice);
       const { roomId } = room;
-      // So many groups that the newest ones are not built on all older ones.
+      // Creates so many groups that the newest groups are not built on all older groups.
       for (let index = 0; index < 75; index++)
         await fixture.rooms.sending.state(
           { userId: alice, deviceId: 'D' },
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await groups(fixture)).length > partial.length);
       const restarted = await fixture.restart(open);
       const { database, clock, streams, engine } = restarted;
-      const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+      const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
       let removed = 0;
       const onRemoved = (count: number) => {
         removed += count;
@@ -62,8 +62,8 @@ forSelectedDatabases(import.meta.url, (open) => {
           clock.advance(600_000);
           return removed > 15;
         });
-        const left = new Set(await groups(restarted));
-        assert.ok(partial.filter((id) => !left.has(id)).length > 15, [...left].join());
+        const remainingIds = new Set(await groups(restarted));
+        assert.ok(partial.filter((id) => !remainingIds.has(id)).length > 15, [...remainingIds].join());
         assert.deepEqual(await states(restarted), before);
       } finally {
         await jobs.stop();

@@ -34,12 +34,12 @@ const roomsAtOnce = 200;
 export class ForgottenRooms {
   readonly #deps: ForgottenRoomsDeps;
 
-  /** Registers its jobs: construct it before jobs are started. */
+  /** Registers the jobs; the constructor must be called before jobs are started. */
   constructor(deps: ForgottenRoomsDeps) {
     this.#deps = deps;
     const { jobs, engine, period } = deps;
     jobs.register<{ roomId: string; roomNid: number }>(job, {
-      run: ({ payload, signal }) => this.#purgeDue(payload, signal),
+      run: ({ payload, signal }) => this.#purgeIfForgotten(payload, signal),
       parallel: 1,
     });
     jobs.every('rooms/find-forgotten', searchInterval, {
@@ -54,7 +54,7 @@ export class ForgottenRooms {
     return jobs.schedule(writer, { kind: job, key: roomId, payload: { roomId, roomNid }, runAt, replace });
   }
 
-  async #purgeDue(room: PurgedRoom, signal: AbortSignal): Promise<void> {
+  async #purgeIfForgotten(room: PurgedRoom, signal: AbortSignal): Promise<void> {
     const { purge, database, serverName, period, log } = this.#deps;
     if (period === null) return;
     const mayDelete = async () => !(await store.isRemembered(database, room, serverName));

@@ -11,22 +11,22 @@ import { HistoryPurge } from './history-purge.ts';
 import { openPurgeMetrics } from './purge-metrics.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('HistoryDeletion', () => {
-    it('records gaps in the transaction that deletes events, so that the history can be backfilled after a failure, and lets users send to the room between its transactions', async () => {
+  describe('deleting old messages of a room (HistoryDeletion)', () => {
+    it('records gaps in the transaction that deletes events, so that the history can be backfilled after a failure, and lets users send to the room between the transactions of the deletion', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const ids: string[] = [];
       for (let index = 0; index < 210; index++) ids.push(await fixture.say(alice, roomId, `${index}`));
       const { engine } = fixture;
       const { roomNid } = (await engine.heads.get(roomId))!;
-      let ended = 0;
+      let endCount = 0;
       const deletion = new HistoryDeletion({
         ...fixture,
         serverName: 'test',
         rows: [],
         metrics: openPurgeMetrics(undefined),
         onEnd: async () => {
-          ended++;
+          endCount++;
         },
       });
       const { depth } = (await engine.events.getById(ids[208]!))!.event;
@@ -38,12 +38,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         step: 'timeline',
         after: null,
       };
-      const stopping = new AbortController();
+      const stopController = new AbortController();
       const progress = async (next: DeletionProgress) => {
         payload = next;
-        stopping.abort();
+        stopController.abort();
       };
-      await assert.rejects(deletion.run({ payload, signal: stopping.signal, progress }));
+      await assert.rejects(deletion.run({ payload, signal: stopController.signal, progress }));
       const stored = async () => {
         const rows = await fixture.database
           .reader<RoomTables>()
@@ -51,14 +51,14 @@ forSelectedDatabases(import.meta.url, (open) => {
           .select('event_id')
           .where('event_id', 'in', ids)
           .execute();
-        const left = new Set(rows.map(({ event_id }) => event_id));
-        return ids.filter((id) => left.has(id));
+        const remainingIds = new Set(rows.map(({ event_id }) => event_id));
+        return ids.filter((id) => remainingIds.has(id));
       };
-      const [first, ...others] = await stored();
-      assert.ok(others.length > 5 && others.length < 100);
+      const [first, ...remaining] = await stored();
+      assert.ok(remaining.length > 5 && remaining.length < 100);
       const gap = ids[ids.indexOf(first!) - 1];
       assert.deepEqual(await engine.backwardExtremities(roomId), [gap]);
-      assert.equal(ended, 0);
+      assert.equal(endCount, 0);
       const sent: string[] = [];
       await deletion.run({
         payload,
@@ -72,10 +72,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await engine.events.getManyById(sent)).size, sent.length);
       assert.deepEqual(await stored(), ids.slice(208));
       assert.deepEqual(await engine.backwardExtremities(roomId), [ids[207]]);
-      assert.equal(ended, 1);
+      assert.equal(endCount, 1);
     });
 
-    it('keeps an event that is a forward extremity in the database and no longer in memory', async () => {
+    it('keeps an event that is a forward extremity in the database, but not in memory', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const ids: string[] = [];
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await engine.settled();
       const { roomNid } = (await engine.heads.get(roomId))!;
       const events = await engine.events.getManyById(ids);
-      // The write of the newer events has failed or is pending.
+      // Makes the row of the room as it is while the newer events are not written.
       const { nid } = events.get(ids[2]!)!;
       await database.batch([
         {
@@ -113,13 +113,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('HistoryPurge', () => {
-    it('schedules one of two purges of a room that are requested at the same time', async () => {
+  describe('scheduling a purge of history (HistoryPurge)', () => {
+    it('schedules only one of two purges of a room that are requested at the same time', async () => {
       const fixture = await RoomsUnderTest.open(open, jobMigrations);
       const { database, clock, engine } = fixture;
       const roomId = await fixture.room(alice);
       const eventId = await fixture.say(alice, roomId, 'hello');
-      const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+      const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
       const purge = new HistoryPurge({
         ...{ database, clock, jobs, engine, randomness: systemRandomness, deletion: {} as never },
       });
@@ -130,6 +130,62 @@ forSelectedDatabases(import.meta.url, (open) => {
         outcomes.map(({ status }) => status),
         ['fulfilled', 'rejected'],
       );
+    });
+
+    it('continues a purge that a restart interrupts, whose id answers its status and progress before and after the restart', async () => {
+      const first = await RoomsUnderTest.open(open, jobMigrations);
+      const roomId = await first.room(alice);
+      const ids: string[] = [];
+      for (let index = 0; index < 450; index++) ids.push(await first.say(alice, roomId, `${index}`));
+      await first.engine.settled();
+      /** Opens purges as a process would. */
+      const openPurge = (fixture: RoomsUnderTest, onProgress: (jobs: Jobs) => void) => {
+        const { database, clock, engine } = fixture;
+        const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
+        const metrics = openPurgeMetrics(undefined);
+        const onEnd = async () => undefined;
+        const whole = new HistoryDeletion({ ...fixture, serverName: 'test', rows: [], metrics, onEnd });
+        const starts: DeletionProgress['after'][] = [];
+        const deletion = {
+          run(attempt: Parameters<HistoryDeletion['run']>[0]) {
+            starts.push(attempt.payload.after);
+            const progress = async (next: DeletionProgress) => {
+              await attempt.progress(next);
+              onProgress(jobs);
+            };
+            return whole.run({ ...attempt, progress });
+          },
+        } as HistoryDeletion;
+        const deps = { database, clock, jobs, engine, randomness: systemRandomness, deletion };
+        return { purge: new HistoryPurge(deps), jobs, starts };
+      };
+      const storedOf = async ({ engine }: RoomsUnderTest) => (await engine.events.getManyById(ids)).size;
+      let stopped: Promise<void> | undefined;
+      const interrupted = openPurge(first, (jobs) => {
+        stopped ??= jobs.stop();
+      });
+      await interrupted.jobs.start();
+      const head = (await first.engine.heads.get(roomId))!;
+      const id = await interrupted.purge.schedule(head, { eventId: ids.at(-1)!, deleteLocalEvents: true });
+      await interrupted.jobs.settled();
+      await stopped;
+      const depth = (await first.engine.events.getById(ids.at(-1)!))!.event.depth;
+      const active = { status: 'active', error: undefined, progress: { done: 200, total: depth } };
+      assert.deepEqual(await interrupted.purge.status(id), active);
+      const second = await first.restart(open);
+      const remaining = await storedOf(second);
+      assert.ok(remaining > 200 && remaining < 300, `${remaining} events`);
+      const { purge, jobs, starts } = openPurge(second, () => undefined);
+      assert.deepEqual(await purge.status(id), active);
+      await jobs.start();
+      await jobs.settled();
+      const complete = { status: 'complete', error: undefined, progress: { done: depth, total: depth } };
+      assert.deepEqual(await purge.status(id), complete);
+      assert.deepEqual(interrupted.starts, [null]);
+      assert.ok(starts.length === 1 && starts[0] !== null);
+      await second.engine.settled();
+      assert.equal(await storedOf(second), 1);
+      await jobs.stop();
     });
   });
 });

@@ -22,7 +22,7 @@ export interface HistoryDeletionDeps {
 /** Number of events that are deleted in one transaction, so that other writers are not blocked for long. */
 const eventsAtOnce = 200;
 
-/** Depths above the bound of a deletion that are searched for events whose `prev_events` are deleted. */
+/** Number of depths above the depth of a deletion that are searched for events whose `prev_events` are deleted. */
 const forkDepth = 1_000;
 
 /** The payload of a job that deletes messages of a room: the selection of messages, and the progress. */
@@ -31,11 +31,17 @@ export type DeletionProgress = {
   readonly roomNid: number;
   /** Events below this depth are deleted. */
   readonly depth: number;
-  /** Only events are deleted that were sent before this time, in milliseconds since the epoch. Absent: all. */
+  /**
+   * Only events that were sent before this time, in milliseconds since the epoch, are deleted. Absent: no time limit.
+   */
   readonly sentBefore?: number;
   /** The place after which the deletion begins. Absent: the beginning of the room. */
   readonly start?: { readonly [Name in keyof HistoryPlace]: HistoryPlace[Name] };
   readonly deleteLocalEvents: boolean;
+  /**
+   * The steps run in this order: `timeline` deletes messages of the timeline, `refused` deletes rejected and
+   * soft-failed messages, and `gaps` records the missing `prev_events` of the remaining events.
+   */
   readonly step: 'timeline' | 'refused' | 'gaps';
   /** The last event that the step has processed; null at its beginning. */
   readonly after:
@@ -47,7 +53,7 @@ type DeletionAttempt = Pick<JobAttempt<DeletionProgress>, 'payload' | 'signal' |
 
 /**
  * Deletes old messages of rooms in small transactions. Keeps state events, state groups, auth chains and forward
- * extremities, so that the room stays writable and other servers can join through this one (decision 0166).
+ * extremities, so that the room stays writable and other servers can join through this server (decision 0166).
  */
 export class HistoryDeletion {
   readonly #deps: HistoryDeletionDeps;
@@ -62,49 +68,49 @@ export class HistoryDeletion {
   }
 
   async #run({ payload, signal, progress }: DeletionAttempt): Promise<DeletionProgress> {
-    let order = payload;
+    let deletion = payload;
     for (;;) {
       if (signal.aborted) throw new Error('Interrupted because the server stops');
-      const next = await this.#continue(order);
+      const next = await this.#continue(deletion);
       if (next === undefined) {
-        await this.#deps.onEnd(order);
-        return order;
+        await this.#deps.onEnd(deletion);
+        return deletion;
       }
-      order = next;
-      await progress(order);
+      deletion = next;
+      await progress(deletion);
     }
   }
 
-  /** Processes the next events of a step. @returns `undefined` when all steps are done */
-  async #continue(order: DeletionProgress): Promise<DeletionProgress | undefined> {
+  /** Processes the next events of a step. @returns `undefined` when all steps are done or the room is gone */
+  async #continue(deletion: DeletionProgress): Promise<DeletionProgress | undefined> {
     const { database, engine } = this.#deps;
-    const { step, roomNid, depth, after } = order;
-    const head = await engine.heads.get(order.roomId);
+    const { step, roomNid, depth, after } = deletion;
+    const head = await engine.heads.get(deletion.roomId);
     if (head?.roomNid !== roomNid) return undefined;
     if (step === 'refused') {
       const nids = await store.refusedBelow(database, roomNid, depth, after?.nid ?? 0, eventsAtOnce);
-      if (nids.length === 0) return { ...order, step: 'gaps', after: null };
-      await this.#delete(head, order, nids, []);
-      return { ...order, after: { nid: nids.at(-1)!, depth: 0, stream: 0 } };
+      if (nids.length === 0) return { ...deletion, step: 'gaps', after: null };
+      await this.#delete(head, deletion, nids, []);
+      return { ...deletion, after: { nid: nids.at(-1)!, depth: 0, stream: 0 } };
     }
     const placed = await this.#nextTimelineEvents(
-      order,
+      deletion,
       after,
       step === 'timeline' ? depth : depth + forkDepth,
     );
     const last = placed.at(-1);
-    if (!last) return step === 'timeline' ? { ...order, step: 'refused', after: null } : undefined;
+    if (!last) return step === 'timeline' ? { ...deletion, step: 'refused', after: null } : undefined;
     const nids = placed.map(({ nid }) => nid);
     if (step === 'timeline') {
-      const ahead = await this.#nextTimelineEvents(order, last, depth + forkDepth);
+      const nextEvents = await this.#nextTimelineEvents(deletion, last, depth + forkDepth);
       await this.#delete(
         head,
-        order,
+        deletion,
         nids,
-        ahead.map(({ nid }) => nid),
+        nextEvents.map(({ nid }) => nid),
       );
     } else await this.#addGaps(roomNid, nids);
-    return { ...order, after: last };
+    return { ...deletion, after: last };
   }
 
   #nextTimelineEvents(
@@ -118,48 +124,49 @@ export class HistoryDeletion {
   /**
    * Deletes the events among `nids` that may be deleted. The same transaction records the missing `prev_events` of the
    * remaining events as gaps, so that the history can be backfilled even if the job fails later.
-   * @param ahead nids of the next events of the timeline
+   * @param nextNids nids of the next events of the timeline
    */
   async #delete(
     head: RoomHead,
-    order: DeletionProgress,
+    deletion: DeletionProgress,
     nids: readonly number[],
-    ahead: readonly number[],
+    nextNids: readonly number[],
   ): Promise<void> {
     const { database, streams, engine, rows, metrics } = this.#deps;
-    const found = await engine.events.getMany([...nids, ...ahead]);
+    const eventsByNid = await engine.events.getMany([...nids, ...nextNids]);
     const events = await this.#deletable(
       head,
-      order,
-      nids.map((nid) => found.get(nid)).filter((one) => one !== undefined),
+      deletion,
+      nids.map((nid) => eventsByNid.get(nid)).filter((stored) => stored !== undefined),
     );
-    for (const { nid } of events) found.delete(nid);
+    for (const { nid } of events) eventsByNid.delete(nid);
     const gaps = await this.#gapsBefore(
-      [...found.values()],
+      [...eventsByNid.values()],
       new Set(events.map(({ event }) => event.eventId)),
     );
     if (events.length === 0 && gaps.size === 0) return;
     const count = await streams.write<RoomTables, number>(async (writer, publish) => {
-      // Reads the stored extremities, because those in memory may belong to events whose write can still fail.
-      const extremities = await store.storedExtremities(writer, order.roomNid);
+      // Reads the stored extremities, because the extremities in memory may belong to events whose write can still
+      // fail.
+      const extremities = await store.storedExtremities(writer, deletion.roomNid);
       const removed = events.filter(({ nid }) => !extremities.has(nid));
       const eventNids = removed.map(({ nid }) => nid);
       if (removed.length > 0) {
-        for (const { deleteForEvents: ofEvents } of rows) await ofEvents?.(writer, eventNids, database);
-        await store.deleteEvents(writer, order.roomNid, removed);
-        publish(engine.removals, { kind: 'pruned', eventNids, roomId: order.roomId });
+        for (const { deleteForEvents: deleteRows } of rows) await deleteRows?.(writer, eventNids, database);
+        await store.deleteEvents(writer, deletion.roomNid, removed);
+        publish(engine.removals, { kind: 'pruned', eventNids, roomId: deletion.roomId });
       }
-      const added = new Map(gaps);
-      for (const { nid, event } of events) if (extremities.has(nid)) added.delete(event.eventId);
-      if (added.size > 0) await store.addGaps(writer, order.roomNid, added);
+      const gapsToAdd = new Map(gaps);
+      for (const { nid, event } of events) if (extremities.has(nid)) gapsToAdd.delete(event.eventId);
+      if (gapsToAdd.size > 0) await store.addGaps(writer, deletion.roomNid, gapsToAdd);
       return removed.length;
     });
-    metrics.deleted(order.sentBefore === undefined ? 'administrator' : 'retention', count);
+    metrics.deleted(deletion.sentBefore === undefined ? 'administrator' : 'retention', count);
   }
 
   /**
-   * Returns the messages that may be deleted. Forward extremities are kept, and so are redactions of events that are kept,
-   * unless the messages have expired.
+   * Returns the messages that may be deleted. Forward extremities are kept, and so are redactions of events that are
+   * kept, unless the messages have expired.
    */
   async #deletable(
     { extremities, formerExtremities }: RoomHead,
@@ -167,26 +174,26 @@ export class HistoryDeletion {
     events: readonly StoredEvent[],
   ): Promise<StoredEvent[]> {
     const { engine, serverName } = this.#deps;
-    const kept = new Set([...extremities.map(({ nid }) => nid), ...formerExtremities]);
+    const keptNids = new Set([...extremities.map(({ nid }) => nid), ...formerExtremities]);
     const messages = events.filter(
       ({ nid, event }) =>
         event.stateKey === undefined &&
-        !kept.has(nid) &&
+        !keptNids.has(nid) &&
         (sentBefore === undefined || event.originServerTs < sentBefore) &&
         (deleteLocalEvents || serverOfUser(event.sender) !== serverName),
     );
     // Expired messages are deleted without exception.
     if (sentBefore !== undefined) return messages;
-    const own = new Set(messages.map(({ event }) => event.eventId));
+    const deletedIds = new Set(messages.map(({ event }) => event.eventId));
     // A redaction of an event that is kept is served with it.
-    const targets = messages.flatMap(({ event }) => event.redacts ?? []).filter((id) => !own.has(id));
-    const found = await engine.events.getManyById(targets);
-    return messages.filter(({ event }) => event.redacts === undefined || !found.has(event.redacts));
+    const targets = messages.flatMap(({ event }) => event.redacts ?? []).filter((id) => !deletedIds.has(id));
+    const keptTargets = await engine.events.getManyById(targets);
+    return messages.filter(({ event }) => event.redacts === undefined || !keptTargets.has(event.redacts));
   }
 
   /**
-   * Returns the `prev_events` of timeline events that are missing or about to be deleted: by event id, the nid of an event
-   * that names it.
+   * Returns the `prev_events` of timeline events that are missing or about to be deleted: by event id, the nid of an
+   * event that refers to it.
    */
   async #gapsBefore(
     events: readonly StoredEvent[],
@@ -194,17 +201,17 @@ export class HistoryDeletion {
   ): Promise<Map<string, number>> {
     const { database } = this.#deps;
     const stored = new Set(events.map(({ event }) => event.eventId));
-    const namedBy = new Map<string, number>();
+    const referencedBy = new Map<string, number>();
     for (const { nid, stream, event } of events) {
       if (stream === undefined) continue;
-      for (const id of event.prevEventIds) if (!stored.has(id)) namedBy.set(id, nid);
+      for (const id of event.prevEventIds) if (!stored.has(id)) referencedBy.set(id, nid);
     }
-    const unknown = [...namedBy.keys()].filter((id) => !deleted.has(id));
-    for (let start = 0; start < unknown.length; start += eventsAtOnce) {
-      const some = unknown.slice(start, start + eventsAtOnce);
-      for (const id of await store.storedIds(database, some)) namedBy.delete(id);
+    const notAmongEvents = [...referencedBy.keys()].filter((id) => !deleted.has(id));
+    for (let start = 0; start < notAmongEvents.length; start += eventsAtOnce) {
+      const chunk = notAmongEvents.slice(start, start + eventsAtOnce);
+      for (const id of await store.storedIds(database, chunk)) referencedBy.delete(id);
     }
-    return namedBy;
+    return referencedBy;
   }
 
   /** Records the missing `prev_events` of these events as backward extremities. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Job, Jobs } from '../../kernel/jobs/index.ts';
+import type { Job, JobProgress, Jobs } from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { badJson, invalidParam, MatrixError, notFound } from '../../protocol/index.ts';
@@ -10,7 +10,7 @@ import * as store from './history-store.ts';
 
 /** Selects the events of a room to delete. */
 export interface HistoryPurgeOrder {
-  /** Events before this one are deleted. */
+  /** Events before the event with this id are deleted. */
   readonly eventId?: string | undefined;
   /**
    * Without `eventId`: events before the newest event that was sent before this time, in milliseconds since the epoch,
@@ -24,6 +24,8 @@ export interface HistoryPurgeOrder {
 export interface HistoryPurgeStatus {
   readonly status: 'active' | 'complete' | 'failed';
   readonly error: string | undefined;
+  /** How far the purge is, in depths of events. */
+  readonly progress: JobProgress;
 }
 
 export interface HistoryPurgeDeps {
@@ -40,6 +42,7 @@ const job = 'rooms/purge-history';
 /** Milliseconds for which the status of a finished purge is kept. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
+/** Number of attempts after which a purge has failed. */
 const maxAttempts = 5;
 
 /** Deletes old messages of rooms for administrators. A purge is a job, so that it continues after a restart. */
@@ -48,7 +51,7 @@ export class HistoryPurge {
   /** Checks and schedules one purge of a room at a time, by room id. */
   readonly #scheduling = new KeyedMutex();
 
-  /** Registers its job: construct it before jobs are started. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: HistoryPurgeDeps) {
     this.#deps = deps;
     deps.jobs.register<DeletionProgress>(job, {
@@ -56,12 +59,13 @@ export class HistoryPurge {
       parallel: 1,
       maxAttempts,
       keep: statusLifetime,
+      progressOf: depthsDone,
     });
   }
 
   /**
    * Schedules a purge.
-   * @returns its id
+   * @returns the id of the purge
    * @throws MatrixError 404 for an unknown event, 400 for an event of another room, for an order without a bound, and
    * while another purge of the room is running
    */
@@ -71,14 +75,14 @@ export class HistoryPurge {
 
   /** Returns the status of a purge; `undefined` for unknown ids and a week after the purge finished. */
   async status(id: string): Promise<HistoryPurgeStatus | undefined> {
-    const [found] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
-    return found && statusOf(found);
+    const [purgeJob] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
+    return purgeJob && statusOf(purgeJob);
   }
 
   async #schedule(head: RoomHead, order: HistoryPurgeOrder): Promise<string> {
     const { database, jobs, clock, randomness } = this.#deps;
     const { roomId, roomNid } = head;
-    const { depth } = (await this.#boundary(head, order)).event;
+    const { depth } = (await this.#firstKeptEvent(head, order)).event;
     if (await this.#isUnderWay(roomId))
       throw new MatrixError(400, 'M_UNKNOWN', `History purge already in progress for ${roomId}`);
     const { deleteLocalEvents } = order;
@@ -97,7 +101,7 @@ export class HistoryPurge {
     return key;
   }
 
-  async #boundary({ roomNid }: RoomHead, { eventId, ts }: HistoryPurgeOrder): Promise<StoredEvent> {
+  async #firstKeptEvent({ roomNid }: RoomHead, { eventId, ts }: HistoryPurgeOrder): Promise<StoredEvent> {
     const { engine, database } = this.#deps;
     if (eventId !== undefined) {
       const stored = eventId.includes('\0') ? undefined : await engine.events.getById(eventId);
@@ -124,9 +128,16 @@ export class HistoryPurge {
   }
 }
 
-function statusOf({ state, error }: Job): HistoryPurgeStatus {
+function statusOf({ payload, state, error }: Job): HistoryPurgeStatus {
+  const deletion = payload as DeletionProgress;
   return {
     status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : 'active',
     error: state === 'failed' ? (error ?? 'unknown') : undefined,
+    progress: state === 'done' ? { done: deletion.depth, total: deletion.depth } : depthsDone(deletion),
   };
+}
+
+/** Returns how many depths the deletion of the timeline, which takes longest, has processed. */
+function depthsDone({ depth, step, after }: DeletionProgress): JobProgress {
+  return { done: step === 'timeline' ? Math.min(after?.depth ?? 0, depth) : depth, total: depth };
 }

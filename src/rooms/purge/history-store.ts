@@ -29,9 +29,9 @@ export async function placedBelow(
       eb(refTuple('depth', 'stream'), '>', tuple(after.depth, after.stream)),
     );
   }
-  return (await query.execute()).map(({ nid, depth: at, stream }) => ({
+  return (await query.execute()).map(({ nid, depth: eventDepth, stream }) => ({
     nid,
-    depth: at,
+    depth: eventDepth,
     stream: stream ?? 0,
   }));
 }
@@ -59,14 +59,19 @@ export async function refusedBelow(
   return rows.map(({ nid }) => nid);
 }
 
-/** Returns the nids of the forward extremities on disk: the current ones, and the ones of former stays in the room. */
+/**
+ * Returns the nids of the forward extremities on disk: the current extremities, and former extremities
+ * (`former_extremities`).
+ */
 export async function storedExtremities(writer: Writer<RoomTables>, roomNid: number): Promise<Set<number>> {
   const row = await writer
     .selectFrom('rooms')
-    .select(['extremities', 'loose_ends'])
+    .select(['extremities', 'former_extremities'])
     .where('room_nid', '=', roomNid)
     .executeTakeFirst();
-  return new Set([row?.extremities, row?.loose_ends].flatMap((json) => JSON.parse(json ?? '[]') as number[]));
+  return new Set(
+    [row?.extremities, row?.former_extremities].flatMap((json) => JSON.parse(json ?? '[]') as number[]),
+  );
 }
 
 /** Returns the nid of the newest timeline event that its sender dated before `ts` (milliseconds since the epoch). */
@@ -88,7 +93,7 @@ export async function newestBefore(
   return row?.nid;
 }
 
-/** Returns which of the events are stored, by event id. */
+/** Returns which of these event ids belong to stored events. */
 export async function storedIds(database: Database, eventIds: readonly string[]): Promise<Set<string>> {
   const rows = await database
     .reader<RoomTables>()
@@ -117,7 +122,7 @@ export async function deleteEvents(
   await writer
     .deleteFrom('backward_extremities')
     .where('room_nid', '=', roomNid)
-    .where('named_by', 'in', nids)
+    .where('referenced_by', 'in', nids)
     .execute();
 }
 
@@ -130,11 +135,11 @@ export async function addGaps(
   await writer
     .insertInto('backward_extremities')
     .values(
-      [...gaps].map(([eventId, namedBy]) => ({
+      [...gaps].map(([eventId, referencedBy]) => ({
         room_nid: roomNid,
         event_id: eventId,
-        answers_left: null,
-        named_by: namedBy,
+        backfills_left: null,
+        referenced_by: referencedBy,
         attempts: 0,
         retry_ts: 0,
       })),

@@ -12,8 +12,8 @@ export interface PurgeMetrics {
 }
 
 /**
- * Opens the counters of purges. @param metrics absent unless the configuration enables metrics: nothing is
- * counted then
+ * Opens the counters of purges.
+ * @param metrics absent unless the configuration enables metrics: nothing is counted then
  */
 export function openPurgeMetrics(metrics: Metrics | undefined): PurgeMetrics {
   if (!metrics) return { deleted: () => undefined, groupsDeleted: () => undefined };

@@ -6,7 +6,7 @@ import * as store from './store.ts';
 
 export interface RoomPurgeDeps {
   readonly database: Database;
-  /** Has the state groups; by default `database` has them. */
+  /** The database of the state groups; by default `database`. */
   readonly stateDatabase?: Database;
   readonly streams: StreamWriter;
   readonly engine: RoomWriter;
@@ -24,8 +24,8 @@ const eventsAtOnce = 200;
 const groupsAtOnce = 100;
 
 /**
- * Deletes rooms with their data in all slices. Takes as many transactions as the size of the room needs;
- * after an interruption, the next call continues.
+ * Deletes rooms with their data in all slices. The number of transactions grows with the size of the room; after an
+ * interruption, the next call continues.
  */
 export class RoomPurge {
   readonly #deps: RoomPurgeDeps;
@@ -100,7 +100,7 @@ export class RoomPurge {
       if (nids.length === 0) return true;
       if (signal.aborted) return false;
       await streams.write<RoomTables, void>(async (writer, publish) => {
-        for (const { deleteForEvents: ofEvents } of rows) await ofEvents?.(writer, nids, database);
+        for (const { deleteForEvents: deleteRows } of rows) await deleteRows?.(writer, nids, database);
         await writer.deleteFrom('events').where('nid', 'in', nids).execute();
         publish(engine.removals, { kind: 'pruned', eventNids: nids });
       });

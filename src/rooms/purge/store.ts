@@ -37,7 +37,7 @@ export async function roomExists(database: Database, { roomNid }: PurgedRoom): P
   return row !== undefined;
 }
 
-/** Reads the nids of some events of a room: events with a stream position first, then the others. */
+/** Reads the nids of some events of a room: first events with a stream position, then events without. */
 export async function someEvents(
   database: Database,
   { roomNid }: PurgedRoom,
@@ -50,12 +50,12 @@ export async function someEvents(
     .limit(limit)
     .execute();
   if (placed.length > 0) return placed.map(({ nid }) => nid);
-  const others = await events()
+  const unplaced = await events()
     .where('room_nid', '=', roomNid)
     .where('stream', 'is', null)
     .limit(limit)
     .execute();
-  return others.map(({ nid }) => nid);
+  return unplaced.map(({ nid }) => nid);
 }
 
 /** Reads the ids of some state groups of a room. */
@@ -74,6 +74,7 @@ export async function someGroups(
   return rows.map(({ id }) => id);
 }
 
+/** Deletes state groups with their deltas. */
 export async function deleteGroups(writer: Writer<RoomTables>, ids: readonly number[]): Promise<void> {
   await writer.deleteFrom('state_groups_state').where('group_id', 'in', ids).execute();
   await writer.deleteFrom('state_group_edges').where('id', 'in', ids).execute();

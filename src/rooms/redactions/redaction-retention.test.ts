@@ -7,9 +7,10 @@ import { startTestServer, type TestUser } from '../../../test/support/servers/se
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import { TestRoom } from '../../../test/support/users/test-room.ts';
 
-const [minute, day] = [60_000, 24 * 3_600_000];
+const minute = 60_000;
+const day = 24 * 3_600_000;
 
-async function open(database: 'sqlite' | 'postgres', redaction_retention_period: number | null) {
+async function openRedactedRoom(database: 'sqlite' | 'postgres', redaction_retention_period: number | null) {
   const clock = manualClock();
   const config = { rooms: { redaction_retention_period } };
   const server = await startTestServer({ database, clock, config });
@@ -35,16 +36,16 @@ forSelectedDatabases(import.meta.url, (database) => {
   describe('the original content of a redacted event', () => {
     const withRetentionPeriod = async (
       period: number | null,
-      work: (room: Awaited<ReturnType<typeof open>>) => Promise<void>,
+      work: (room: Awaited<ReturnType<typeof openRedactedRoom>>) => Promise<void>,
     ) => {
-      const room = await open(database.kind, period);
+      const room = await openRedactedRoom(database.kind, period);
       try {
         await work(room);
       } finally {
         await room.server.stop();
       }
     };
-    const isGone = async ({ talk, alice, secret }: { talk: TestRoom; alice: TestUser; secret: string }) =>
+    const isDeleted = async ({ talk, alice, secret }: { talk: TestRoom; alice: TestUser; secret: string }) =>
       Array.isArray(await unredacted(talk, alice, secret));
 
     it('returns the original content of a redacted event to moderators until the retention period ends [option: redaction_retention_period]', async () => {
@@ -57,8 +58,8 @@ forSelectedDatabases(import.meta.url, (database) => {
         await server.restart();
         assert.deepEqual(await unredacted(talk, alice, secret), originalContent);
         clock.advance(6 * minute);
-        // The job that deletes it runs at the same time as requests.
-        await eventually('the deletion of the original content', () => isGone(room));
+        // The job that deletes the content runs at the same time as requests.
+        await eventually('the deletion of the original content', () => isDeleted(room));
         assert.deepEqual(await unredacted(talk, alice, secret), contentDeleted);
         await server.restart();
         assert.deepEqual(await unredacted(talk, alice, secret), contentDeleted);
@@ -73,8 +74,8 @@ forSelectedDatabases(import.meta.url, (database) => {
         assert.deepEqual(await unredacted(talk, mona, secret), [404, 'M_NOT_FOUND']);
         const path = `/rooms/${encodeURIComponent(talk.roomId)}/event/${encodeURIComponent(secret)}`;
         const query = { 'fi.mau.msc2815.include_unredacted_content': true };
-        const outside = await admin.call('GET', path, undefined, query);
-        assert.deepEqual([outside.status, outside.body['errcode']], [404, 'M_NOT_FOUND']);
+        const adminAnswer = await admin.call('GET', path, undefined, query);
+        assert.deepEqual([adminAnswer.status, adminAnswer.body['errcode']], [404, 'M_NOT_FOUND']);
         await talk.join(mona);
         assert.deepEqual(await unredacted(talk, mona, secret), [403, 'M_FORBIDDEN']);
         const levels = { users: { [alice.userId]: 100, [mona.userId]: 50 } };
@@ -106,7 +107,7 @@ forSelectedDatabases(import.meta.url, (database) => {
       });
     });
 
-    it('returns the content of an event that was not redacted when unredacted content is requested', async () => {
+    it('when unredacted content is requested, returns the content of an event that was not redacted', async () => {
       await withRetentionPeriod(day, async ({ talk, alice, bob }) => {
         const event = await talk.say(bob, 'plain');
         assert.deepEqual(await unredacted(talk, alice, event), { msgtype: 'm.text', body: 'plain' });

@@ -18,14 +18,14 @@ export interface RedactionRetentionDeps {
 /** Interval of the job, in milliseconds. */
 const interval = 5 * 60_000;
 
-/** Events per transaction. */
+/** Maximum number of events per transaction. */
 const eventsAtOnce = 200;
 
 /** Deletes the original content of redacted events from the disk after the retention period. */
 export class RedactionRetention {
   readonly #deps: RedactionRetentionDeps;
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: RedactionRetentionDeps) {
     this.#deps = deps;
     deps.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
@@ -34,11 +34,11 @@ export class RedactionRetention {
   async #prune(signal: AbortSignal): Promise<void> {
     const { engine, clock, period } = this.#deps;
     if (period === null) return;
-    for (let isMore = true; isMore && !signal.aborted; ) {
-      const due = await this.#expiredNids(clock.now() - period);
-      const events = await engine.events.getMany(due);
-      await this.#writeRedacted(due, events);
-      isMore = due.length === eventsAtOnce;
+    for (let hasMore = true; hasMore && !signal.aborted; ) {
+      const expiredNids = await this.#expiredNids(clock.now() - period);
+      const events = await engine.events.getMany(expiredNids);
+      await this.#writeRedacted(expiredNids, events);
+      hasMore = expiredNids.length === eventsAtOnce;
     }
   }
 
@@ -54,8 +54,11 @@ export class RedactionRetention {
     return rows.map((row) => row.event_nid);
   }
 
-  async #writeRedacted(due: readonly number[], events: ReadonlyMap<number, StoredEvent>): Promise<void> {
-    if (due.length === 0) return;
+  async #writeRedacted(
+    expiredNids: readonly number[],
+    events: ReadonlyMap<number, StoredEvent>,
+  ): Promise<void> {
+    if (expiredNids.length === 0) return;
     const { streams, engine } = this.#deps;
     await streams.write<RoomTables, void>(async (writer, publish) => {
       for (const { nid, event, redactedBy } of events.values()) {
@@ -66,7 +69,7 @@ export class RedactionRetention {
           .where('nid', '=', nid)
           .execute();
       }
-      await writer.deleteFrom('redacted_events').where('event_nid', 'in', due).execute();
+      await writer.deleteFrom('redacted_events').where('event_nid', 'in', expiredNids).execute();
       publish(engine.removals, { kind: 'pruned', eventNids: [...events.keys()] });
     });
   }

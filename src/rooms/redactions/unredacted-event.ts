@@ -13,8 +13,8 @@ import type { Viewer } from '../event-relations.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
 
 /**
- * Returns an event with its content from before the redaction, for users who may redact in the room, as long
- * as it is stored.
+ * Returns an event with its content from before the redaction, for users who may redact in the room, as long as this
+ * content is stored.
  * Source: MSC2815, "Proposal to allow room moderators to view redacted event content".
  * @throws MatrixError M_FORBIDDEN, 404 `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`, and the errors of
  * `HistoryReader.event`
@@ -25,13 +25,13 @@ export async function unredactedEvent(
   roomId: string,
   eventId: string,
 ): Promise<ClientEvent> {
-  const shown = await historyReader.event(viewer, roomId, eventId);
+  const rendered = await historyReader.event(viewer, roomId, eventId);
   const stored = await engine.events.getById(eventId);
   const head = await engine.heads.get(roomId);
-  if (!stored || !head || stored.redactedBy === undefined) return shown;
+  if (!stored || !head || stored.redactedBy === undefined) return rendered;
   const levels = new PowerLevels(
-    await current(engine, head, 'm.room.create'),
-    await current(engine, head, 'm.room.power_levels'),
+    await currentStateEvent(engine, head, 'm.room.create'),
+    await currentStateEvent(engine, head, 'm.room.power_levels'),
   );
   if (head.membership(viewer.userId) !== 'join' || !levels.reaches(viewer.userId, 'redact')) {
     throw forbidden('You may not see redacted content');
@@ -46,10 +46,14 @@ export async function unredactedEvent(
       'The redacted content has been deleted',
     );
   }
-  return { ...shown, content };
+  return { ...rendered, content };
 }
 
-async function current(engine: RoomReader, head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+async function currentStateEvent(
+  engine: RoomReader,
+  head: RoomHead,
+  type: string,
+): Promise<RoomEvent | undefined> {
   const entry = head.entry(type, '');
   return entry && (await engine.events.get(entry.nid))?.event;
 }

@@ -18,7 +18,7 @@ export interface UserRedactionOrder {
   readonly limit: number;
   /** Only events that were sent at this time or later, in milliseconds since the epoch; null: no bound. */
   readonly sentFrom: number | null;
-  /** Only events that were sent at this time or earlier. */
+  /** Only events that were sent at this time or earlier, in milliseconds since the epoch; null: no bound. */
   readonly sentUntil: number | null;
 }
 
@@ -44,12 +44,16 @@ const job = 'rooms/redact-user';
 /** Milliseconds for which the status of a finished job can be read. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
+/** Number of attempts after which a redaction of a user has failed. */
 const maxAttempts = 5;
 
-/** Events that are read at once, and redacted between two writes of the progress. */
+/** Maximum number of events that one query reads, and that are redacted between two writes of the progress. */
 const eventsAtOnce = 100;
 
-/** Message events that are redacted. Joins are, too: their content has the name and the avatar of the user. */
+/**
+ * Types of message events that are redacted. Joins are redacted, too: their content has the name and avatar of the
+ * user.
+ */
 const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.encrypted']);
 
 /**
@@ -59,7 +63,7 @@ const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.enc
 type Progress = {
   readonly [Name in keyof UserRedactionOrder]: UserRedactionOrder[Name];
 } & {
-  /** Position of the last considered event in the first room of `roomIds`; null before the first one. */
+  /** Position of the last considered event in the first room of `roomIds`; null before the first event. */
   readonly before: number | null;
   /** Number of considered events in the first room of `roomIds`. */
   readonly considered: number;
@@ -68,13 +72,13 @@ type Progress = {
 };
 
 /**
- * Redacts the messages and joins of a user for administrators. A redaction of a user is a job, so that it continues after
- * a restart; events that are redacted already are skipped.
+ * Redacts the messages and joins of a user for administrators. Each such order is a job, so that it continues after a
+ * restart; events that are redacted already are skipped.
  */
 export class UserRedaction {
   readonly #deps: UserRedactionDeps;
 
-  /** Registers its job, so that it must be constructed before jobs are started. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: UserRedactionDeps) {
     this.#deps = deps;
     deps.jobs.register<Progress>(job, {
@@ -86,7 +90,7 @@ export class UserRedaction {
     });
   }
 
-  /** Schedules the redaction of a user's events. @returns its id */
+  /** Schedules the redaction of a user's events. @returns the id of the redaction */
   async schedule(order: UserRedactionOrder): Promise<string> {
     const { database, jobs, clock, randomness } = this.#deps;
     const key = randomLetters(randomness, 16);
@@ -99,8 +103,8 @@ export class UserRedaction {
 
   /** Returns the status of a redaction; `undefined` for unknown ids and a week after it was finished. */
   async status(id: string): Promise<UserRedactionStatus | undefined> {
-    const [found] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
-    return found && statusOf(found);
+    const [foundJob] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
+    return foundJob && statusOf(foundJob);
   }
 
   async #run({ payload, signal, progress }: JobAttempt<Progress>): Promise<Progress> {
@@ -141,9 +145,9 @@ export class UserRedaction {
   async #events(order: Progress, roomId: string): Promise<StoredEvent[]> {
     const { database, rooms } = this.#deps;
     const head = await rooms.engine.heads.get(roomId);
-    const wanted = Math.min(eventsAtOnce, order.limit - order.considered);
-    if (!head || wanted <= 0) return [];
-    const found: StoredEvent[] = [];
+    const maxEvents = Math.min(eventsAtOnce, order.limit - order.considered);
+    if (!head || maxEvents <= 0) return [];
+    const events: StoredEvent[] = [];
     for (let before = order.before; ; ) {
       let query = database
         .scanner<RoomTables>()
@@ -159,18 +163,18 @@ export class UserRedaction {
       const stored = await rooms.engine.events.getMany(rows.map(({ nid }) => nid));
       for (const { nid } of rows) {
         const event = stored.get(nid);
-        if (event && isOfUser(event, order.userId) && isInTime(event, order)) found.push(event);
-        if (found.length === wanted) return found;
+        if (event && isOfUser(event, order.userId) && isInTime(event, order)) events.push(event);
+        if (events.length === maxEvents) return events;
       }
       before = rows.at(-1)?.stream ?? null;
-      if (before === null || rows.length < eventsAtOnce) return found;
+      if (before === null || rows.length < eventsAtOnce) return events;
     }
   }
 }
 
 /**
- * Returns an SQL pattern that matches all events of a sender, and other events whose content has the same
- * `sender` member.
+ * Returns an SQL pattern that matches all events of a sender, and other events whose content has a `sender` field with
+ * the same value.
  */
 const senderPattern = (userId: string): string =>
   `%"sender":${JSON.stringify(userId).replaceAll(/[\\%_]/g, '\\$&')}%`;

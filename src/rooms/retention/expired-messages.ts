@@ -18,11 +18,16 @@ export interface ExpiredMessagesDeps {
   readonly options: RoomsConfig['retention'];
 }
 
-/** An entry of `retention.purge_jobs`: the range of `max_lifetime` whose rooms are searched, and the interval; milliseconds. */
+/**
+ * An entry of `retention.purge_jobs`: the range of `max_lifetime` whose rooms are searched, and the interval, in
+ * milliseconds.
+ */
 type PurgeJob = NonNullable<RoomsConfig['retention']['purge_jobs']>[number];
 
-/** The kinds of the jobs that search for expired messages, and that delete them. */
-const [searchJob, deletionJob] = ['rooms/find-expired', 'rooms/delete-expired'];
+/** Kind of the jobs that search for rooms with expired messages. */
+const searchJob = 'rooms/find-expired';
+/** Kind of the jobs that delete the expired messages of a room. */
+const deletionJob = 'rooms/delete-expired';
 
 /** The default where `retention.purge_jobs` is not configured: all rooms, once a day. */
 const daily: PurgeJob = {
@@ -35,20 +40,20 @@ const daily: PurgeJob = {
 const roomsAtOnce = 200;
 
 /**
- * Deletes messages that have expired by the retention policies of their rooms. Each job of `retention.purge_jobs` searches
- * the rooms whose `max_lifetime` is in its range, and schedules a deletion for each room with expired messages. Rooms
- * outside of all ranges are left alone.
+ * Deletes messages that have expired by the retention policies of their rooms. Each job of `retention.purge_jobs`
+ * searches the rooms whose `max_lifetime` is in its range, and schedules a deletion for each room with expired
+ * messages. No messages are deleted in rooms outside of all ranges.
  */
 export class ExpiredMessages {
   readonly #deps: ExpiredMessagesDeps;
   readonly #purgeJobs: ReadonlyMap<string, PurgeJob>;
 
-  /** Registers its jobs: construct it before jobs are started. */
+  /** Registers the jobs; the constructor must be called before jobs are started. */
   constructor(deps: ExpiredMessagesDeps) {
     this.#deps = deps;
     const { enabled, purge_jobs: configured } = deps.options;
     const purgeJobs = enabled ? (configured ?? [daily]) : [];
-    this.#purgeJobs = new Map(purgeJobs.map((one) => [keyOf(one), one]));
+    this.#purgeJobs = new Map(purgeJobs.map((purgeJob) => [keyOf(purgeJob), purgeJob]));
     deps.jobs.register<{ after: number }>(searchJob, {
       run: ({ key, payload, progress, signal }) => this.#search(key ?? '', payload.after, progress, signal),
       parallel: 1,
@@ -81,7 +86,10 @@ export class ExpiredMessages {
     });
   }
 
-  /** Searches all rooms once, and schedules the next search. A search that is not configured any more schedules none. */
+  /**
+   * Searches all rooms once, and schedules the next search. A search that is not configured any more schedules no
+   * search.
+   */
   async #search(
     key: string,
     start: number,
@@ -114,7 +122,7 @@ export class ExpiredMessages {
     const policy = room.policyNid === undefined ? undefined : await events.get(room.policyNid);
     const lifetime = retention.lifetimeBy(policy && visibleContent(policy));
     if (lifetime === undefined || !isInRange(lifetime, purgeJob)) return;
-    const sentBefore = clock.now() - retention.capped(lifetime);
+    const sentBefore = clock.now() - retention.capLifetime(lifetime);
     const depths = await store.depthsOfMessages(database, room, sentBefore);
     if (!depths) return;
     const { roomId, roomNid } = room;
@@ -134,7 +142,8 @@ export class ExpiredMessages {
   }
 
   /**
-   * Limits a deletion to messages that have expired by the present policy of the room, which may have been relaxed.
+   * Limits a deletion to messages that have expired by the current policy of the room, which may have changed since
+   * the deletion was scheduled.
    * @returns `undefined` when messages of the room do not expire, or the room is unknown
    */
   async #stillExpired(order: DeletionProgress): Promise<DeletionProgress | undefined> {

@@ -12,7 +12,7 @@ import type { RoomsConfig } from '../config.ts';
 const day = 24 * 3_600_000;
 
 /** A job that covers all rooms and never runs during a test. */
-const later = { shortest_max_lifetime: null, longest_max_lifetime: null, interval: 10_000 * day };
+const yearsLaterJob = { shortest_max_lifetime: null, longest_max_lifetime: null, interval: 10_000 * day };
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('retention of messages', () => {
@@ -20,16 +20,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let clock: ManualClock;
     let anna: TestClient;
     let ben: TestClient;
-    let ticking: NodeJS.Timeout | undefined;
+    let clockTimer: NodeJS.Timeout | undefined;
     afterEach(async () => {
       await server.stop();
-      clearInterval(ticking);
+      clearInterval(clockTimer);
     });
 
     const start = async (retention: Partial<RoomsConfig['retention']>) => {
       clock = manualClock();
       // The clock advances in real time, so that retries after write conflicts run.
-      ticking = setInterval(() => clock.advance(5), 5);
+      clockTimer = setInterval(() => clock.advance(5), 5);
       const unset = { allowed_lifetime_min: null, allowed_lifetime_max: null, purge_jobs: null };
       const noDefault = { default_policy: { min_lifetime: null, max_lifetime: null } };
       const config = { rooms: { retention: { enabled: true, ...unset, ...noDefault, ...retention } } };
@@ -71,8 +71,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     };
 
-    /** Returns which of the events are on disk. */
-    const stored = (...eventIds: string[]) =>
+    /** Returns for each of the events whether it is on disk. */
+    const areStored = (...eventIds: string[]) =>
       contentsOf(async (rows) => {
         const ids = new Set((await rows('events')).map(({ event_id }) => event_id));
         return eventIds.map((id) => ids.has(id));
@@ -88,8 +88,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return bodiesIn((await user.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query))['chunk']);
     };
 
-    it('hides messages that are older than the max_lifetime of their room from all client APIs, before they are deleted', async () => {
-      await start({ purge_jobs: [later] });
+    it('hides from all client APIs the messages that are older than the max_lifetime of their room, before the messages are deleted', async () => {
+      await start({ purge_jobs: [yearsLaterJob] });
       const admin = await registerAdmin(server);
       const roomId = await createRoom(day);
       const path = `/rooms/${enc(roomId)}`;
@@ -106,20 +106,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await anna.setState(roomId, 'm.room.topic', { topic: 'stays' });
       clock.advance(day / 2);
       await anna.say(roomId, 'half');
-      const young = await anna.say(roomId, 'young');
+      const youngId = await anna.say(roomId, 'young');
       const answers = async () => {
-        const get = async (user: TestClient, at: string, query = {}) =>
-          (await user.ask('GET', `/_matrix/client${at}`, undefined, query)).raw;
+        const get = async (user: TestClient, endpoint: string, query = {}) =>
+          (await user.ask('GET', `/_matrix/client${endpoint}`, undefined, query)).raw;
         const search = { search_categories: { room_events: { search_term: 'old' } } };
         const list = { timeline_limit: 20, required_state: [], ranges: [[0, 9]] };
         const sliding = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
-        const administer = async (rest: string) =>
+        const adminGet = async (rest: string) =>
           (await admin.ask('GET', `/_synapse/admin/v1${path}/${rest}`, undefined)).raw;
         return {
           'initial sync': JSON.stringify((await ben.sync()).rooms),
           'incremental sync': JSON.stringify((await ben.sync(since)).rooms),
           messages: await get(ben, `/v3${path}/messages`, { dir: 'b', limit: 50 }),
-          context: await get(ben, `/v3${path}/context/${enc(young)}`, { limit: 20 }),
+          context: await get(ben, `/v3${path}/context/${enc(youngId)}`, { limit: 20 }),
           event: await get(ben, `/v3${path}/event/${enc(root)}`),
           relations: await get(ben, `/v1${path}/relations/${enc(root)}`),
           threads: await get(ben, `/v1${path}/threads`),
@@ -129,12 +129,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           events: await get(ben, '/v3/events', { from: since }),
           initialSync: await get(ben, '/v3/initialSync', { limit: 20 }),
           'initialSync of the room': await get(ben, `/v3${path}/initialSync`, { limit: 20 }),
-          'messages for administrators': await administer('messages?dir=b&limit=50'),
-          'context for administrators': await administer(`context/${enc(young)}?limit=20`),
+          'messages for administrators': await adminGet('messages?dir=b&limit=50'),
+          'context for administrators': await adminGet(`context/${enc(youngId)}?limit=20`),
         };
       };
-      /** Returns the id of the first event that was sent at the time of the root, or later. */
-      const nearest = async () => {
+      /** Returns the id of the first event that was sent when the message `root` was sent, or later. */
+      const nearestEventId = async () => {
         const query = { ts: sent, dir: 'f' };
         return (await ben.ask('GET', `/_matrix/client/v1${path}/timestamp_to_event`, undefined, query)).body[
           'event_id'
@@ -142,9 +142,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       };
       for (const [name, text] of Object.entries(await answers()))
         assert.match(text, /old (reply|@ben)/, name);
-      assert.equal(await nearest(), root);
-      const counted = await ben.sync();
-      assert.equal(counted.rooms?.join?.[roomId]?.unread_notifications?.['highlight_count'], 1);
+      assert.equal(await nearestEventId(), root);
+      const syncWithHighlight = await ben.sync();
+      assert.equal(syncWithHighlight.rooms?.join?.[roomId]?.unread_notifications?.['highlight_count'], 1);
       clock.advance(day / 2);
       for (const [name, text] of Object.entries(await answers())) {
         assert.doesNotMatch(text, /old (reply|@ben)/, name);
@@ -152,11 +152,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           assert.match(text, /half.*young|young.*half/s, name);
       }
       assert.equal((await ben.call('GET', `${path}/context/${enc(root)}`)).status, 404);
-      assert.notEqual(await nearest(), root);
+      assert.notEqual(await nearestEventId(), root);
       assert.equal((await ben.sync()).rooms?.join?.[roomId]?.unread_notifications?.['highlight_count'], 0);
       assert.match(JSON.stringify((await ben.sync()).rooms), /stays/, 'state events do not expire');
-      assert.deepEqual(await stored(root), [true]);
-      // A shorter lifetime takes effect at once, and a removed policy as well.
+      assert.deepEqual(await areStored(root), [true]);
+      // A shorter lifetime takes effect at once, and so does the removal of the policy.
       await anna.setState(roomId, 'm.room.retention', { max_lifetime: 1 });
       clock.advance(100);
       assert.deepEqual(await messages(ben, roomId), []);
@@ -175,42 +175,47 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         allowed_lifetime_min: 2 * day,
         allowed_lifetime_max: 4 * day,
       });
-      const [short, byDefault, long] = [
+      const [shortLifetimeRoom, defaultRoom, longLifetimeRoom] = [
         await createRoom(day),
         await createRoom(),
         await createRoom(100 * day),
       ];
-      const old: string[] = [];
-      for (const roomId of [short, byDefault, long]) old.push(await anna.say(roomId, 'old'));
-      const topic = await anna.setState(short, 'm.room.topic', { topic: 'old' });
-      const name = await anna.setState(short, 'm.room.name', { name: 'secret' });
-      const redaction = await anna.redact(short, name);
-      const expected = async (...isStored: boolean[]) => {
-        const shown = [short, byDefault, long].map(async (room) =>
+      const oldIds: string[] = [];
+      for (const roomId of [shortLifetimeRoom, defaultRoom, longLifetimeRoom])
+        oldIds.push(await anna.say(roomId, 'old'));
+      const topic = await anna.setState(shortLifetimeRoom, 'm.room.topic', { topic: 'old' });
+      const name = await anna.setState(shortLifetimeRoom, 'm.room.name', { name: 'secret' });
+      const redaction = await anna.redact(shortLifetimeRoom, name);
+      const assertStored = async (...isStored: boolean[]) => {
+        const shown = [shortLifetimeRoom, defaultRoom, longLifetimeRoom].map(async (room) =>
           (await messages(ben, room)).includes('old'),
         );
-        assert.deepEqual([await stored(...old), await Promise.all(shown)], [isStored, isStored]);
+        assert.deepEqual([await areStored(...oldIds), await Promise.all(shown)], [isStored, isStored]);
       };
       await advance(day);
-      const young: string[] = [];
-      for (const roomId of [short, byDefault, long]) young.push(await anna.say(roomId, 'young'));
-      await expected(true, true, true);
-      // The next jobs run a day after the last ones, not after the restart.
+      const youngIds: string[] = [];
+      for (const roomId of [shortLifetimeRoom, defaultRoom, longLifetimeRoom])
+        youngIds.push(await anna.say(roomId, 'young'));
+      await assertStored(true, true, true);
+      // The next jobs run a day after the last jobs, not a day after the restart.
       clock.advance(day / 2);
       await server.restart();
       await advance(day / 2);
-      await expected(false, true, true);
-      assert.deepEqual(await stored(topic, name, redaction), [true, true, false]);
-      assert.doesNotMatch((await ben.call('GET', `/rooms/${enc(short)}/state`)).raw, /secret/);
+      await assertStored(false, true, true);
+      assert.deepEqual(await areStored(topic, name, redaction), [true, true, false]);
+      assert.doesNotMatch((await ben.call('GET', `/rooms/${enc(shortLifetimeRoom)}/state`)).raw, /secret/);
       await advance(day);
-      await expected(false, false, true);
+      await assertStored(false, false, true);
       await advance(day);
-      await expected(false, false, false);
+      await assertStored(false, false, false);
       // The last message is a forward extremity: no reader receives it, but it stays until a new event follows.
-      assert.deepEqual([await stored(young[0]!), await messages(ben, short)], [[true], []]);
-      await anna.say(short, 'next');
+      assert.deepEqual([await areStored(youngIds[0]!), await messages(ben, shortLifetimeRoom)], [[true], []]);
+      await anna.say(shortLifetimeRoom, 'next');
       await advance(day);
-      assert.deepEqual([await stored(young[0]!), await messages(ben, short)], [[false], ['next']]);
+      assert.deepEqual(
+        [await areStored(youngIds[0]!), await messages(ben, shortLifetimeRoom)],
+        [[false], ['next']],
+      );
     });
 
     it('deletes at the interval of the job whose range covers the room [option: retention.purge_jobs[].interval], above its lower bound [option: retention.purge_jobs[].shortest_max_lifetime] and up to its upper bound [option: retention.purge_jobs[].longest_max_lifetime]', async () => {
@@ -222,26 +227,26 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await start({ purge_jobs });
       const ids: string[] = [];
       const lifetimes = [2 * hour, 2 * hour + 1, 4 * hour, 4 * hour + 1, undefined];
-      const outside: string[] = [];
+      const uncoveredRooms: string[] = [];
       for (const lifetime of lifetimes) {
         const roomId = await createRoom(lifetime);
         ids.push(await anna.say(roomId, 'old'));
         await anna.say(roomId, 'newer');
-        if (lifetime === undefined || lifetime > 4 * hour) outside.push(roomId);
+        if (lifetime === undefined || lifetime > 4 * hour) uncoveredRooms.push(roomId);
       }
       const steps: boolean[][] = [];
-      for (let at = 0; at < 13; at++) {
+      for (let hours = 0; hours < 13; hours++) {
         await advance(hour);
-        if (at === 0 || at === 3 || at === 12) steps.push(await stored(...ids));
+        if (hours === 0 || hours === 3 || hours === 12) steps.push(await areStored(...ids));
       }
       assert.deepEqual(steps, [
         [true, true, true, true, true],
         [false, true, true, true, true],
         [false, false, false, true, true],
       ]);
-      // Rooms outside of all ranges are left alone, but readers do not receive their expired messages either.
-      assert.deepEqual(await messages(ben, outside[0]!), []);
-      assert.deepEqual(await messages(ben, outside[1]!), ['old', 'newer']);
+      // In rooms outside of all ranges no messages are deleted, but readers do not receive the expired messages either.
+      assert.deepEqual(await messages(ben, uncoveredRooms[0]!), []);
+      assert.deepEqual(await messages(ben, uncoveredRooms[1]!), ['old', 'newer']);
     });
   });
 });

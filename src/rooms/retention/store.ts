@@ -5,11 +5,11 @@ import type { RoomTables } from '../../room-engine/index.ts';
 export interface RoomWithPolicy {
   readonly roomId: string;
   readonly roomNid: number;
-  /** nid of its `m.room.retention` event. */
+  /** nid of the `m.room.retention` event of the room. */
   readonly policyNid: number | undefined;
   /**
-   * nids of events that are never deleted: the create event, and the forward extremities, including those of former stays.
-   * It begins with 0, which is no event's nid, so that it is never empty.
+   * nids of events that are never deleted: the create event, the forward extremities, and former forward extremities.
+   * The list begins with 0, which is not the nid of any event, so that it is never empty.
    */
   readonly kept: readonly number[];
 }
@@ -21,7 +21,7 @@ export interface PolicyKeys {
 }
 
 /**
- * Reads rooms in the order of their nids.
+ * Reads rooms with their policies, in the order of the nids of the rooms.
  * @param onlyWithPolicy leaves out rooms without an `m.room.retention` event
  */
 export async function roomsWithPolicies(
@@ -42,7 +42,7 @@ export async function roomsWithPolicies(
       'rooms.room_nid',
       'rooms.room_id',
       'rooms.extremities',
-      'rooms.loose_ends',
+      'rooms.former_extremities',
       'policy.event_nid as policy_nid',
       'creation.event_nid as create_nid',
     ])
@@ -59,7 +59,7 @@ export async function roomsWithPolicies(
       0,
       ...(row.create_nid === null ? [] : [row.create_nid]),
       ...(JSON.parse(row.extremities) as number[]),
-      ...(JSON.parse(row.loose_ends ?? '[]') as number[]),
+      ...(JSON.parse(row.former_extremities ?? '[]') as number[]),
     ],
   }));
 }

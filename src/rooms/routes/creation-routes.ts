@@ -11,10 +11,15 @@ const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
 /** Maximum number of third-party invites in one request: each is looked up during the request. */
 const maxAddresses = 20;
 
-/** Maximum number of users to invite, and of `initial_state` events, which are made at once. */
-const [maxInvites, maxInitialState] = [2_000, 200];
+/** Maximum number of invited users in a request. */
+const maxInvites = 2_000;
+/** Maximum number of `initial_state` events in a request. */
+const maxInitialState = 200;
 
-/** Maximum characters of a name or topic; an event with a longer one than events may have is refused with 413 M_TOO_LARGE. */
+/**
+ * Maximum number of characters of a name or topic in a request. A shorter text may still make its event too large,
+ * which is refused with 413 M_TOO_LARGE.
+ */
 const maxTextLength = 1_000_000;
 
 const createRoomBody = Type.Object({
@@ -43,7 +48,7 @@ const createRoomBody = Type.Object({
   power_level_content_override: Type.Optional(jsonObject),
 });
 
-/** Client-server API, "Creation" and "Room aliases". */
+/** Endpoints that create rooms and manage aliases. Source: client-server API, "Creation" and "Room aliases". */
 export function creationRoutes(
   creation: RoomCreation,
   aliases: RoomAliases,
@@ -123,9 +128,8 @@ function aliasRoutes(aliases: RoomAliases): Route[] {
         response: Type.Object({ aliases: Type.Array(Type.String()) }),
       },
       async ({ params, requester }) => ({
-        // Administrators of the server may read the aliases of all rooms, as in the reference server.
-        aliases: await (requester.isAdmin && !params.roomId.includes('\0')
-          ? aliases.of(params.roomId)
+        aliases: await (requester.isAdmin
+          ? aliases.listForAdministrator(requester.userId, params.roomId)
           : aliases.listFor(requester.userId, params.roomId)),
       }),
     ),

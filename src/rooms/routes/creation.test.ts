@@ -39,7 +39,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     }
 
-    it('applies every parameter of POST /createRoom', async () => {
+    it('applies every parameter of POST /createRoom except visibility', async () => {
       const roomId = await anna.createRoom({
         preset: 'trusted_private_chat',
         room_alias_name: `all-${database}`,
@@ -132,8 +132,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       ['an unknown visibility', { visibility: 'x' }, 400, 'M_BAD_JSON'],
       ['a name that is a number', { name: 5 }, 400, 'M_BAD_JSON'],
       ['a body that is a list', [], 400, 'M_BAD_JSON'],
-      ['a body that is no JSON', '{', 400, 'M_NOT_JSON'],
-      ['invites that are no list', { invite: 'x' }, 400, 'M_BAD_JSON'],
+      ['a body that is not JSON', '{', 400, 'M_NOT_JSON'],
+      ['invites that are not a list', { invite: 'x' }, 400, 'M_BAD_JSON'],
       ['an invite of an invalid user id', { invite: ['nobody'] }, 400, 'M_INVALID_PARAM'],
       ['an invite of oneself', { invite: ['@anna:test'] }, 400, 'M_INVALID_PARAM'],
       ['an alias with a colon', { room_alias_name: 'a:b' }, 400, 'M_INVALID_PARAM'],
@@ -192,7 +192,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         'M_INVALID_ROOM_STATE',
       ],
       [
-        'additional_creators that are no list',
+        'additional_creators that are not a list',
         { room_version: '12', creation_content: { additional_creators: 'x' } },
         400,
         'M_INVALID_ROOM_STATE',
@@ -242,14 +242,14 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('stores invites for user ids that register later', async () => {
-      const name = `later-${database}`;
-      const direct = await anna.createRoom({ is_direct: true, invite: [`@${name}:test`] });
+      const localpart = `later-${database}`;
+      const directRoomId = await anna.createRoom({ is_direct: true, invite: [`@${localpart}:test`] });
       const roomId = await anna.createRoom();
-      await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@${name}:test` });
-      const later = await TestClient.register(server, name);
-      const { rooms } = await later.sync();
-      assert.deepEqual(Object.keys(rooms?.invite ?? {}).toSorted(), [direct, roomId].toSorted());
-      await later.join(roomId);
+      await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@${localpart}:test` });
+      const lateUser = await TestClient.register(server, localpart);
+      const { rooms } = await lateUser.sync();
+      assert.deepEqual(Object.keys(rooms?.invite ?? {}).toSorted(), [directRoomId, roomId].toSorted());
+      await lateUser.join(roomId);
     });
 
     it('refuses an alias that is taken', async () => {

@@ -6,12 +6,12 @@ import type { Rooms } from '../rooms.ts';
 import { clientPath } from './paths.ts';
 import { readAccess } from './read-access.ts';
 
-/** Asks for the content from before a redaction: MSC2815. */
+/** Query parameter that requests the content from before a redaction (MSC2815). */
 const unredactedKey = 'fi.mau.msc2815.include_unredacted_content';
 
 /**
- * Client-server API, `GET /rooms/{roomId}/event/{eventId}` and `GET /rooms/{roomId}/timestamp_to_event`, which is also
- * served under its unstable path (MSC3030).
+ * Endpoints that read single events. Source: client-server API, `GET /rooms/{roomId}/event/{eventId}` and
+ * `GET /rooms/{roomId}/timestamp_to_event`, which is also served under its unstable path (MSC3030).
  */
 export function eventRoutes(rooms: Pick<Rooms, 'engine' | 'historyReader' | 'eventByTime'>): Route[] {
   return [
@@ -41,7 +41,7 @@ export function eventRoutes(rooms: Pick<Rooms, 'engine' | 'historyReader' | 'eve
         checkAccess: readAccess(rooms.engine),
         query: Type.Object({
           ts: Type.Integer({ minimum: 0 }),
-          // The specification requires it; scripts leave it out.
+          // The specification requires `dir`, but scripts leave it out.
           dir: Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')])),
         }),
         response: Type.Object({ event_id: Type.String(), origin_server_ts: Type.Integer() }),

@@ -7,7 +7,7 @@ import { sendingRoutes } from './sending-routes.ts';
 /** The token of an application service that acts as Alice. */
 const bridge = `bridge:${alice}`;
 /** A time long ago, in milliseconds since the epoch. */
-const longAgo = 1_000;
+const oldTimestamp = 1_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('origin_server_ts of a sent event', () => {
@@ -23,34 +23,34 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => http.stop());
 
     let transactions = 0;
-    const put = (by: string, path: string, body: object, ts?: number) => {
+    const sendRequest = (user: string, path: string, body: object, ts?: number) => {
       const url = `/rooms/${encodeURIComponent(roomId)}${path}`;
-      return http.call(by, 'PUT', ts === undefined ? url : `${url}?ts=${ts}`, body);
+      return http.call(user, 'PUT', ts === undefined ? url : `${url}?ts=${ts}`, body);
     };
-    const send = (type: string) => `/send/${type}/t${transactions++}`;
-    const timeOf = async ({ status, body }: Awaited<ReturnType<typeof put>>) => {
+    const sendPath = (type: string) => `/send/${type}/t${transactions++}`;
+    const timeOf = async ({ status, body }: Awaited<ReturnType<typeof sendRequest>>) => {
       assert.equal(status, 200, JSON.stringify(body));
       return (await fixture.engine.events.getById(String(body['event_id'])))?.event.originServerTs;
     };
     const message = { msgtype: 'm.text', body: 'hello' };
 
     it('uses the ts of an application service as origin_server_ts of messages, redactions and state events', async () => {
-      const sent = await put(bridge, send('m.room.message'), message, longAgo);
-      assert.equal(await timeOf(sent), longAgo);
+      const sent = await sendRequest(bridge, sendPath('m.room.message'), message, oldTimestamp);
+      assert.equal(await timeOf(sent), oldTimestamp);
       const redaction = { redacts: sent.body['event_id'] };
       assert.equal(
-        await timeOf(await put(bridge, send('m.room.redaction'), redaction, longAgo + 1)),
-        longAgo + 1,
+        await timeOf(await sendRequest(bridge, sendPath('m.room.redaction'), redaction, oldTimestamp + 1)),
+        oldTimestamp + 1,
       );
       assert.equal(
-        await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'x' }, longAgo + 2)),
-        longAgo + 2,
+        await timeOf(await sendRequest(bridge, '/state/m.room.topic', { topic: 'x' }, oldTimestamp + 2)),
+        oldTimestamp + 2,
       );
-      assert.equal(await timeOf(await put(bridge, '/state/org.example.x/key', { x: 1 }, 0)), 0);
+      assert.equal(await timeOf(await sendRequest(bridge, '/state/org.example.x/key', { x: 1 }, 0)), 0);
     });
 
     it('uses the ts of an application service as origin_server_ts of all membership changes', async () => {
-      const changes: [by: string, of: string, membership: string][] = [
+      const changes: [user: string, target: string, membership: string][] = [
         [bridge, carol, 'invite'],
         [`bridge:${carol}`, carol, 'join'],
         [`bridge:${carol}`, carol, 'leave'],
@@ -59,32 +59,38 @@ forSelectedDatabases(import.meta.url, (open) => {
         [`bridge:${carol}`, carol, 'join'],
         [bridge, carol, 'leave'],
       ];
-      for (const [index, [by, of, membership]] of changes.entries()) {
-        const path = `/state/m.room.member/${encodeURIComponent(of)}`;
+      for (const [index, [user, target, membership]] of changes.entries()) {
+        const path = `/state/m.room.member/${encodeURIComponent(target)}`;
         assert.equal(
-          await timeOf(await put(by, path, { membership }, longAgo + index)),
-          longAgo + index,
+          await timeOf(await sendRequest(user, path, { membership }, oldTimestamp + index)),
+          oldTimestamp + index,
           membership,
         );
       }
-      await put(alice, '/state/m.room.join_rules', { join_rule: 'knock' });
+      await sendRequest(alice, '/state/m.room.join_rules', { join_rule: 'knock' });
       const path = `/state/m.room.member/${encodeURIComponent(carol)}`;
-      const knock = await put(`bridge:${carol}`, path, { membership: 'knock' }, longAgo);
-      assert.equal(await timeOf(knock), longAgo);
+      const knock = await sendRequest(`bridge:${carol}`, path, { membership: 'knock' }, oldTimestamp);
+      assert.equal(await timeOf(knock), oldTimestamp);
     });
 
     it('uses the current time as origin_server_ts for other users, and without ts', async () => {
       const now = fixture.clock.now();
-      assert.equal(await timeOf(await put(bob, send('m.room.message'), message, longAgo)), now);
-      assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, longAgo)), now);
-      assert.equal(await timeOf(await put(bridge, send('m.room.message'), message)), now);
-      assert.equal(await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'z' })), now);
+      assert.equal(
+        await timeOf(await sendRequest(bob, sendPath('m.room.message'), message, oldTimestamp)),
+        now,
+      );
+      assert.equal(
+        await timeOf(await sendRequest(alice, '/state/m.room.topic', { topic: 'y' }, oldTimestamp)),
+        now,
+      );
+      assert.equal(await timeOf(await sendRequest(bridge, sendPath('m.room.message'), message)), now);
+      assert.equal(await timeOf(await sendRequest(bridge, '/state/m.room.topic', { topic: 'z' })), now);
     });
 
-    it('refuses a ts that is no non-negative safe integer with 400 M_INVALID_PARAM', async () => {
+    it('answers 400 M_INVALID_PARAM to a ts that is not a non-negative safe integer', async () => {
       for (const ts of [-1, 2 ** 53, 1.5]) {
-        for (const path of [send('m.room.message'), '/state/m.room.topic']) {
-          const { status, body } = await put(bridge, path, message, ts);
+        for (const path of [sendPath('m.room.message'), '/state/m.room.topic']) {
+          const { status, body } = await sendRequest(bridge, path, message, ts);
           assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM'], `${path} ${ts}`);
         }
       }

@@ -4,7 +4,7 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
-describe('guests', () => {
+describe('guests in rooms', () => {
   let server: TestServer;
   let anna: TestClient;
   let guest: TestClient;
@@ -30,17 +30,17 @@ describe('guests', () => {
     });
   };
 
-  /** Waits until the guest has left the room. */
-  const hasLeft = async (who: TestClient, roomId: string, next: string) => {
-    let since = next;
-    await eventually(`${who.id} to be gone`, async () => {
-      const sync = await who.sync(since, { timeout: 1_000 });
+  /** Waits until the user has left the room. */
+  const untilLeft = async (user: TestClient, roomId: string, firstToken: string) => {
+    let since = firstToken;
+    await eventually(`${user.id} to have left`, async () => {
+      const sync = await user.sync(since, { timeout: 1_000 });
       since = sync.next_batch;
       return sync.rooms?.leave?.[roomId];
     });
   };
 
-  const open = {
+  const roomForGuests = {
     preset: 'public_chat',
     initial_state: [{ type: 'm.room.guest_access', content: { guest_access: 'can_join' } }],
   };
@@ -49,11 +49,18 @@ describe('guests', () => {
     const closed = await anna.createRoom();
     const refused = await guest.call('POST', `/rooms/${enc(closed)}/join`, {});
     assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
-    const through = await guest.call('PUT', `/rooms/${enc(closed)}/state/m.room.member/${enc(guest.id)}`, {
-      membership: 'join',
-    });
-    assert.deepEqual([through.status, through.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
-    const roomId = await anna.createRoom({ ...open, power_level_content_override: { invite: 0 } });
+    const answerOfStateRoute = await guest.call(
+      'PUT',
+      `/rooms/${enc(closed)}/state/m.room.member/${enc(guest.id)}`,
+      {
+        membership: 'join',
+      },
+    );
+    assert.deepEqual(
+      [answerOfStateRoute.status, answerOfStateRoute.body['errcode']],
+      [403, 'M_GUEST_ACCESS_FORBIDDEN'],
+    );
+    const roomId = await anna.createRoom({ ...roomForGuests, power_level_content_override: { invite: 0 } });
     await guest.join(roomId);
     await guest.say(roomId, 'hello');
     for (const [path, body] of [
@@ -73,26 +80,26 @@ describe('guests', () => {
   });
 
   it('removes guests when the room forbids guest access', async () => {
-    const roomId = await anna.createRoom(open);
+    const roomId = await anna.createRoom(roomForGuests);
     await guest.join(roomId);
     const { next_batch } = await guest.sync();
     await anna.setState(roomId, 'm.room.guest_access', { guest_access: 'forbidden' });
-    await hasLeft(guest, roomId, next_batch);
+    await untilLeft(guest, roomId, next_batch);
     assert.deepEqual((await guest.do('GET', '/joined_rooms'))['joined_rooms'], []);
     assert.ok(((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId));
   });
 
   it('removes guests when the event that allows guests is redacted', async () => {
-    const roomId = await anna.createRoom(open);
+    const roomId = await anna.createRoom(roomForGuests);
     await guest.join(roomId);
     const { next_batch } = await guest.sync();
     const state = await anna.call('GET', `/rooms/${enc(roomId)}/state`);
-    const allowed = (state.body as unknown as { type: string; event_id: string }[]).find(
+    const guestAccessEvent = (state.body as unknown as { type: string; event_id: string }[]).find(
       ({ type }) => type === 'm.room.guest_access',
     );
-    assert.ok(allowed);
-    await anna.redact(roomId, allowed.event_id);
-    await hasLeft(guest, roomId, next_batch);
+    assert.ok(guestAccessEvent);
+    await anna.redact(roomId, guestAccessEvent.event_id);
+    await untilLeft(guest, roomId, next_batch);
   });
 
   it('lets guests read world-readable rooms without joining', async () => {
@@ -109,10 +116,10 @@ describe('guests', () => {
   it('lets guests read the capabilities, and keeps their rooms when they upgrade to an account', async () => {
     const { capabilities } = await guest.do('GET', '/capabilities');
     assert.ok(capabilities);
-    const roomId = await anna.createRoom(open);
-    const other = await newGuest();
-    await Promise.all([guest.join(roomId), other.join(roomId)]);
-    const { next_batch } = await other.sync();
+    const roomId = await anna.createRoom(roomForGuests);
+    const otherGuest = await newGuest();
+    await Promise.all([guest.join(roomId), otherGuest.join(roomId)]);
+    const { next_batch } = await otherGuest.sync();
     const username = guest.id.slice(1, guest.id.indexOf(':'));
     const password = { username, password: 'password', inhibit_login: true };
     const { body } = await server.api('POST', '/_matrix/client/v3/register', {
@@ -121,13 +128,13 @@ describe('guests', () => {
     assert.equal(body['user_id'], guest.id);
     await anna.setState(roomId, 'm.room.guest_access', { guest_access: 'forbidden' });
     await guest.createRoom();
-    await hasLeft(other, roomId, next_batch);
+    await untilLeft(otherGuest, roomId, next_batch);
     const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
     assert.deepEqual(Object.keys(joined as object).sort(), [anna.id, guest.id].sort());
-    const found = await eventually('the entry of the guest in the user directory', async () => {
+    const entry = await eventually('the entry of the guest in the user directory', async () => {
       const { results } = await anna.do('POST', '/user_directory/search', { search_term: username });
       return (results as unknown[]).length > 0 && results;
     });
-    assert.deepEqual(found, [{ user_id: guest.id }], 'other users find the guest');
+    assert.deepEqual(entry, [{ user_id: guest.id }], 'other users find the guest');
   });
 });

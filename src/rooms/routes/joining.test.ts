@@ -5,7 +5,7 @@ import { enc } from '../../../test/support/users/test-client.ts';
 import { assertRefused, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
-  describe(`joining, on ${database}`, () => {
+  describe(`the endpoints that join rooms, on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
 
     const memberOf = (roomId: string) =>
@@ -42,7 +42,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     }
 
-    it('shows avatar_url and display_name of all joined members, null where unset', async () => {
+    it('returns avatar_url and display_name of all joined members from /joined_members, null where they are unset', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await roomOfAnnaAndBen(users);
       await cleo.join(roomId);

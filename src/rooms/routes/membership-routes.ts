@@ -5,16 +5,16 @@ import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { MembershipRequest } from '../membership/member-event.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import { clientPath } from './paths.ts';
-import { reasonMember, reasonOf, type WithReason } from './reason.ts';
+import { reasonField, reasonOf, type WithReason } from './reason.ts';
 import { type AddressInvite, addressInvite, type ThirdPartyInviting } from './third-party-inviting.ts';
 
-const reasonBody = Type.Object(reasonMember);
-const targetBody = Type.Object({ user_id: Type.String(), ...reasonMember });
+const reasonBody = Type.Object(reasonField);
+const targetBody = Type.Object({ user_id: Type.String(), ...reasonField });
 const joinBody = Type.Object({
-  ...reasonMember,
+  ...reasonField,
   third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
 });
-/** Maximum number of servers to join through; clients name three. */
+/** Maximum number of servers to join through in a request; clients usually send three. */
 const maxServers = 100;
 
 /** Servers to join through; `server_name` is the earlier name of `via`. */
@@ -23,11 +23,11 @@ const viaQuery = Type.Object({
   server_name: Type.Optional(Type.Array(Type.String(), { maxItems: maxServers })),
 });
 type ViaQuery = { via?: readonly string[]; server_name?: readonly string[] };
-const viaOf = ({ via = [], server_name: older = [] }: ViaQuery) => [...via, ...older];
+const viaOf = ({ via = [], server_name: serverNames = [] }: ViaQuery) => [...via, ...serverNames];
 const roomIdResponse = Type.Object({ room_id: Type.String() });
-const nothing = Type.Object({});
+const emptyResponse = Type.Object({});
 
-/** Client-server API, "Room membership". */
+/** Endpoints that change memberships. Source: client-server API, "Room membership". */
 export function membershipRoutes(
   memberships: Memberships,
   aliases: RoomAliases,
@@ -46,16 +46,16 @@ function joinRoutes(
   aliases: RoomAliases,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
-  /** The room id and candidate servers: those of the client first. */
+  /** Returns the room id and the servers to join through: first the servers of the request. */
   const locate = async (idOrAlias: string, query: ViaQuery) => {
-    const named = viaOf(query);
-    if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: named };
+    const viaOfClient = viaOf(query);
+    if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: viaOfClient };
     const { roomId, servers } = await aliases.locate(idOrAlias);
-    return { roomId, via: [...named, ...servers] };
+    return { roomId, via: [...viaOfClient, ...servers] };
   };
   const join = async (requester: Requester, roomId: string, via: readonly string[], body: JoinBody) => {
-    const { third_party_signed: signed } = body;
-    if (signed) await thirdParties.redeem(requester.userId, roomId, signed);
+    const { third_party_signed: signedInvite } = body;
+    if (signedInvite) await thirdParties.redeem(requester.userId, roomId, signedInvite);
     await memberships.join(requester.userId, roomId, { ...joinRequest(requester, body), via });
     return { room_id: roomId };
   };
@@ -102,7 +102,7 @@ function joinRoutes(
       },
       async ({ params, query, body, requester }) => {
         const { roomId, via } = await locate(params.roomIdOrAlias, query);
-        await memberships.knock(requester.userId, roomId, { requester, given: reasonOf(body), via });
+        await memberships.knock(requester.userId, roomId, { requester, extraContent: reasonOf(body), via });
         return { room_id: roomId };
       },
     ),
@@ -113,12 +113,12 @@ type JoinBody = JsonObject & WithReason & { third_party_signed?: JsonObject };
 
 /**
  * Fields of the body that the endpoint does not know are content of the membership event, for instance the profile for
- * this room. A repeated join without content changes nothing, the profile included: then `given` is absent.
+ * this room. A repeated join without content changes nothing, the profile included: then `extraContent` is absent.
  */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
   const { reason: _reason, third_party_signed: _signed, ...content } = body;
-  const given = { ...content, ...reasonOf(body) };
-  return Object.keys(given).length === 0 ? { requester } : { requester, given };
+  const extraContent = { ...content, ...reasonOf(body) };
+  return Object.keys(extraContent).length === 0 ? { requester } : { requester, extraContent };
 }
 
 function leavingRoutes(memberships: Memberships): Route[] {
@@ -130,10 +130,10 @@ function leavingRoutes(memberships: Memberships): Route[] {
         path: clientPath('/rooms/:roomId/leave'),
         auth: 'guest',
         body: reasonBody,
-        response: nothing,
+        response: emptyResponse,
       },
       async ({ params, body, requester }) => {
-        await memberships.leave(requester.userId, params.roomId, { requester, given: reasonOf(body) });
+        await memberships.leave(requester.userId, params.roomId, { requester, extraContent: reasonOf(body) });
         return {};
       },
     ),
@@ -143,7 +143,7 @@ function leavingRoutes(memberships: Memberships): Route[] {
         method: 'POST',
         path: clientPath('/rooms/:roomId/forget'),
         auth: 'guest',
-        response: nothing,
+        response: emptyResponse,
       },
       async ({ params, requester }) => {
         await memberships.forget(requester.userId, params.roomId);
@@ -164,10 +164,10 @@ function moderationRoutes(memberships: Memberships): Route[] {
         auth: 'user',
         refuseSuspended: true,
         body: targetBody,
-        response: nothing,
+        response: emptyResponse,
       },
       async ({ params, body, requester }) => {
-        const request = { requester, given: reasonOf(body) };
+        const request = { requester, extraContent: reasonOf(body) };
         await memberships[action](requester.userId, params.roomId, body.user_id, request);
         return {};
       },
@@ -175,7 +175,7 @@ function moderationRoutes(memberships: Memberships): Route[] {
   );
 }
 
-/** Invites by user id and by third-party identifier. */
+/** Returns the endpoint that invites by user id or by third-party identifier. */
 function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting): Route {
   return route(
     {
@@ -186,28 +186,28 @@ function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting)
       refuseSuspended: true,
       body: Type.Object({
         user_id: Type.Optional(Type.String()),
-        ...reasonMember,
+        ...reasonField,
         ...Type.Partial(addressInvite).properties,
       }),
-      response: nothing,
+      response: emptyResponse,
     },
     async ({ params, body, requester }) => {
       if (requester.isShadowBanned) return {};
       if (body.user_id === undefined) {
-        await thirdParties.invite(requester, params.roomId, addressIn(body));
+        await thirdParties.invite(requester, params.roomId, addressOf(body));
         return {};
       }
-      const request = { requester, given: reasonOf(body) };
+      const request = { requester, extraContent: reasonOf(body) };
       await memberships.invite(requester.userId, params.roomId, body.user_id, request);
       return {};
     },
   );
 }
 
-function addressIn(body: Partial<AddressInvite>): AddressInvite {
+function addressOf(body: Partial<AddressInvite>): AddressInvite {
   const { id_server, id_access_token, medium, address } = body;
   if (medium === undefined || address === undefined) {
-    throw badJson('user_id is missing, or medium and address');
+    throw badJson('Either user_id, or medium and address, must be present');
   }
   if (id_server === undefined || id_access_token === undefined) {
     throw badJson('id_server and id_access_token are missing');

@@ -10,8 +10,8 @@ for (const database of selectedDatabases(import.meta.url)) {
   describe(`state that users own (MSC3757), on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
 
-    /** Anna has the level 100, Ben 50 and Cleo 0; users at 0 may send the state. */
-    const roomOf = async (room_version: string) => {
+    /** Creates a room in which Anna has power level 100, Ben 50 and Cleo 0, and level 0 suffices to send the state. */
+    const createRoom = async (room_version: string) => {
       const { anna, ben, cleo } = users;
       const power_level_content_override = {
         users: { [anna.id]: 100, [ben.id]: 50 },
@@ -29,9 +29,9 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
 
     for (const version of ['org.matrix.msc3757.10', 'org.matrix.msc3757.11']) {
-      it(`accepts state keys with a suffix from the owner and from users with a higher power level, in room version ${version}`, async () => {
+      it(`accepts state keys with a suffix only from the owner and from users with a higher power level, in room version ${version}`, async () => {
         const { anna, ben, cleo } = users;
-        const set = setter(await roomOf(version));
+        const set = setter(await createRoom(version));
         for (const key of [cleo.id, `${cleo.id}_phone`, `${cleo.id}_`]) {
           assert.equal(await set(cleo, key), 200, key);
           assert.equal(await set(ben, key), 200, key);
@@ -42,9 +42,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         }
         assert.equal(await set(ben, `${anna.id}_phone`), '403 M_FORBIDDEN');
         for (const key of ['@', '@cleo', '@cleo_phone', `${cleo.id}-phone x`]) {
-          const answer = await set(cleo, key);
-          assert.equal(answer, key.includes(':') ? answer : '400 M_BAD_JSON', key);
-          assert.notEqual(answer, 200, key);
+          assert.equal(await set(cleo, key), '400 M_BAD_JSON', key);
         }
         assert.equal(await set(cleo, 'anything'), 200);
       });
@@ -52,7 +50,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('requires the id of the sender as the state key in other room versions', async () => {
       const { anna, cleo } = users;
-      const set = setter(await roomOf('11'));
+      const set = setter(await createRoom('11'));
       assert.equal(await set(cleo, cleo.id), 200);
       for (const [user, key] of [
         [cleo, `${cleo.id}_phone`],

@@ -1,4 +1,4 @@
-/** Paths of a client-server API endpoint under v3, and under r0 for old clients. */
+/** Returns the paths of a client-server API endpoint: under v3, and under r0 for old clients. */
 export function clientPath<const P extends string>(
   path: P,
 ): readonly [`/_proto/client/v3${P}`, `/_proto/client/r0${P}`] {

@@ -11,16 +11,19 @@ import { readAccess } from './read-access.ts';
 const event = Type.Unsafe<JsonObject>(Type.Object({}));
 const events = Type.Array(event);
 
-/** Events per page when the request has no limit. */
+/** Number of events per page when the request has no limit. */
 const defaultLimit = 10;
 
-/** Client-server API, "Getting events for a room". @param maxEventsPerPage the largest page (`filter_timeline_limit`) */
+/**
+ * Endpoints that read events and state of rooms. Source: client-server API, "Getting events for a room".
+ * @param maxEventsPerPage the largest page (`filter_timeline_limit`)
+ */
 export function readingRoutes(
   { engine, historyReader, stateReader }: Pick<Rooms, 'engine' | 'historyReader' | 'stateReader'>,
   maxEventsPerPage: number,
 ): Route[] {
-  const limitOf = (asked: number | undefined) =>
-    Math.max(0, Math.min(asked ?? defaultLimit, maxEventsPerPage));
+  const limitOf = (requested: number | undefined) =>
+    Math.max(0, Math.min(requested ?? defaultLimit, maxEventsPerPage));
   const checkAccess = readAccess(engine);
   return [
     ...pageRoutes(historyReader, checkAccess, limitOf),
@@ -32,7 +35,7 @@ export function readingRoutes(
 function pageRoutes(
   historyReader: HistoryReader,
   checkAccess: AccessCheck,
-  limitOf: (asked: number | undefined) => number,
+  limitOf: (requested: number | undefined) => number,
 ): Route[] {
   return [
     route(
@@ -45,7 +48,7 @@ function pageRoutes(
         query: Type.Object({
           from: Type.Optional(Type.String()),
           to: Type.Optional(Type.String()),
-          // The specification requires it; scripts leave it out.
+          // The specification requires `dir`, but scripts leave it out.
           dir: Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')])),
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
@@ -55,7 +58,7 @@ function pageRoutes(
       ({ params, query, requester }) => {
         const filter = readFilter(query.filter);
         return historyReader.messages(requester, params.roomId, {
-          // Some clients send an empty token for an absent one.
+          // Some clients send an empty token instead of no token.
           from: query.from === '' ? undefined : query.from,
           to: query.to === '' ? undefined : query.to,
           direction: query.dir === 'b' ? 'backward' : 'forward',
@@ -113,14 +116,14 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
       { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
       async (request) => {
         const { params, query, requester } = request;
-        const found = await stateReader.one(
+        const stateEvent = await stateReader.one(
           requester,
           params.roomId,
           params.eventType,
           params.stateKey,
           request,
         );
-        return query.format === 'event' ? found : found.content;
+        return query.format === 'event' ? stateEvent : stateEvent.content;
       },
     ),
     route(
@@ -135,8 +138,8 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
         ],
       },
       async ({ params, query: { format }, requester }) => {
-        const found = await stateReader.one(requester, params.roomId, params.eventType, '');
-        return format === 'event' ? found : found.content;
+        const stateEvent = await stateReader.one(requester, params.roomId, params.eventType, '');
+        return format === 'event' ? stateEvent : stateEvent.content;
       },
     ),
   ];
@@ -165,9 +168,8 @@ function memberRoutes(
       async (request) => {
         const { params, query, requester } = request;
         const { at, membership, not_membership: notMembership } = query;
-        const wanted = { at, membership, notMembership };
-        const chunk = await stateReader.membersAsText(requester, params.roomId, wanted, request);
-        return new Reply(200, `{"chunk":${chunk}}`);
+        const filter = { at, membership, notMembership };
+        return new Reply(200, await stateReader.membersAsText(requester, params.roomId, filter, request));
       },
     ),
     route(
@@ -178,9 +180,13 @@ function memberRoutes(
         auth: 'guest',
         response: Type.Object({ joined: Type.Unsafe<Record<string, JsonObject>>(Type.Object({})) }),
       },
-      async (request) => ({
-        joined: await stateReader.joinedMembers(request.requester.userId, request.params.roomId, request),
-      }),
+      async (request) => {
+        const { params, requester } = request;
+        return new Reply(
+          200,
+          await stateReader.joinedMembersAsText(requester.userId, params.roomId, request),
+        );
+      },
     ),
     route(
       {

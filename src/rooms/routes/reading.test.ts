@@ -16,7 +16,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const messages = async (user: TestClient, roomId: string, query: Record<string, string | number>) =>
       (await user.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query)) as unknown as Page;
 
-    it('reads messages forwards without dir', async () => {
+    it('returns messages in forward order when dir is absent', async () => {
       const { anna } = users;
       const roomId = await roomOfAnnaAndBen(users);
       const idsOf = async (query: Record<string, string | number>) =>
@@ -25,7 +25,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.notDeepEqual(await idsOf({}), await idsOf({ dir: 'b' }));
     });
 
-    it('finds the event after a time without dir', async () => {
+    it('GET /timestamp_to_event searches forward when dir is absent', async () => {
       const { anna } = users;
       const roomId = await roomOfAnnaAndBen(users);
       const find = (query: object) =>
@@ -33,12 +33,12 @@ for (const database of selectedDatabases(import.meta.url)) {
           token: anna.token,
           query: { ts: 1, ...query },
         });
-      const [found, forwards] = [await find({}), await find({ dir: 'f' })];
-      assert.equal(found.status, 200, found.raw);
-      assert.deepEqual(found.body, forwards.body);
+      const [withoutDir, forwards] = [await find({}), await find({ dir: 'f' })];
+      assert.equal(withoutDir.status, 200, withoutDir.raw);
+      assert.deepEqual(withoutDir.body, forwards.body);
     });
 
-    it('answers requests for a forgotten room with 403 M_FORBIDDEN, malformed ones as well', async () => {
+    it('answers requests for a forgotten room with 403 M_FORBIDDEN, also malformed requests', async () => {
       const { ben, anna } = users;
       const roomId = await roomOfAnnaAndBen(users);
       const eventId = await anna.say(roomId, 'x');
@@ -98,19 +98,19 @@ for (const database of selectedDatabases(import.meta.url)) {
         ben.id,
         cleo.id,
       ]);
-      const none = await ben.sync(undefined, { filter: { room: { timeline: { limit: 0 } } } });
-      const end = none.rooms?.join?.[roomId]?.timeline.prev_batch;
+      const withLimit0 = await ben.sync(undefined, { filter: { room: { timeline: { limit: 0 } } } });
+      const end = withLimit0.rooms?.join?.[roomId]?.timeline.prev_batch;
       assert.deepEqual(await membersAt(ben, end), [anna.id, ben.id, cleo.id]);
       const last = await messages(ben, roomId, { dir: 'b', from: end ?? '', limit: 1 });
       assert.equal(last.chunk[0]?.event_id, messageId);
-      const whole = await ben.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } });
-      assert.deepEqual(await membersAt(ben, whole.rooms?.join?.[roomId]?.timeline.prev_batch), []);
+      const withLimit50 = await ben.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } });
+      assert.deepEqual(await membersAt(ben, withLimit50.rooms?.join?.[roomId]?.timeline.prev_batch), []);
       await ben.leave(roomId);
       for (const limit of [0, 1, 50]) {
         const filter = { room: { include_leave: true, timeline: { limit } } };
-        const left = (await ben.sync(undefined, { filter })).rooms?.leave?.[roomId];
+        const leftRoom = (await ben.sync(undefined, { filter })).rooms?.leave?.[roomId];
         assert.deepEqual(
-          await membersAt(ben, left?.timeline.prev_batch),
+          await membersAt(ben, leftRoom?.timeline.prev_batch),
           limit === 50 ? [] : [anna.id, ben.id, cleo.id],
           `limit ${limit}`,
         );

@@ -5,12 +5,12 @@ import { enc, type TestClient } from '../../../test/support/users/test-client.ts
 import { assertRefused, eventOf, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
-  describe(`a reason, on ${database}`, () => {
+  describe(`the reason of membership changes and redactions, on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
 
     /** Changes Ben's membership. @returns the content of his member event */
-    const changeMembership = async (who: TestClient, roomId: string, action: string, body: object) => {
-      await who.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
+    const changeMembership = async (user: TestClient, roomId: string, action: string, body: object) => {
+      await user.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
       return users.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(users.ben.id)}`);
     };
 
@@ -18,7 +18,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { anna, ben } = users;
       const roomId = await roomOfAnnaAndBen(users);
       const target = { user_id: ben.id, reason: null };
-      for (const [who, action, body, membership] of [
+      for (const [user, action, body, membership] of [
         [anna, 'kick', target, 'leave'],
         [ben, 'join', { reason: null }, 'join'],
         [anna, 'ban', target, 'ban'],
@@ -26,7 +26,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         [anna, 'invite', target, 'invite'],
         [ben, 'leave', { reason: null }, 'leave'],
       ] as const) {
-        const member = await changeMembership(who, roomId, action, body);
+        const member = await changeMembership(user, roomId, action, body);
         assert.equal(member['membership'], membership, action);
         assert.ok(!Object.hasOwn(member, 'reason'), action);
       }

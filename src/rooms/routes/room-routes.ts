@@ -9,7 +9,7 @@ import { type DelayedSending, sendingRoutes } from './sending-routes.ts';
 import type { ThirdPartyInviting } from './third-party-inviting.ts';
 
 /**
- * All routes of this slice.
+ * Returns all routes of this slice.
  * @param maxEventsPerPage the largest page of events (`filter_timeline_limit`)
  */
 export function roomRoutes(

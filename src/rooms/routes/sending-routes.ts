@@ -3,7 +3,7 @@ import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { Sender, Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
-import { reasonMember, reasonOf } from './reason.ts';
+import { reasonField, reasonOf } from './reason.ts';
 
 /** An event to send later. */
 export interface EventToDelay {
@@ -12,7 +12,7 @@ export interface EventToDelay {
   /** Present for state events. */
   readonly stateKey?: string | undefined;
   readonly content: JsonObject;
-  /** Absent when the request has none, as for state events. */
+  /** Absent when the request has no transaction id, as for state events. */
   readonly txnId?: string | undefined;
 }
 
@@ -27,40 +27,43 @@ export interface DelayedSending {
 }
 
 const content = Type.Unsafe<JsonObject>(Type.Object({}));
-const sent = Type.Object({ event_id: Type.String() });
-const sentOrDelayed = Type.Union([sent, Type.Object({ delay_id: Type.String() })]);
+const sentResponse = Type.Object({ event_id: Type.String() });
+const sentOrDelayedResponse = Type.Union([sentResponse, Type.Object({ delay_id: Type.String() })]);
 
 /** Query parameter for the delay of an event in milliseconds: the first form of MSC4140, which clients use. */
 const delayKey = 'org.matrix.msc4140.delay';
 /**
- * Query parameter for the id of a parent delayed event, in a withdrawn form of MSC4140. It must be refused, since the
- * client does not expect the event to be sent at once.
+ * Query parameter for the id of a parent delayed event, in an earlier form of MSC4140. Requests with it are refused,
+ * because their clients do not expect that the event is sent at once.
  */
 const parentKey = 'org.matrix.msc4140.parent_delay_id';
-const delay = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
+const delayQuery = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
 
 /** Query parameter for the time of an event of an application service, in milliseconds since the epoch. */
-const time = { ts: Type.Optional(Type.Integer()) };
+const timeQuery = { ts: Type.Optional(Type.Integer()) };
 
 /**
  * Returns the requested `origin_server_ts`, which only application services can set; `undefined` means now.
  * Source: application service API, "Timestamp massaging".
  * @throws MatrixError M_INVALID_PARAM
  */
-function timeIn({ ts }: { ts?: number }, { appservice }: Requester): number | undefined {
+function requestedTime({ ts }: { ts?: number }, { appservice }: Requester): number | undefined {
   if (appservice === undefined || ts === undefined) return undefined;
   if (ts < 0 || !Number.isSafeInteger(ts)) throw invalidParam('ts must be a non-negative integer');
   return ts;
 }
 
-function delayIn(query: { [delayKey]?: number; [parentKey]?: string }): number | undefined {
+function requestedDelay(query: { [delayKey]?: number; [parentKey]?: string }): number | undefined {
   if (query[parentKey] !== undefined) {
     throw invalidParam('parent_delay_id is not supported');
   }
   return query[delayKey];
 }
 
-/** Client-server API, "Sending events to a room" and "Redactions". */
+/**
+ * Endpoints that send events, state and redactions. Source: client-server API, "Sending events to a room" and
+ * "Redactions".
+ */
 export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[] {
   return [
     route(
@@ -69,19 +72,19 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         method: 'PUT',
         path: clientPath('/rooms/:roomId/send/:eventType/:txnId'),
         auth: 'guest',
-        query: Type.Object({ ...time, ...delay }),
+        query: Type.Object({ ...timeQuery, ...delayQuery }),
         body: content,
         needsBody: true,
-        response: sentOrDelayed,
+        response: sentOrDelayedResponse,
       },
       async ({ params, body, query, requester }) => {
-        const milliseconds = delayIn(query);
+        const milliseconds = requestedDelay(query);
         if (milliseconds !== undefined) {
           const { roomId, eventType: type, txnId } = params;
           const event = { roomId, type, content: body, txnId };
           return { delay_id: await delayed.schedule(requester, event, milliseconds) };
         }
-        const originServerTs = timeIn(query, requester);
+        const originServerTs = requestedTime(query, requester);
         const message = { type: params.eventType, content: body, originServerTs };
         return { event_id: await sending.message(requester, params.roomId, message, params.txnId) };
       },
@@ -92,8 +95,8 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         method: 'PUT',
         path: clientPath('/rooms/:roomId/redact/:eventId/:txnId'),
         auth: 'guest',
-        body: Type.Object(reasonMember),
-        response: sent,
+        body: Type.Object(reasonField),
+        response: sentResponse,
       },
       async ({ params, body, requester }) => {
         const { roomId, eventId, txnId } = params;
@@ -114,13 +117,13 @@ function postRoutes(sending: Sending): Route[] {
         method: 'POST',
         path: clientPath('/rooms/:roomId/send/:eventType'),
         auth: 'guest',
-        query: Type.Object(time),
+        query: Type.Object(timeQuery),
         body: content,
         needsBody: true,
-        response: sent,
+        response: sentResponse,
       },
       async ({ params: { roomId, eventType: type }, body, query, requester }) => {
-        const message = { type, content: body, originServerTs: timeIn(query, requester) };
+        const message = { type, content: body, originServerTs: requestedTime(query, requester) };
         return { event_id: await sending.message(requester, roomId, message) };
       },
     ),
@@ -130,8 +133,8 @@ function postRoutes(sending: Sending): Route[] {
         method: 'POST',
         path: clientPath('/rooms/:roomId/redact/:eventId'),
         auth: 'guest',
-        body: Type.Object(reasonMember),
-        response: sent,
+        body: Type.Object(reasonField),
+        response: sentResponse,
       },
       async ({ params: { roomId, eventId }, body, requester }) => ({
         event_id: await sending.redact(requester, roomId, eventId, reasonOf(body)),
@@ -141,16 +144,16 @@ function postRoutes(sending: Sending): Route[] {
 }
 
 function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
-  const query = Type.Object({ ...time, ...delay });
+  const query = Type.Object({ ...timeQuery, ...delayQuery });
   const send = async (
     requester: Requester,
     { roomId, eventType: type, stateKey }: { roomId: string; eventType: string; stateKey: string },
     body: JsonObject,
-    query: Parameters<typeof delayIn>[0] & { ts?: number },
+    query: Parameters<typeof requestedDelay>[0] & { ts?: number },
   ) => {
-    const milliseconds = delayIn(query);
+    const milliseconds = requestedDelay(query);
     if (milliseconds === undefined) {
-      const target = { type, stateKey, originServerTs: timeIn(query, requester) };
+      const target = { type, stateKey, originServerTs: requestedTime(query, requester) };
       return { event_id: await sending.state(requester, roomId, target, body) };
     }
     const event = { roomId, type, stateKey, content: body };
@@ -163,7 +166,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
     query,
     body: content,
     needsBody: true,
-    response: sentOrDelayed,
+    response: sentOrDelayedResponse,
   } as const;
   return [
     route(

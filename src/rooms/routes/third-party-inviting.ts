@@ -12,15 +12,13 @@ export const addressInvite = Type.Object({
 
 export type AddressInvite = Readonly<Static<typeof addressInvite>>;
 
-/**
- * Invites by third-party identifier; supplied at composition. Source: client-server API, "Third-party
- * invites".
- */
+/** Invites by third-party identifier; supplied at composition. Source: client-server API, "Third-party invites". */
 export interface ThirdPartyInviting {
   /** Invites the user who owns the identifier, or will own it. @throws MatrixError */
   invite(requester: RequestingUser, roomId: string, invite: AddressInvite): Promise<void>;
   /**
-   * Looks up invites for a room that is being created, and throws everything that can be refused in advance.
+   * Looks up the identifiers to invite to a room that is being created. Throws the errors of invites that do not depend
+   * on the room, so that the room is not created.
    * @returns user ids of the identifiers with a known owner, and a function that sends the other invites once
    * the room exists
    * @throws MatrixError
@@ -30,8 +28,8 @@ export interface ThirdPartyInviting {
     invites: readonly AddressInvite[],
   ): Promise<{ userIds: readonly string[]; inviteOthers(roomId: string): Promise<void> }>;
   /**
-   * Creates the invite of a joining user from the object that an identity server has signed.
-   * @throws MatrixError M_FORBIDDEN when it does not match a third-party invite of the room
+   * Creates the invite of a user who joins a room with an object that an identity server has signed.
+   * @throws MatrixError M_FORBIDDEN when the object does not match a third-party invite of the room
    */
   redeem(userId: string, roomId: string, signed: JsonObject): Promise<void>;
 }

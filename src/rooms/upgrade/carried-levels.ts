@@ -13,8 +13,8 @@ import {
 /** The power level that privileged creators of the old room get in room versions without privileged creators. */
 const formerCreatorLevel = 100;
 
-/** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier ones. */
-const tombstoneLevel = { withCreators: 150, before: 100 };
+/** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier room versions. */
+const tombstoneLevel = { withPrivilegedCreators: 150, earlier: 100 };
 
 /** The events that determine power levels in the old room. */
 export interface OldLevels {
@@ -23,9 +23,9 @@ export interface OldLevels {
 }
 
 /**
- * The power levels of the new room: those of the old room in the format of the new version, with unknown
- * keys. In room versions with privileged creators, the new creators are left out, and former creators get no
- * level, since the user who upgrades chooses the creators.
+ * Returns the power levels of the new room: the levels of the old room in the format of the new version. Unknown keys
+ * are copied. In room versions with privileged creators, the new creators are left out, and former creators get no
+ * level, because the user who upgrades chooses the creators.
  * Source: client-server API, "Room Upgrades"; room version 12.
  */
 export function carriedLevels(
@@ -41,11 +41,11 @@ export function carriedLevels(
   }
   if (version.privilegedCreators) {
     for (const creator of creators) delete users[creator];
-    if ((events['m.room.tombstone'] ?? tombstoneLevel.before) === tombstoneLevel.before) {
-      events['m.room.tombstone'] = tombstoneLevel.withCreators;
+    if ((events['m.room.tombstone'] ?? tombstoneLevel.earlier) === tombstoneLevel.earlier) {
+      events['m.room.tombstone'] = tombstoneLevel.withPrivilegedCreators;
     }
   }
-  const named = Object.keys(defaultLevels).flatMap((name): [string, number][] => {
+  const namedLevels = Object.keys(defaultLevels).flatMap((name): [string, number][] => {
     const level = levelOf(old[name]);
     return level === undefined ? [] : [[name, level]];
   });
@@ -53,7 +53,7 @@ export function carriedLevels(
   const unknown = Object.entries(old).filter(([name]) => !knownKeys.has(name));
   return {
     ...Object.fromEntries(unknown),
-    ...Object.fromEntries(named),
+    ...Object.fromEntries(namedLevels),
     users,
     events,
     ...(Object.keys(notifications).length > 0 ? { notifications } : undefined),
@@ -63,8 +63,8 @@ export function carriedLevels(
 const knownKeys = new Set([...Object.keys(defaultLevels), 'users', 'events', 'notifications']);
 
 /**
- * Returns the levels with the creator raised to a level that suffices for all first events; `undefined` when
- * it suffices already.
+ * Returns the levels with a higher level of the creator, which suffices for all first events; `undefined` when the
+ * creator's level suffices already.
  */
 export function temporaryLevels(
   levels: JsonObject,
@@ -72,13 +72,13 @@ export function temporaryLevels(
   version: RoomVersion,
 ): JsonObject | undefined {
   if (version.privilegedCreators) return undefined;
-  const { users, events, notifications: _notifications, ...named } = levels;
-  const all = [
-    ...Object.values(levelsIn(named)),
+  const { users, events, notifications: _notifications, ...namedLevels } = levels;
+  const requiredLevels = [
+    ...Object.values(levelsIn(namedLevels)),
     ...Object.values(levelsIn(users)),
     ...Object.values(levelsIn(events)),
   ];
-  const needed = Math.max(formerCreatorLevel, ...all);
+  const needed = Math.max(formerCreatorLevel, ...requiredLevels);
   const level = levelsIn(users)[creator] ?? levelOf(levels['users_default']) ?? 0;
   if (level >= needed) return undefined;
   return { ...levels, users: { ...levelsIn(users), [creator]: needed } };
@@ -90,13 +90,15 @@ export function temporaryLevels(
  */
 export function restrictedLevels({ create, levels }: OldLevels): JsonObject | undefined {
   const oldLevels = new PowerLevels(create, levels);
-  const closed = Math.max(50, oldLevels.required('users_default') + 1);
-  const changes = (['events_default', 'invite'] as const).filter((name) => oldLevels.required(name) < closed);
+  const moderatorLevel = Math.max(50, oldLevels.required('users_default') + 1);
+  const changes = (['events_default', 'invite'] as const).filter(
+    (name) => oldLevels.required(name) < moderatorLevel,
+  );
   if (changes.length === 0) return undefined;
-  return { ...levels?.content, ...Object.fromEntries(changes.map((name) => [name, closed])) };
+  return { ...levels?.content, ...Object.fromEntries(changes.map((name) => [name, moderatorLevel])) };
 }
 
-/** Invalid user ids would make the event invalid since room version 10. */
+/** Returns the levels of users, without invalid user ids, which would make the event invalid since room version 10. */
 const usersIn = (value: JsonValue | undefined) =>
   Object.fromEntries(Object.entries(levelsIn(value)).filter(([userId]) => isUserId(userId)));
 
@@ -106,10 +108,10 @@ function levelsIn(value: JsonValue | undefined): Record<string, number> {
   return Object.fromEntries(entries.filter(([, level]) => level !== undefined)) as Record<string, number>;
 }
 
-/** A level as an integer: early room versions allow strings as well. */
+/** Returns a level as an integer; early room versions allow strings as well. `undefined` for other values. */
 function levelOf(value: JsonValue | undefined): number | undefined {
   const level = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
   if (typeof level !== 'number' || !Number.isFinite(level)) return undefined;
-  const whole = Math.trunc(level);
-  return Number.isSafeInteger(whole) ? whole : undefined;
+  const integer = Math.trunc(level);
+  return Number.isSafeInteger(integer) ? integer : undefined;
 }

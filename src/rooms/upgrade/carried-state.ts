@@ -8,10 +8,7 @@ import {
 import type { EventToSend } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 
-/**
- * State events with an empty state key that are copied. Power levels and canonical aliases are handled
- * separately.
- */
+/** State events with an empty state key that are copied. Power levels and canonical aliases are handled separately. */
 const carriedTypes = new Set([
   'm.room.server_acl',
   'm.room.encryption',
@@ -28,8 +25,8 @@ const carriedTypes = new Set([
 const omittedKeys = new Set(['room_version', 'creator', 'predecessor', 'additional_creators']);
 
 /**
- * The content of the new room's create event.
- * @param tombstoneId of the old room; absent where the room version does not have it
+ * Returns the content of the new room's create event.
+ * @param tombstoneId id of the tombstone in the old room; absent where the create event does not refer to it
  */
 export function carriedCreation(
   old: JsonObject,
@@ -60,11 +57,11 @@ export function carriedCreation(
 }
 
 /**
- * The copied state of the new room without power levels: the types that the specification recommends, space
- * children and bans.
- * @param state of the old room, by `stateMapKey`
+ * Returns the state that is copied to the new room, without power levels: the types that the specification recommends,
+ * space children and bans.
+ * @param state the state of the old room, by `stateMapKey`
  * @param sender the user who upgrades the room
- * @param levels of the new room
+ * @param levels the power levels by which bans are allowed
  */
 export function carriedState(
   state: ReadonlyMap<string, StoredEvent>,
@@ -99,7 +96,10 @@ const banContent = ({ reason }: JsonObject): JsonObject => ({
   ...(typeof reason === 'string' ? { reason } : undefined),
 });
 
-/** A join rule that the new version does not support becomes `invite`, which has the same effect there. */
+/**
+ * Returns the join rules; a rule that the new version does not support becomes `invite`, which has the same effect
+ * there.
+ */
 function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   const rule = content['join_rule'];
   const isKnown =
@@ -109,22 +109,24 @@ function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   return isKnown ? content : { join_rule: 'invite' };
 }
 
-/** Splits a canonical alias event by alias: those that move to the new room, and the rest. */
+/**
+ * Splits the content of a canonical alias event into the aliases that move to the new room, and the aliases that stay.
+ */
 export function splitCanonicalAlias(
   content: JsonObject,
-  moves: (alias: string) => boolean,
-): { moved: JsonObject | undefined; left: JsonObject } {
+  isMoved: (alias: string) => boolean,
+): { moved: JsonObject | undefined; remaining: JsonObject } {
   const pick = (isWanted: (alias: string) => boolean): JsonObject => {
-    const { alias, alt_aliases: others } = content;
-    const alternatives = Array.isArray(others)
-      ? others.filter((one) => typeof one === 'string' && isWanted(one))
+    const { alias, alt_aliases: altAliases } = content;
+    const pickedAltAliases = Array.isArray(altAliases)
+      ? altAliases.filter((candidate) => typeof candidate === 'string' && isWanted(candidate))
       : [];
     return {
       ...(typeof alias === 'string' && isWanted(alias) ? { alias } : undefined),
-      ...(alternatives.length > 0 ? { alt_aliases: alternatives } : undefined),
+      ...(pickedAltAliases.length > 0 ? { alt_aliases: pickedAltAliases } : undefined),
     };
   };
-  const moved = pick(moves);
-  const isMoving = isJsonObject(moved) && Object.keys(moved).length > 0;
-  return { moved: isMoving ? moved : undefined, left: pick((alias) => !moves(alias)) };
+  const moved = pick(isMoved);
+  const hasMoved = isJsonObject(moved) && Object.keys(moved).length > 0;
+  return { moved: hasMoved ? moved : undefined, remaining: pick((alias) => !isMoved(alias)) };
 }

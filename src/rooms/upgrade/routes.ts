@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { clientPath } from '../routes/paths.ts';
 import type { RoomUpgrade } from './upgrade-room.ts';
 
-/** Client-server API, "Room Upgrades". */
+/** The endpoint that upgrades a room. Source: client-server API, "Room Upgrades". */
 export function upgradeRoutes(upgrades: RoomUpgrade): Route[] {
   return [
     route(

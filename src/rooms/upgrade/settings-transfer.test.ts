@@ -8,8 +8,8 @@ import { MatrixError } from '../../protocol/index.ts';
 import { SettingsTransfer } from './settings-transfer.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('SettingsTransfer', () => {
-    it('copies the settings of the user who upgrades a room, who joins the new room before the tombstone, also after settings of another user were refused', async () => {
+  describe('copying settings to the replacement of a room (SettingsTransfer)', () => {
+    it('copies the settings of the user who upgraded the room when the tombstone arrives, also after the settings of another user were refused', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const transferred: string[] = [];
       const refused = new Set<string>();
@@ -21,43 +21,46 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
         transferred.push(names.join(' '));
       };
-      const moved: string[] = [];
-      const moveListing = async (from: string, to: string) => void moved.push(`${from} ${to}`);
-      const following = new SettingsTransfer({
+      const movedListings: string[] = [];
+      const moveListing = async (from: string, to: string) => void movedListings.push(`${from} ${to}`);
+      const settingsTransfer = new SettingsTransfer({
         ...fixture,
         log: silentLogger,
         serverName: 'test',
         transfer,
         moveListing,
       });
-      await following.start();
-      const successor = (roomId: string) =>
+      await settingsTransfer.start();
+      const createSuccessor = (roomId: string) =>
         fixture.rooms.creation.create(alice, {
           preset: 'public_chat',
           creation_content: { predecessor: { room_id: roomId, event_id: '$last' } },
         });
-      const sendTombstone = (roomId: string, next: string) =>
+      const sendTombstone = (roomId: string, newRoom: string) =>
         fixture.engine.timeline.append(roomId, {
           type: 'm.room.tombstone',
           stateKey: '',
           sender: alice,
-          content: { replacement_room: next },
+          content: { replacement_room: newRoom },
         });
-      const [old, other] = [await fixture.room(alice, bob), await fixture.room(alice, bob)];
-      const [next, otherNext] = [await successor(old), await successor(other)];
-      await sendTombstone(other, otherNext);
-      await fixture.join(bob, otherNext);
+      const [oldRoom, otherOldRoom] = [await fixture.room(alice, bob), await fixture.room(alice, bob)];
+      const [newRoom, otherNewRoom] = [await createSuccessor(oldRoom), await createSuccessor(otherOldRoom)];
+      await sendTombstone(otherOldRoom, otherNewRoom);
+      await fixture.join(bob, otherNewRoom);
       await eventually('the refused settings', () => refused.size > 0);
-      await fixture.leave(bob, otherNext);
-      await fixture.join(bob, otherNext);
+      await fixture.leave(bob, otherNewRoom);
+      await fixture.join(bob, otherNewRoom);
       await eventually('the transfer of the earlier upgrade', () =>
-        transferred.includes([bob, other, otherNext].join(' ')),
+        transferred.includes([bob, otherOldRoom, otherNewRoom].join(' ')),
       );
-      assert.ok(!transferred.includes([alice, old, next].join(' ')));
-      await sendTombstone(old, next);
-      await eventually('the settings', () => transferred.includes([alice, old, next].join(' ')));
-      await following.stop();
-      assert.deepEqual([...new Set(moved)].sort(), [`${old} ${next}`, `${other} ${otherNext}`].sort());
+      assert.ok(!transferred.includes([alice, oldRoom, newRoom].join(' ')));
+      await sendTombstone(oldRoom, newRoom);
+      await eventually('the settings', () => transferred.includes([alice, oldRoom, newRoom].join(' ')));
+      await settingsTransfer.stop();
+      assert.deepEqual(
+        [...new Set(movedListings)].sort(),
+        [`${oldRoom} ${newRoom}`, `${otherOldRoom} ${otherNewRoom}`].sort(),
+      );
     });
   });
 });

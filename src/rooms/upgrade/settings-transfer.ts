@@ -17,23 +17,24 @@ export interface SettingsTransferDeps {
    * @throws MatrixError when the settings cannot be copied in a later attempt either
    */
   readonly transfer: (userId: string, fromRoomId: string, toRoomId: string) => Promise<void>;
-  /** Moves the local aliases and the directory entry of a room to another one. May be called more than once. */
+  /** Moves the local aliases and the directory entry of a room to another room. May be called more than once. */
   readonly moveListing: (fromRoomId: string, toRoomId: string) => Promise<void>;
 }
 
-/** Events per query when the follower catches up. */
+/** Maximum number of events per query when the follower catches up. */
 const eventsAtOnce = 500;
 
 /**
- * Copies the settings of users who join a room from the room that it replaces, and moves local aliases and
- * the directory entry to the new room, because a remote user may have upgraded the old one. The user who
- * upgrades a room joins the new one before the tombstone is sent.
+ * When a local user joins a room that replaces another room, copies the user's settings from the old room, and moves
+ * the local aliases and the directory entry of the old room, because a remote user may have upgraded the old room.
+ * Tombstones of local users have the same effect, because the user who upgrades a room joins the new room before the
+ * tombstone is sent.
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
   readonly #deps: SettingsTransferDeps;
   readonly #follower: Follower;
-  /** Events after this position are in `#pending`; earlier ones must be read from the database. */
+  /** Events after this position are in `#pending`; earlier events must be read from the database. */
   readonly #pendingFrom: number;
   /** Joins and tombstones to handle. */
   #pending: StoredEvent[] = [];
@@ -61,12 +62,15 @@ export class SettingsTransfer {
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#deps.engine;
     for (let from = after; from < this.#pendingFrom; ) {
-      const found = await events.between(from, Math.min(upTo, this.#pendingFrom), eventsAtOnce);
-      for (const stored of found) if (this.#isRelevant(stored)) await this.#handle(stored);
-      from = found.length < eventsAtOnce ? this.#pendingFrom : (found.at(-1)?.stream ?? this.#pendingFrom);
+      const candidates = await events.between(from, Math.min(upTo, this.#pendingFrom), eventsAtOnce);
+      for (const stored of candidates) if (this.#isRelevant(stored)) await this.#handle(stored);
+      from =
+        candidates.length < eventsAtOnce
+          ? this.#pendingFrom
+          : (candidates.at(-1)?.stream ?? this.#pendingFrom);
     }
-    for (let [next] = this.#pending; next; [next] = this.#pending) {
-      await this.#handle(next);
+    for (let [stored] = this.#pending; stored; [stored] = this.#pending) {
+      await this.#handle(stored);
       this.#pending.shift();
     }
   }
@@ -83,8 +87,8 @@ export class SettingsTransfer {
     const { engine } = this.#deps;
     const { type, roomId, sender, stateKey = '', content } = event;
     if (type === 'm.room.tombstone') {
-      const next = content['replacement_room'];
-      const head = typeof next === 'string' ? await engine.heads.get(next) : undefined;
+      const newRoomId = content['replacement_room'];
+      const head = typeof newRoomId === 'string' ? await engine.heads.get(newRoomId) : undefined;
       if (head?.membership(sender) === 'join') await this.#transferIfReplacement(sender, head.roomId);
       return;
     }
@@ -92,34 +96,37 @@ export class SettingsTransfer {
     if (membershipOf(before?.event.content) !== 'join') await this.#transferIfReplacement(stateKey, roomId);
   }
 
-  /** Transfers the settings of a joined user if the room replaces another one. */
+  /** Transfers the settings of a joined user if the room replaces another room. */
   async #transferIfReplacement(userId: string, roomId: string): Promise<void> {
     const { engine, transfer, moveListing } = this.#deps;
     const head = await engine.heads.get(roomId);
-    const predecessor = head && (await this.#stateContent(head, 'm.room.create', 'predecessor'));
-    const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
-    const oldHead = typeof old === 'string' ? await engine.heads.get(old) : undefined;
+    const predecessor = head && (await this.#stateField(head, 'm.room.create', 'predecessor'));
+    const oldRoomId = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
+    const oldHead = typeof oldRoomId === 'string' ? await engine.heads.get(oldRoomId) : undefined;
     if (oldHead?.membership(userId) === undefined) return;
     // Any user can create a room that claims a predecessor: the tombstone of the old room must confirm it.
-    const replacement = await this.#stateContent(oldHead, 'm.room.tombstone', 'replacement_room');
+    const replacement = await this.#stateField(oldHead, 'm.room.tombstone', 'replacement_room');
     if (replacement !== roomId) return;
-    const about = { room: roomId, predecessor: oldHead.roomId };
-    await this.#unlessRefused({ ...about, user: userId }, () => transfer(userId, oldHead.roomId, roomId));
-    await this.#unlessRefused(about, () => moveListing(oldHead.roomId, roomId));
+    const rooms = { room: roomId, predecessor: oldHead.roomId };
+    await this.#unlessRefused({ ...rooms, user: userId }, () => transfer(userId, oldHead.roomId, roomId));
+    await this.#unlessRefused(rooms, () => moveListing(oldHead.roomId, roomId));
   }
 
-  /** Logs errors that would come again with each attempt, so that they do not keep the settings of other users waiting. */
-  async #unlessRefused(about: object, work: () => Promise<void>): Promise<void> {
+  /**
+   * Logs errors that would come again with each attempt, so that they do not keep the settings of other users waiting.
+   */
+  async #unlessRefused(rooms: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
-      this.#deps.log.warn({ ...about, err: error }, 'Settings of a replaced room could not all be copied');
+      this.#deps.log.warn({ ...rooms, err: error }, 'Settings of a replaced room could not all be copied');
     }
   }
 
-  async #stateContent(head: RoomHead, type: string, member: string) {
+  /** Returns a field of the content of a current state event. */
+  async #stateField(head: RoomHead, type: string, field: string) {
     const entry = head.entry(type, '');
-    return entry && (await this.#deps.engine.events.get(entry.nid))?.event.content[member];
+    return entry && (await this.#deps.engine.events.get(entry.nid))?.event.content[field];
   }
 }

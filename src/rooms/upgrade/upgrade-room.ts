@@ -51,11 +51,9 @@ interface OldRoom extends OldLevels {
   readonly aliases: ReadonlySet<string>;
 }
 
-const [createKey, levelsKey, canonicalAliasKey] = [
-  stateMapKey('m.room.create', ''),
-  stateMapKey('m.room.power_levels', ''),
-  stateMapKey('m.room.canonical_alias', ''),
-];
+const createKey = stateMapKey('m.room.create', '');
+const levelsKey = stateMapKey('m.room.power_levels', '');
+const canonicalAliasKey = stateMapKey('m.room.canonical_alias', '');
 
 /** Upgrades rooms. Source: client-server API, "Room Upgrades". */
 export class RoomUpgrade {
@@ -67,8 +65,8 @@ export class RoomUpgrade {
   }
 
   /**
-   * Creates the new room and restricts the old one. The same request during an upgrade (as by a double click)
-   * gets the same room.
+   * Creates the new room and restricts the old room. The same request during an upgrade (for instance after a double
+   * click) gets the same room.
    * @returns the id of the new room
    * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for users who may not send
    * tombstones, M_LIMIT_EXCEEDED
@@ -82,17 +80,17 @@ export class RoomUpgrade {
     const { userId } = requester;
     const version = versionOf(request);
     const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];
-    const old = await this.#oldRoom(userId, roomId);
-    if (requester.isShadowBanned) return this.#pretendedRoom();
+    const oldRoom = await this.#oldRoom(userId, roomId);
+    if (requester.isShadowBanned) return this.#unusedRoomId();
     this.#deps.throttle.creation(requester, 0);
-    const newRoomId = await this.#replace(userId, old, version, creators);
-    await this.#moveAliases(userId, old, newRoomId);
-    await this.#restrict(userId, old);
+    const newRoomId = await this.#replace(userId, oldRoom, version, creators);
+    await this.#moveAliases(userId, oldRoom, newRoomId);
+    await this.#restrict(userId, oldRoom);
     return newRoomId;
   }
 
   /** Returns a room id that no room has, for shadow-banned users. */
-  #pretendedRoom(): string {
+  #unusedRoomId(): string {
     return `!${randomLetters(this.#deps.randomness, 18)}:${this.#deps.serverName}`;
   }
 
@@ -118,31 +116,35 @@ export class RoomUpgrade {
   }
 
   /**
-   * Creates the new room, then sends the tombstone. In room versions whose room id does not depend on the create event,
-   * the create event names the tombstone. The tombstone is then made before the new room, but placed after it, so that
-   * no room is closed without a replacement.
+   * Creates the new room, then sends the tombstone. In room versions whose room id does not depend on the create
+   * event, the create event refers to the tombstone. The tombstone is then built before the new room, but placed after
+   * it, so that no room is closed without a replacement.
    */
   async #replace(
     userId: string,
-    old: OldRoom,
+    oldRoom: OldRoom,
     version: RoomVersion,
     creators: readonly string[],
   ): Promise<string> {
     const { engine, randomness, serverName } = this.#deps;
-    const { roomId } = old.head;
+    const { roomId } = oldRoom.head;
     if (version.roomId !== 'origin') {
-      const newRoomId = await this.#makeRoom(userId, old, version, { creators });
+      const newRoomId = await this.#createRoom(userId, oldRoom, version, { creators });
       await this.#send(roomId, userId, 'm.room.tombstone', tombstoneContent(newRoomId));
       return newRoomId;
     }
-    const chosenId = `!${randomLetters(randomness, 18)}:${serverName}`;
-    const tombstone = await this.#makeTombstone(userId, old.head, chosenId);
-    await this.#makeRoom(userId, old, version, { creators, chosenId, tombstoneId: tombstone.event.eventId });
+    const newRoomId = `!${randomLetters(randomness, 18)}:${serverName}`;
+    const tombstone = await this.#buildTombstone(userId, oldRoom.head, newRoomId);
+    await this.#createRoom(userId, oldRoom, version, {
+      creators,
+      newRoomId,
+      tombstoneId: tombstone.event.eventId,
+    });
     await engine.placement.place(roomId, tombstone, { refuse: true });
-    return chosenId;
+    return newRoomId;
   }
 
-  async #makeTombstone(userId: string, head: RoomHead, newRoomId: string): Promise<BuiltEvent> {
+  async #buildTombstone(userId: string, head: RoomHead, newRoomId: string): Promise<BuiltEvent> {
     const { engine } = this.#deps;
     const { roomId, version } = head;
     const requested = {
@@ -159,18 +161,18 @@ export class RoomUpgrade {
     return engine.policies.sign(head, built);
   }
 
-  /** Creates the new room with all its first events, or not at all. */
-  async #makeRoom(
+  /** Creates the new room with its first events; if one of them is refused, nothing is created. */
+  async #createRoom(
     userId: string,
-    old: OldRoom,
+    oldRoom: OldRoom,
     version: RoomVersion,
     {
       creators,
-      chosenId,
+      newRoomId,
       tombstoneId,
     }: {
       readonly creators: readonly string[];
-      readonly chosenId?: string;
+      readonly newRoomId?: string;
       readonly tombstoneId?: string;
     },
   ): Promise<string> {
@@ -181,33 +183,33 @@ export class RoomUpgrade {
       sender: userId,
       content,
     });
-    const creation = carriedCreation(old.create.content, {
+    const createContent = carriedCreation(oldRoom.create.content, {
       version,
       creator: userId,
-      oldRoomId: old.head.roomId,
+      oldRoomId: oldRoom.head.roomId,
       tombstoneId,
       additionalCreators: creators,
     });
-    const levels = carriedLevels(old, version, [userId, ...creators]);
-    const first = temporaryLevels(levels, userId, version);
+    const levels = carriedLevels(oldRoom, version, [userId, ...creators]);
+    const temporaryPowerLevels = temporaryLevels(levels, userId, version);
     const join = { ...(await memberships.profileContent(userId)), membership: 'join' };
-    const { moved } = this.#canonicalAlias(old);
-    return engine.timeline.create(version, chosenId, [
-      state('m.room.create', creation),
+    const { moved } = this.#canonicalAlias(oldRoom);
+    return engine.timeline.create(version, newRoomId, [
+      state('m.room.create', createContent),
       { type: 'm.room.member', stateKey: userId, sender: userId, content: join },
-      state('m.room.power_levels', first ?? levels),
-      ...carriedState(old.state, version, userId, new PowerLevels(old.create, old.levels)),
+      state('m.room.power_levels', temporaryPowerLevels ?? levels),
+      ...carriedState(oldRoom.state, version, userId, new PowerLevels(oldRoom.create, oldRoom.levels)),
       ...(moved ? [state('m.room.canonical_alias', moved)] : []),
-      ...(first ? [state('m.room.power_levels', levels)] : []),
+      ...(temporaryPowerLevels ? [state('m.room.power_levels', levels)] : []),
     ]);
   }
 
   /** Moves local aliases and the directory entry to the new room. */
-  async #moveAliases(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
-    const { roomId } = old.head;
+  async #moveAliases(userId: string, oldRoom: OldRoom, newRoomId: string): Promise<void> {
+    const { roomId } = oldRoom.head;
     await this.moveListing(roomId, newRoomId);
-    const { moved, left } = this.#canonicalAlias(old);
-    if (moved) await this.#send(roomId, userId, 'm.room.canonical_alias', left).catch(ignoreForbidden);
+    const { moved, remaining } = this.#canonicalAlias(oldRoom);
+    if (moved) await this.#send(roomId, userId, 'm.room.canonical_alias', remaining).catch(ignoreForbidden);
   }
 
   /**
@@ -226,10 +228,10 @@ export class RoomUpgrade {
   }
 
   /** Restricts sending in the old room to moderators, if the user has the power to do so. */
-  async #restrict(userId: string, old: OldRoom): Promise<void> {
-    const content = restrictedLevels(old);
+  async #restrict(userId: string, oldRoom: OldRoom): Promise<void> {
+    const content = restrictedLevels(oldRoom);
     if (!content) return;
-    await this.#send(old.head.roomId, userId, 'm.room.power_levels', content).catch(ignoreForbidden);
+    await this.#send(oldRoom.head.roomId, userId, 'm.room.power_levels', content).catch(ignoreForbidden);
   }
 
   async #send(roomId: string, sender: string, type: string, content: JsonObject): Promise<void> {

@@ -10,8 +10,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];
     before(async () => {
-      const all = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
-      const config = { directory: { room_list_publication_rules: [all] } };
+      const allowAll = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
+      const config = { directory: { room_list_publication_rules: [allowAll] } };
       server = await startTestServer({ database: open.kind, config });
       [alice, bob, carol] = [
         await server.register('alice'),
@@ -124,11 +124,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(current.users, { [carol!.userId]: 50 });
       assert.equal(current.events['m.room.tombstone'], 150);
 
-      const again = await upgrade(talk, alice!, { new_version: '12' });
-      assert.equal((await again.talk.state(alice!, 'm.room.create'))['additional_creators'], undefined);
-      assert.deepEqual((await levels(again.talk)).users, { [carol!.userId]: 50 }, 'nor former creators');
-      const back = await upgrade(talk, alice!, { new_version: '11', additional_creators: ['ignored'] });
-      const { users } = await levels(back.talk);
+      const upgradedAgain = await upgrade(talk, alice!, { new_version: '12' });
+      assert.equal(
+        (await upgradedAgain.talk.state(alice!, 'm.room.create'))['additional_creators'],
+        undefined,
+      );
+      assert.deepEqual(
+        (await levels(upgradedAgain.talk)).users,
+        { [carol!.userId]: 50 },
+        'former creators get no power level either',
+      );
+      const downgraded = await upgrade(talk, alice!, { new_version: '11', additional_creators: ['ignored'] });
+      const { users } = await levels(downgraded.talk);
       assert.deepEqual([users[alice!.userId], users[bob!.userId]], [100, 100]);
     });
 
@@ -168,10 +175,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const current = await levels(talk);
       assert.deepEqual([current.users, current.events['m.room.name']], [{ [alice!.userId]: 100 }, 60]);
       assert.deepEqual(current.notifications, { room: 20 });
-      const { historical, 'org.example.level': other } = current as unknown as Record<string, unknown>;
-      assert.deepEqual([historical, other], [77, '7']);
-      const down = await upgrade(talk, alice!, { new_version: '7' });
-      assert.deepEqual(await down.talk.state(alice!, 'm.room.join_rules'), { join_rule: 'invite' });
+      const { historical, 'org.example.level': unknownLevel } = current as unknown as Record<string, unknown>;
+      assert.deepEqual([historical, unknownLevel], [77, '7']);
+      const downgraded = await upgrade(talk, alice!, { new_version: '7' });
+      assert.deepEqual(await downgraded.talk.state(alice!, 'm.room.join_rules'), { join_rule: 'invite' });
     });
 
     it('answers a concurrent repeated request with the same room', async () => {
@@ -182,11 +189,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         upgrade(old, alice!, request),
       ]);
       assert.equal(first.talk.roomId, second.talk.roomId);
-      const again = await upgrade(old, alice!, request);
-      assert.notEqual(again.talk.roomId, first.talk.roomId, 'the same request counts as a new one later');
+      const upgradedAgain = await upgrade(old, alice!, request);
+      assert.notEqual(
+        upgradedAgain.talk.roomId,
+        first.talk.roomId,
+        'the same request counts as a new one later',
+      );
     });
 
-    it('refuses users without the power level and unknown room versions', async () => {
+    it('refuses an upgrade by a user without the power level, and an upgrade to an unknown room version', async () => {
       const old = await TestRoom.create(server, alice!, [bob!]);
       const outcome = async (user: TestUser, body: object) => {
         const { status, errcode } = await upgrade(old, user, body);
@@ -195,8 +206,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await outcome(bob!, { new_version: '10' }), [403, 'M_FORBIDDEN']);
       assert.deepEqual(await outcome(carol!, { new_version: '10' }), [403, 'M_FORBIDDEN']);
       assert.deepEqual(await outcome(alice!, { new_version: '99' }), [400, 'M_UNSUPPORTED_ROOM_VERSION']);
-      const nobody = { new_version: '12', additional_creators: ['nobody'] };
-      assert.deepEqual(await outcome(alice!, nobody), [400, 'M_INVALID_PARAM']);
+      const invalidCreator = { new_version: '12', additional_creators: ['nobody'] };
+      assert.deepEqual(await outcome(alice!, invalidCreator), [400, 'M_INVALID_PARAM']);
       assert.equal((await outcome(alice!, {}))[0], 400);
       assert.equal((await old.call(alice!, 'GET', '/state/m.room.tombstone/')).status, 404);
     });
@@ -226,8 +237,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await talk.join(bob!);
       const rule = async (kind: string) =>
         (await server.api('GET', `${rules}/${kind}/${encodeURIComponent(talk.roomId)}`, { token })).body;
-      // Each setting is copied in a transaction of its own.
-      const copied = async () => {
+      // Each setting is copied in its own transaction, so all of them are awaited.
+      const areSettingsCopied = async () => {
         const { body } = await server.api('GET', `${client}/account_data/m.direct`, { token });
         const { body: tagged } = await server.api('GET', tags(talk), { token });
         return (
@@ -237,7 +248,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           (await rule('override'))['conditions'] !== undefined
         );
       };
-      await eventually('what bob had set for the old room', copied);
+      await eventually('the settings of bob for the old room', areSettingsCopied);
       const { body } = await server.api('GET', tags(talk), { token });
       assert.deepEqual(body, { tags: { 'm.favourite': { order: 0.5 } } });
       assert.deepEqual((await rule('room'))['actions'], []);

@@ -30,7 +30,7 @@ export interface ConsentNoticesDeps {
 }
 
 /**
- * Asks active users to agree to the policy: one notice for each version. Source: requirement document 2, "user_consent".
+ * Asks active users to agree to the policy: one notice for each version. Source: interface document, "user_consent".
  */
 export class ConsentNotices {
   readonly #deps: ConsentNoticesDeps;
@@ -53,7 +53,7 @@ export class ConsentNotices {
     if (!toGuests && (await isGuest(userId))) return;
     if ((await readNotifiedVersion(database.reader<ServerNoticeTables>(), userId)) === version) return;
     const body = content.body.replaceAll('%(consent_uri)s', consent.link(userId));
-    // The transaction id prevents a second notice after the server has stopped before it recorded the version.
+    // The transaction id prevents a second notice when the server stops before it has recorded the version.
     const once = { userId: 'policy', deviceId: undefined, txnId: JSON.stringify([userId, version]) };
     await notices.send(userId, { ...content, body }, { once });
     await database.transaction(async (writer) =>

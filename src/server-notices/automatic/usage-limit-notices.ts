@@ -52,7 +52,9 @@ export class UsageLimitNotices {
   readonly #deps: UsageLimitNoticesDeps;
   /** Whether notices stay pinned. */
   #isInForce: boolean;
-  /** Reading of the monotonic clock when the limit was first seen not to be reached; absent while it is. */
+  /**
+   * Reading of the monotonic clock when the limit was first seen not to be reached; absent while the limit is reached.
+   */
   #belowSince: number | undefined;
 
   constructor(deps: UsageLimitNoticesDeps) {
@@ -60,7 +62,10 @@ export class UsageLimitNotices {
     this.#isInForce = deps.limit.isReached;
   }
 
-  /** Notifies a counted user who has sent a request, or unpins the notice, if the limit was reached or ended since. */
+  /**
+   * Called when a user has sent a request: sends the notice to a counted user when the limit is reached, and unpins the
+   * notice when the limit has ended.
+   */
   onActivity(userId: string): void {
     const { limit, oncePerUser } = this.#deps;
     const isInForce = limit.isReached || (this.#isInForce && !this.#isOver());
@@ -85,7 +90,10 @@ export class UsageLimitNotices {
     else if (!isNotified && limit.isReached && alerts) await this.#sendPinned(userId, pins);
   }
 
-  /** Sends the notice once after each change of the pinned events, also when the server stops before it has pinned it. */
+  /**
+   * Sends the notice and pins it. The transaction id names the current `m.room.pinned_events`, so that no second notice
+   * is sent when the server stops before it has pinned the first.
+   */
   async #sendPinned(userId: string, { others, changedBy }: PinnedEvents): Promise<void> {
     const { notices, limit } = this.#deps;
     const { message, extra } = limit.error();

@@ -172,8 +172,8 @@ export class BrowserLogins {
   }
 
   /**
-   * Continues the login of a new user with the fields that were entered on a page. @throws LoginFailure for
-   * an unknown login
+   * Continues the login of a new user with the fields that were entered on a page.
+   * @throws LoginFailure for an unknown login
    */
   async continueWith(request: BrowserRequest, id: string, newUser: NewUser): Promise<Reply> {
     const browser = browserOf(request);

@@ -8,13 +8,13 @@ export type BrowserRequest = Pick<RouteRequest, 'ip' | 'headers' | 'cookies' | '
 
 /** The action that follows a login through a browser. Registered while the server opens. */
 export interface LoginContinuation {
-  /** For instance `client`. */
+  /** Distinguishes the continuations, for instance `client`. */
   readonly kind: string;
   /** Whether only users who have an account can log in. */
   readonly onlyExisting?: boolean;
   /**
-   * Returns the origins and schemes, besides this server, to which `finish` may redirect the browser: pages whose forms lead
-   * there name them in `form-action`.
+   * Returns the origins and schemes, besides this server, to which `finish` may redirect the browser. Pages with forms
+   * that lead to such a redirect name these origins in `form-action` of their content security policy.
    */
   formTargets?(data: JsonObject): string;
   /** Responds to the browser of an authenticated user, whose account exists and is neither deactivated nor locked. */
@@ -32,6 +32,6 @@ export interface FinishedLogin {
   readonly isForced: boolean;
   /** The provider, and the session at the provider, by which it may request a logout. */
   readonly providerSession: ProviderSession;
-  /** Further members of the response with which the client logs in (`extra_attributes`). */
+  /** Further fields of the response with which the client logs in (`extra_attributes`). */
   readonly members: JsonObject;
 }

@@ -34,8 +34,9 @@ export interface IdentityProvider extends ProviderFace {
 
 /** A user whom a provider has authenticated. */
 export interface RemoteUser {
+  /** The id of the user at the provider. */
   readonly externalId: string;
-  /** For SAML, which may stand for several identity providers: the one that has authenticated the user. */
+  /** The SAML identity provider that has authenticated the user: the provider `saml` may combine several of them. */
   readonly issuer?: {
     readonly entityId: string;
     /** Whether users of several identity providers may log in. Then `externalId` contains the entity id. */
@@ -56,6 +57,6 @@ export interface RemoteUser {
   readonly emails?: readonly string[];
   /** URL of the avatar. */
   readonly picture?: string | undefined;
-  /** Further members of the response with which the client logs in (`extra_attributes`). */
+  /** Further fields of the response with which the client logs in (`extra_attributes`). */
   readonly members?: JsonObject;
 }

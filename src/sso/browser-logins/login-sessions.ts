@@ -89,6 +89,7 @@ export class LoginSessions {
     return randomString(this.#randomness, 32);
   }
 
+  /** Stores a login. @param lifetime milliseconds */
   add(id: string, { browser, ip }: LoginOwner, session: LoginSession, lifetime = usualLifetime): void {
     const address = addressKey(ip);
     this.#sessions.set(id, {

@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('[option: cas_config.server_url] [option: cas_config.protocol_version] [option: cas_config.displayname_attribute] [option: cas_config.required_attributes] [option: cas_config.enable_registration] creates an account at the first login and finds it at the second', async () => {
+    it('[option: cas_config.server_url] [option: cas_config.protocol_version] [option: cas_config.displayname_attribute] [option: cas_config.required_attributes] [option: cas_config.enable_registration] creates an account at the first login of a CAS user and logs in to it at the second', async () => {
       cas.user = { name: 'Alice@Uni', attributes: staff };
       const session = await hearth.session(await hearth.browser().get(hearth.redirectUrl()));
       assert.equal(session['user_id'], '@alice=40uni:test');
@@ -78,19 +78,19 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await hearth.login('cas')).status, 403);
     });
 
-    it('refuses tickets that are sent by another browser, used twice or issued for another login, and invalid responses', async () => {
+    it('refuses CAS tickets that are sent by another browser, used twice or issued for another login, and invalid responses', async () => {
       cas.user = { name: 'dora', attributes: staff };
       const browser = hearth.browser();
       const begun = await browser.once(hearth.redirectUrl('cas'));
       const service = new URL(begun.headers.location!).searchParams.get('service')!;
-      const back = `${service}&ticket=${cas.issue(service)}`;
-      assert.equal((await hearth.browser().get(back)).status, 400, 'another browser');
-      assert.equal((await browser.get(back)).status, 303);
-      assert.equal((await browser.get(back)).status, 400, 'twice');
+      const ticketUrl = `${service}&ticket=${cas.issue(service)}`;
+      assert.equal((await hearth.browser().get(ticketUrl)).status, 400, 'another browser');
+      assert.equal((await browser.get(ticketUrl)).status, 303);
+      assert.equal((await browser.get(ticketUrl)).status, 400, 'twice');
       const next = await browser.once(hearth.redirectUrl('cas'));
-      const wanted = new URL(next.headers.location!).searchParams.get('service')!;
-      const foreign = await browser.get(`${wanted}&ticket=${cas.issue(service)}`);
-      assert.match(foreign.body, /does not accept the ticket/);
+      const otherService = new URL(next.headers.location!).searchParams.get('service')!;
+      const ticketOfOtherLogin = await browser.get(`${otherService}&ticket=${cas.issue(service)}`);
+      assert.match(ticketOfOtherLogin.body, /does not accept the ticket/);
       const entity = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>';
       const success = (user: string) =>
         `<cas:serviceResponse xmlns:cas="c"><cas:authenticationSuccess>${user}</cas:authenticationSuccess></cas:serviceResponse>`;
@@ -123,7 +123,7 @@ describe('CasProvider', () => {
     return new CasProvider({ http: answer(text), baseUrl: 'https://test/' }, config);
   };
 
-  it('validates tickets with protocol versions 1 and 2', async () => {
+  it('validates tickets by versions 1 and 2 of the CAS protocol', async () => {
     const one = await open({ protocol_version: 1 }, 'yes\nalice\n').authenticate('t', 's', {});
     assert.deepEqual([one.externalId, one.localpart], ['alice', 'alice']);
     await assert.rejects(open({ protocol_version: 1 }, 'no\n\n').authenticate('t', 's', {}), {

@@ -7,8 +7,8 @@ import { CasProvider } from './cas-provider.ts';
 const contract = { method: 'GET', auth: 'none', errors: 'page' } as const;
 
 /**
- * Routes of logins with CAS: the one to which the CAS server sends browsers, and the one for clients that
- * know only `m.login.cas`.
+ * Routes of logins with CAS: a route to which the CAS server sends browsers, and a route for clients that know only
+ * `m.login.cas`.
  */
 export function casRoutes(logins: BrowserLogins): Route[] {
   return [

@@ -32,13 +32,13 @@ export function clientContinuation(deps: ClientContinuationDeps): LoginContinuat
     kind: clientLogin,
     formTargets: (data) => sourceOf(readRedirectUrl(redirectUrlIn(data))),
     async finish({ userId, data, isNewAccount, providerSession, members }) {
-      const given = redirectUrlIn(data);
-      const url = readRedirectUrl(given);
+      const redirectUrl = redirectUrlIn(data);
+      const url = readRedirectUrl(redirectUrl);
       const { provider, externalId, sessionId = null } = providerSession;
       const details = { provider, externalId, sessionId, members };
       const token = await deps.accounts().loginTokens.issue(userId, tokenLifetime, details);
       const target = withLoginToken(url, token);
-      if (isTrustedClient(given, deps.trustedClients)) {
+      if (isTrustedClient(redirectUrl, deps.trustedClients)) {
         const headers = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
         return redirect(target, 303, headers);
       }

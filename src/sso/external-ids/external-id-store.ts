@@ -86,7 +86,7 @@ export async function setIssuerOf(
 
 /**
  * Changes an external id of an identity provider.
- * @returns the user id of the account that has it; `undefined` when no account has it from this identity provider
+ * @returns the user id of the account; `undefined` when no account has the external id from this identity provider
  */
 export async function renameExternalId(
   writer: Writer<SsoTables>,

@@ -1,5 +1,5 @@
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
-import { invalidParam } from '../../protocol/index.ts';
+import { invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { SsoTables } from '../tables.ts';
 import {
   deleteExternalId,
@@ -61,8 +61,8 @@ export class ExternalIds {
   }
 
   /**
-   * Gives an account another external id, if its identity provider is the one that `id` names.
-   * @returns the user id of the account; `undefined` when none has the id from this identity provider
+   * Replaces an external id of an account by `to`, if the external id came from the identity provider `id.issuer`.
+   * @returns the user id of the account; `undefined` when no account has the external id from this identity provider
    */
   rename(id: ExternalId & { readonly issuer: string }, to: string): Promise<string | undefined> {
     return this.#database.transaction<SsoTables, string | undefined>((writer) =>
@@ -72,7 +72,7 @@ export class ExternalIds {
 
   /**
    * Checks that external ids may be given to an account.
-   * @throws MatrixError M_INVALID_PARAM when one belongs to another account or contains U+0000
+   * @throws MatrixError 409 M_UNKNOWN when one belongs to another account, M_INVALID_PARAM when one contains U+0000
    */
   async checkAll(userId: string, ids: readonly ExternalId[]): Promise<void> {
     for (const { provider, externalId } of ids) {
@@ -84,7 +84,7 @@ export class ExternalIds {
 
   /**
    * Replaces the external ids of an account.
-   * @throws MatrixError M_INVALID_PARAM when an id belongs to another account; then nothing changes
+   * @throws MatrixError 409 M_UNKNOWN when an id belongs to another account; then nothing changes
    */
   async replace(userId: string, ids: readonly ExternalId[]): Promise<void> {
     await this.#database.transaction<SsoTables, void>(async (writer) => {
@@ -106,4 +106,4 @@ const isStorable = ({ provider, externalId }: ExternalId) =>
   !provider.includes('\0') && !externalId.includes('\0');
 
 const inUse = ({ provider, externalId }: ExternalId) =>
-  invalidParam(`External id ${externalId} of ${provider} belongs to another user`);
+  new MatrixError(409, 'M_UNKNOWN', `External id ${externalId} of ${provider} belongs to another user`);

@@ -36,10 +36,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
     const now = () => Math.floor(Date.now() / 1000);
-    const sign = (claims: object, with_: Uint8Array | KeyObject = key, alg = 'HS256') =>
+    const sign = (claims: object, signingKey: Uint8Array | KeyObject = key, alg = 'HS256') =>
       new SignJWT({ iss: 'issuer', aud: 'hearth', login: 'alice', ...claims })
         .setProtectedHeader({ alg })
-        .sign(with_);
+        .sign(signingKey);
     const login = async (token: unknown, type = 'org.matrix.login.jwt') => {
       const answer = await server.api('POST', '/_matrix/client/v3/login', { body: { type, token } });
       return { ...answer, code: [answer.status, answer.body['errcode']] };
@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('[option: jwt_config.secret] [option: jwt_config.algorithm] [option: jwt_config.subject_claim] [option: jwt_config.display_name_claim] creates an account and finds it again', async () => {
+    it('[option: jwt_config.secret] [option: jwt_config.algorithm] [option: jwt_config.subject_claim] [option: jwt_config.display_name_claim] creates an account at the first login with a JSON web token and logs in to it at the second', async () => {
       const token = await sign({ name: 'Alice', exp: now() + 60, nbf: now() - 60, iat: now() });
       const first = await login(token);
       assert.equal(first.body['user_id'], '@alice:test');
@@ -150,7 +150,7 @@ describe('JwtLogin', () => {
     Ed25519: edwards,
   };
 
-  it('verifies tokens with every algorithm', async () => {
+  it('verifies JSON web tokens signed by each supported algorithm', async () => {
     for (const alg of ['HS256', 'HS384', 'HS512']) {
       const token = await new SignJWT({ sub: 'alice' }).setProtectedHeader({ alg }).sign(key);
       assert.deepEqual(
@@ -167,14 +167,14 @@ describe('JwtLogin', () => {
   });
 
   it('refuses a token that was signed by HMAC with the public key as its secret (key confusion)', async () => {
-    const secretOfAll = pem(rsa.publicKey);
+    const publicKeyPem = pem(rsa.publicKey);
     const token = await new SignJWT({ sub: 'alice' })
       .setProtectedHeader({ alg: 'HS256' })
-      .sign(Buffer.from(secretOfAll));
-    await assert.rejects(open({ secret: secretOfAll, algorithm: 'RS256' }).login({ token }), {
+      .sign(Buffer.from(publicKeyPem));
+    await assert.rejects(open({ secret: publicKeyPem, algorithm: 'RS256' }).login({ token }), {
       errcode: 'M_FORBIDDEN',
     });
-    assert.throws(() => open({ secret: secretOfAll, algorithm: 'HS256' }), /cannot be the secret/);
+    assert.throws(() => open({ secret: publicKeyPem, algorithm: 'HS256' }), /cannot be the secret/);
   });
 
   it('refuses a token that names an audience when none is configured', async () => {
@@ -184,7 +184,7 @@ describe('JwtLogin', () => {
     await assert.rejects(open({ secret, algorithm: 'HS256' }).login({ token }), { errcode: 'M_FORBIDDEN' });
   });
 
-  it('throws at the start for unknown algorithms and unusable keys', () => {
+  it('throws JwtKeyProblem for unknown algorithms and unusable keys', () => {
     for (const more of [
       { algorithm: 'none', secret },
       { algorithm: 'HS1', secret },

@@ -94,13 +94,13 @@ export class JwtLogin implements LoginType {
   async #create(userId: UserId, displayName: string | undefined): Promise<string> {
     const { accounts, registration } = this.#deps.accounts();
     if (await accounts.isTaken(userId)) return this.#activeUserId(userId);
-    registration.checkEnabled();
+    registration.checkNewAccount();
     return (await registration.create({ userId, displayName })).userId;
   }
 
   /**
-   * Returns the user id if the account may log in with a token. @throws MatrixError for locked and
-   * deactivated accounts, guests and users of application services
+   * Returns the user id if the account may log in with a token.
+   * @throws MatrixError for locked and deactivated accounts, guests and users of application services
    */
   async #activeUserId(userId: string): Promise<string> {
     const user = await activeAccount(this.#deps.accounts().accounts, userId);

@@ -27,7 +27,7 @@ const text = Type.String({ default: '', maxLength: 1000 });
 /** Pages for new users: choosing a user name, and accepting the terms. */
 export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
   const { logins } = deps;
-  const orFailure = async (work: () => Promise<Reply>) => {
+  const answerFailures = async (work: () => Promise<Reply>) => {
     try {
       return await work();
     } catch (error) {
@@ -38,7 +38,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
   const consent = { ...page, path: '/_server/client/new_user_consent', query };
   return [
     route({ ...details, method: 'GET' }, (request) =>
-      orFailure(() => detailsPage(deps, request, request.query.session)),
+      answerFailures(() => detailsPage(deps, request, request.query.session)),
     ),
     route(
       {
@@ -53,7 +53,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
         }),
       },
       (request) =>
-        orFailure(async () => {
+        answerFailures(async () => {
           requireSameSite(request.headers);
           return submitDetails(deps, request, request.query.session, request.body);
         }),
@@ -77,12 +77,12 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
       },
     ),
     route({ ...consent, method: 'GET' }, (request) =>
-      orFailure(() => consentPage(deps, request, request.query.session)),
+      answerFailures(() => consentPage(deps, request, request.query.session)),
     ),
     route(
       { ...consent, method: 'POST', bodyMode: 'form', body: Type.Object({ accepted_version: text }) },
       (request) =>
-        orFailure(async () => {
+        answerFailures(async () => {
           requireSameSite(request.headers);
           const { session } = request.query;
           const { newUser } = logins.newUser(request, session);

@@ -80,20 +80,21 @@ export class ProviderAccounts {
    */
   async #byId(provider: IdentityProvider, { externalId, issuer }: RemoteUser): Promise<string | undefined> {
     const { externalIds } = this.#deps;
-    const found = await externalIds.findAccount(provider.id, externalId);
-    if (found === undefined || issuer === undefined || found.issuer === issuer.entityId) return found?.userId;
-    if (found.issuer === undefined) {
+    const account = await externalIds.findAccount(provider.id, externalId);
+    if (account === undefined || issuer === undefined || account.issuer === issuer.entityId)
+      return account?.userId;
+    if (account.issuer === undefined) {
       // An id without an entity id belongs to the only identity provider, and still belongs to it when others are added.
       await externalIds.setIssuer({ provider: provider.id, externalId }, issuer.entityId);
-      return found.userId;
+      return account.userId;
     }
-    // The account belongs to an identity provider that the metadata no longer contain. While they contained
+    // The account belongs to an identity provider that the metadata no longer lists. While the metadata listed
     // several, this user may have got an account under an id that contains the entity id.
-    const own = issuer.isOneOfSeveral
+    const otherAccount = issuer.isOneOfSeveral
       ? undefined
       : await externalIds.findAccount(provider.id, issuer.otherExternalId);
-    if (own !== undefined && mayUse(own, issuer)) return own.userId;
-    throw ofAnotherProvider(externalId);
+    if (otherAccount !== undefined && mayUse(otherAccount, issuer)) return otherAccount.userId;
+    throw accountOfAnotherProvider(externalId);
   }
 
   /**
@@ -107,17 +108,17 @@ export class ProviderAccounts {
     const { externalIds } = this.#deps;
     if (issuer === undefined) return undefined;
     const { entityId, isOneOfSeveral, otherExternalId } = issuer;
-    const found = await externalIds.findAccount(provider.id, otherExternalId);
-    if (found === undefined) return undefined;
+    const account = await externalIds.findAccount(provider.id, otherExternalId);
+    if (account === undefined) return undefined;
     if (!isOneOfSeveral) {
-      if (!mayUse(found, issuer)) throw ofAnotherProvider(otherExternalId);
-      return found.userId;
+      if (!mayUse(account, issuer)) throw accountOfAnotherProvider(otherExternalId);
+      return account.userId;
     }
-    if (found.issuer === undefined) {
+    if (account.issuer === undefined) {
       const message = `An account of ${otherExternalId} is not assigned to an identity provider yet. Please ask the administrator.`;
       throw new LoginFailure('mapping_error', message, { status: 403 });
     }
-    if (found.issuer !== entityId) return undefined;
+    if (account.issuer !== entityId) return undefined;
     const old = { provider: provider.id, externalId: otherExternalId, issuer: entityId };
     // A concurrent login may have been first.
     return (await externalIds.rename(old, externalId)) ?? externalIds.find(provider.id, externalId);
@@ -129,7 +130,8 @@ export class ProviderAccounts {
   }
 
   /**
-   * Checks a user name that a new user has chosen. @returns the user id
+   * Checks a user name that a new user has chosen.
+   * @returns the user id
    * @throws MatrixError M_INVALID_USERNAME, M_EXCLUSIVE, M_USER_IN_USE
    */
   async checkName(localpart: string): Promise<UserId> {
@@ -176,7 +178,7 @@ export class ProviderAccounts {
     const { limiter } = this.#deps;
     const { remote } = newUser;
     const { registration } = this.#deps.accounts();
-    registration.checkEnabled();
+    registration.checkNewAccount();
     limiter.take(ip);
     const id = idOf(provider, remote);
     const emails = await this.#freeAddresses(remote.emails ?? []);
@@ -260,7 +262,7 @@ export class ProviderAccounts {
 const mayUse = (account: LinkedAccount, { entityId }: NonNullable<RemoteUser['issuer']>) =>
   account.issuer === undefined || account.issuer === entityId;
 
-const ofAnotherProvider = (externalId: string) =>
+const accountOfAnotherProvider = (externalId: string) =>
   new LoginFailure(
     'mapping_error',
     `The account of ${externalId} belongs to a user of another identity provider. Please ask the administrator.`,

@@ -60,12 +60,12 @@ export class BackchannelLogout {
         ? await provider.mapping.subject(claims)
         : undefined;
     const { sessions, devices } = this.#deps;
-    const by =
+    const target =
       typeof sid === 'string'
         ? { sessionId: sid, externalId: subject }
         : { sessionId: undefined, externalId: subject ?? (await provider.mapping.subject(claims)) };
     // The listeners end the sessions of browsers. They come first, so that no browser logs a device in again meanwhile.
-    const logout = { provider: provider.id, ...by };
+    const logout = { provider: provider.id, ...target };
     await sessions.callLogoutListeners(logout);
     for (const { userId, deviceId } of await sessions.devicesOf(logout)) {
       await devices().remove(userId, [deviceId]);

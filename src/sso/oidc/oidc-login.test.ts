@@ -51,7 +51,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(idp.authorizations.at(-1)?.get('login_hint'), 'x');
     });
 
-    it('[option: oidc_providers[].discover] [option: oidc_providers[].issuer] [option: oidc_providers[].client_id] [option: oidc_providers[].client_secret] [option: oidc_providers[].scopes] [option: oidc_providers[].user_mapping_provider.config.localpart_template] [option: oidc_providers[].user_mapping_provider.config.display_name_template] [option: oidc_providers[].user_mapping_provider.config.email_template] [option: oidc_providers[].user_mapping_provider.config.extra_attributes] [option: oidc_providers[].enable_registration] [option: sso.client_whitelist] creates an account at the first login and finds it at the second', async () => {
+    it('[option: oidc_providers[].discover] [option: oidc_providers[].issuer] [option: oidc_providers[].client_id] [option: oidc_providers[].client_secret] [option: oidc_providers[].scopes] [option: oidc_providers[].user_mapping_provider.config.localpart_template] [option: oidc_providers[].user_mapping_provider.config.display_name_template] [option: oidc_providers[].user_mapping_provider.config.email_template] [option: oidc_providers[].user_mapping_provider.config.extra_attributes] [option: oidc_providers[].enable_registration] [option: sso.client_whitelist] creates an account at the first login of a user and logs in to it at the second', async () => {
       idp.user = {
         sub: 'u1',
         preferred_username: 'Alice Ä',
@@ -388,11 +388,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         idp.user = { sub: name, preferred_username: name };
         const page = await hearth.login('oidc-main');
         await admin.ask('PUT', `/_synapse/admin/v2/users/@${name}:test`, change);
-        const late = await api('POST', '/_matrix/client/v3/login', {
+        const redeemed = await api('POST', '/_matrix/client/v3/login', {
           type: 'm.login.token',
           token: tokenIn(page),
         });
-        assert.ok(late.status === 403 || late.status === 401, `${name} ${late.raw}`);
+        assert.ok(redeemed.status === 403 || redeemed.status === 401, `${name} ${redeemed.raw}`);
         const refused = await hearth.login('oidc-main');
         assert.equal(refused.status, 403);
         assert.match(refused.body, text);

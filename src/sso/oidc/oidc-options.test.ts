@@ -23,13 +23,13 @@ describe('options of OpenID Connect', () => {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   let idp: OidcServer;
   let images: LoopbackServer;
-  let shown = picture;
+  let servedPicture = picture;
   let hearth: SsoServer;
   before(async () => {
     writeFileSync(join(folder, 'key.pem'), pem);
     images = await serveOnLoopback((_request, response) => {
       response.setHeader('content-type', 'image/png');
-      response.end(shown);
+      response.end(servedPicture);
     });
     idp = await OidcServer.start(() => [
       {
@@ -179,7 +179,7 @@ describe('options of OpenID Connect', () => {
     const first = await avatarAfterLogin();
     assert.match(first, /^mxc:/);
     assert.equal(await avatarAfterLogin(), first);
-    shown = Buffer.concat([picture, Buffer.from([0])]);
+    servedPicture = Buffer.concat([picture, Buffer.from([0])]);
     assert.notEqual(await avatarAfterLogin(), first);
   });
 
@@ -190,9 +190,9 @@ describe('options of OpenID Connect', () => {
     const token = await idp.logoutToken('hearth', { sub: 'another', sid });
     const path = `${publicUrl}/_synapse/client/oidc/backchannel_logout`;
     assert.equal((await hearth.browser().post(path, { logout_token: token })).status, 200);
-    const who = await hearth.server.api('GET', '/_matrix/client/v3/account/whoami', {
+    const whoami = await hearth.server.api('GET', '/_matrix/client/v3/account/whoami', {
       token: String(session['access_token']),
     } as never);
-    assert.equal(who.status, 401);
+    assert.equal(whoami.status, 401);
   });
 });

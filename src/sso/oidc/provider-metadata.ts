@@ -66,30 +66,30 @@ export class MetadataSource {
     if (!isLenient && config.discover && document['issuer'] !== issuer) {
       throw new Error(`the issuer of the discovery document is not ${issuer}`);
     }
-    const found = Object.fromEntries(
+    const urls = Object.fromEntries(
       endpoints.flatMap((name) => {
         const url = config[name] ?? document[name];
         return typeof url === 'string' ? [[name, url]] : [];
       }),
     ) as Partial<Record<(typeof endpoints)[number], string>>;
-    const { authorization_endpoint, token_endpoint } = found;
+    const { authorization_endpoint, token_endpoint } = urls;
     if (authorization_endpoint === undefined || token_endpoint === undefined) {
       throw new Error('the provider names no authorization endpoint or no token endpoint');
     }
     if (!isLenient) {
-      for (const url of [issuer, ...Object.values(found)]) {
+      for (const url of [issuer, ...Object.values(urls)]) {
         if (!url.startsWith('https://'))
           throw new Error(`${url} is not an https:// URL (skip_verification allows it)`);
       }
     }
     return {
-      ...found,
+      ...urls,
       issuer,
       authorization_endpoint,
       token_endpoint,
       id_token_signing_alg_values_supported:
         config.id_token_signing_alg_values_supported ??
-        orElse(texts(document['id_token_signing_alg_values_supported']), ['RS256']),
+        firstIfNotEmpty(texts(document['id_token_signing_alg_values_supported']), ['RS256']),
       code_challenge_methods_supported: texts(document['code_challenge_methods_supported']),
       ...(document['authorization_response_iss_parameter_supported'] === true && {
         authorization_response_iss_parameter_supported: true,
@@ -101,4 +101,4 @@ export class MetadataSource {
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
 
-const orElse = (list: string[], other: string[]) => (list.length > 0 ? list : other);
+const firstIfNotEmpty = (list: string[], other: string[]) => (list.length > 0 ? list : other);

@@ -29,11 +29,11 @@ describe('requests to a provider of OpenID Connect', () => {
       config: { ...sectionDefaults(outboundSection, {}), ip_range_blacklist },
     });
   const [http, guardedHttp] = [open('all', []), open('guarded', ['127.0.0.2/32'])];
-  const asked: string[] = [];
+  const requestedUrls: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(`${request.headers.host?.replace(/:.*/, '')}${request.url}`);
-    const to = new URL(request.url ?? '', 'http://x').searchParams.get('to');
-    if (to !== null) response.writeHead(302, { location: to });
+    requestedUrls.push(`${request.headers.host?.replace(/:.*/, '')}${request.url}`);
+    const redirectUrl = new URL(request.url ?? '', 'http://x').searchParams.get('to');
+    if (redirectUrl !== null) response.writeHead(302, { location: redirectUrl });
     response.end('{}');
   });
   before(() => new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve)));
@@ -51,11 +51,11 @@ describe('requests to a provider of OpenID Connect', () => {
     await assert.rejects(requests.json(url('inside.example')), refused);
     await assert.rejects(requests.text(url('inside.example'), 'token'), refused);
     await assert.rejects(requests.fetch(url('inside.example'), { method: 'POST', headers: {} }), refused);
-    assert.deepEqual(asked.splice(0), ['public.example/']);
+    assert.deepEqual(requestedUrls.splice(0), ['public.example/']);
     await requests.json(url('other.example'));
     await requests.json(url('inside.example', '/keys'));
     assert.deepEqual(
-      asked.splice(0),
+      requestedUrls.splice(0),
       ['other.example/', 'inside.example/keys'],
       'a configured URL is allowed',
     );
@@ -65,7 +65,7 @@ describe('requests to a provider of OpenID Connect', () => {
     const requests = new ProviderRequests({ http, guardedHttp }, new Set());
     await requests.discovery(url('inside.example'));
     await requests.json(url('inside.example', '/keys'));
-    assert.deepEqual(asked.splice(0), ['inside.example/', 'inside.example/keys']);
+    assert.deepEqual(requestedUrls.splice(0), ['inside.example/', 'inside.example/keys']);
   });
 
   it('follows redirects of configured URLs to public addresses, and redirects of private addresses to the same host only', async () => {
@@ -77,12 +77,12 @@ describe('requests to a provider of OpenID Connect', () => {
       });
     assert.equal((await get(url('public.example'), url('other.example'))).status, 200);
     assert.equal((await get(url('inside.example'), '/moved')).status, 200);
-    asked.length = 0;
+    requestedUrls.length = 0;
     await assert.rejects(get(url('public.example'), url('inside.example')), refused);
     await assert.rejects(get(url('inside.example'), url('public.example')), refused);
     assert.ok(
-      asked.every((one) => one.includes('?to=')),
-      String(asked),
+      requestedUrls.every((one) => one.includes('?to=')),
+      String(requestedUrls),
     );
   });
 

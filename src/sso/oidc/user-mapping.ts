@@ -94,11 +94,11 @@ const isUnverified = ({ email_verified: verified }: JsonObject) => verified === 
 
 async function compileAll(config: Mapping): Promise<ReadonlyMap<string, TextTemplate>> {
   const texts: readonly (readonly [string, string | null])[] = [
-    ['subject', ofClaim(config.subject_claim) ?? config.subject_template ?? '{{ user.sub }}'],
+    ['subject', templateOfClaim(config.subject_claim) ?? config.subject_template ?? '{{ user.sub }}'],
     ['localpart', config.localpart_template],
     ['display name', config.display_name_template],
     ['email', config.email_template],
-    ['picture', config.picture_template ?? ofClaim(config.picture_claim)],
+    ['picture', config.picture_template ?? templateOfClaim(config.picture_claim)],
     ...Object.entries(config.extra_attributes).map(([key, text]) => [`extra ${key}`, text] as const),
   ];
   const compiled = texts.flatMap(([name, text]) =>
@@ -107,4 +107,5 @@ async function compileAll(config: Mapping): Promise<ReadonlyMap<string, TextTemp
   return new Map(await Promise.all(compiled));
 }
 
-const ofClaim = (claim: string | null) => (claim === null ? null : `{{ user[${JSON.stringify(claim)}] }}`);
+const templateOfClaim = (claim: string | null) =>
+  claim === null ? null : `{{ user[${JSON.stringify(claim)}] }}`;

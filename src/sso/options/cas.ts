@@ -32,7 +32,7 @@ const cas = object({
     default: false,
   }),
   numeric_ids_prefix: option(string({ pattern: '^[A-Za-z0-9]+$', allowed: 'letters and digits' }), {
-    description: 'The prefix of the user ids of such users.',
+    description: 'The prefix of the user ids of users whose name is a number.',
     default: 'u',
     since: '1.93.0',
   }),

@@ -26,14 +26,14 @@ const builtIn = {
 
 /** Returns the modules of the options `user_mapping_provider`, by the id of the provider. */
 export function mappingModules({ oidc_providers, saml2_config }: Values): Map<string, MappingModule> {
-  const found = new Map<string, MappingModule>();
+  const modules = new Map<string, MappingModule>();
   for (const { idp_id, user_mapping_provider } of oidc_providers) {
-    add(found, oidcProviderId(idp_id), builtIn.oidc, user_mapping_provider);
+    add(modules, oidcProviderId(idp_id), builtIn.oidc, user_mapping_provider);
   }
   if (saml2_config !== null) {
-    add(found, samlProviderId, builtIn.saml, saml2_config.user_mapping_provider);
+    add(modules, samlProviderId, builtIn.saml, saml2_config.user_mapping_provider);
   }
-  return found;
+  return modules;
 }
 
 function add(

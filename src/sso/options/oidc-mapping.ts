@@ -13,7 +13,7 @@ const builtIn = openObject({
     deprecated: true,
     changed: ['1.75.0: deprecated.'],
   }),
-  picture_template: template('The URL of the avatar. Only on a server with one process.'),
+  picture_template: template('The URL of the avatar. Needs `enable_media_repo`.'),
   picture_claim: option(nullable(string()), {
     description: 'The claim with the URL of the avatar. Use `picture_template`.',
     default: null,

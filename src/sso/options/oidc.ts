@@ -110,14 +110,15 @@ const provider = object({
     default: 'auto',
   }),
   redirect_uri: endpoint(
-    'The URL to which the provider redirects users, instead of this server. The client there must then call `/_server/client/oidc/callback` itself.',
+    'The URL to which the provider redirects users, instead of this server. The program at that URL must then call `/_server/client/oidc/callback` itself.',
   ),
   additional_authorization_parameters: option(mapOf(string()), {
     description: 'Further parameters of the URL at which users log in.',
     default: {},
   }),
   passthrough_authorization_parameters: option(list(text()), {
-    description: 'Parameters of the redirect request to pass on to that URL.',
+    description:
+      'Query parameters of the request that begins a login; they are passed on to the URL at which users log in.',
     default: [],
   }),
   allow_existing_users: option(boolean(), {
@@ -135,7 +136,7 @@ const provider = object({
     default: false,
   }),
   backchannel_logout_ignore_sub: option(boolean(), {
-    description: 'Does not check that the `sub` of such a request is that of the login.',
+    description: 'Does not check that the `sub` of a logout request is that of the login.',
     default: false,
   }),
 });

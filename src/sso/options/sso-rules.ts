@@ -40,5 +40,5 @@ const jwt: Rule<Values> = ({ jwt_config: jwt }, view) => {
   }
 };
 
-/** Rules between the options of SAML2, CAS and JSON web tokens. */
+/** Rules for options of SAML2, CAS and JSON web tokens that depend on each other. */
 export const ssoRules = [saml2, cas, jwt];

@@ -68,8 +68,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match(wrong.body, /Wrong account.*@bob:test/s);
       cas.user = { name: 'stranger' };
       assert.equal((await browser.get(link, sameOrigin)).status, 403, 'creates no account');
-      const gone = await hearth.server.api('GET', '/_matrix/client/v3/profile/@stranger:test');
-      assert.equal(gone.status, 404);
+      const missingProfile = await hearth.server.api('GET', '/_matrix/client/v3/profile/@stranger:test');
+      assert.equal(missingProfile.status, 404);
       assert.equal((await deleteDevice(bob, { session: body['session'] })).status, 401);
     });
 

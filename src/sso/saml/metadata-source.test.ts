@@ -25,9 +25,9 @@ describe('readMetadataOffThread', () => {
 describe('readMetadataOffThread of a document that takes too long', () => {
   it('ends a thread that reads a metadata document for a minute, and reads the next document', async () => {
     const clock = manualClock();
-    const late = readMetadataOffThread(federation, clock);
+    const reading = readMetadataOffThread(federation, clock);
     clock.advance(60_000);
-    await assert.rejects(late, /not read in 60 s/);
+    await assert.rejects(reading, /not read in 60 s/);
     assert.equal((await readMetadataOffThread(federation, clock)).length, 400);
   });
 });
@@ -35,16 +35,16 @@ describe('readMetadataOffThread of a document that takes too long', () => {
 describe('readMetadata', () => {
   it('returns the English name of an identity provider, or else its first name', () => {
     const name = (lang: string, text: string) => `<DisplayName xml:lang="${lang}">${text}</DisplayName>`;
-    const named = (names: string) =>
+    const nameFrom = (names: string) =>
       readMetadata(
         entity('idp').replace(
           '<KeyDescriptor>',
           `<Extensions><UIInfo>${names}</UIInfo></Extensions><KeyDescriptor>`,
         ),
       )[0]?.name;
-    assert.equal(named(name('de', 'Hochschule') + name('en', 'College')), 'College');
-    assert.equal(named(name('de', 'Hochschule')), 'Hochschule');
-    assert.equal(named(''), 'idp');
+    assert.equal(nameFrom(name('de', 'Hochschule') + name('en', 'College')), 'College');
+    assert.equal(nameFrom(name('de', 'Hochschule')), 'Hochschule');
+    assert.equal(nameFrom(''), 'idp');
   });
 });
 

@@ -59,15 +59,15 @@ export class SamlMetadataSource {
   /** @throws Error when there is no usable metadata */
   async providers(): Promise<SamlIdentityProviders> {
     const { clock, log } = this.#deps;
-    const known = this.#cached;
+    const cached = this.#cached;
     if (clock.now() < this.#nextAt) {
       if (this.#failure !== undefined) throw this.#failure.error;
-      if (known !== undefined) return known.providers;
+      if (cached !== undefined) return cached.providers;
     }
     try {
       return await this.#reading.run('metadata', () => this.#load());
     } catch (err) {
-      if (known === undefined || clock.now() - known.readAt > maxStale) {
+      if (cached === undefined || clock.now() - cached.readAt > maxStale) {
         this.#failure = { error: err };
         this.#nextAt = clock.now() + retryAfterNone;
         throw err;
@@ -77,7 +77,7 @@ export class SamlMetadataSource {
         'Failed to read the metadata of SAML identity providers again; the older metadata is used',
       );
       this.#nextAt = clock.now() + retryAfter;
-      return known.providers;
+      return cached.providers;
     }
   }
 

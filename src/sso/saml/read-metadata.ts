@@ -3,7 +3,7 @@ import { SpareThreads } from '../../kernel/threads/index.ts';
 import { readMetadata, type SamlIdentityProvider } from './saml-metadata.ts';
 
 /** Maximum characters of a document that is parsed on the calling thread, which takes some milliseconds. */
-const maxHere = 64 * 1024;
+const maxOnCallingThread = 64 * 1024;
 
 /** Milliseconds after which a document on another thread counts as unreadable, so that later reads can begin. */
 const timeout = 60_000;
@@ -18,7 +18,7 @@ const threads = new SpareThreads('./metadata-thread', import.meta.url);
  * @throws Error when the document is not valid, or is not read in time
  */
 export async function readMetadataOffThread(text: string, clock: Clock): Promise<SamlIdentityProvider[]> {
-  if (text.length <= maxHere) return readMetadata(text);
+  if (text.length <= maxOnCallingThread) return readMetadata(text);
   const thread = threads.take();
   thread.ref();
   const { promise, resolve, reject } = Promise.withResolvers<FromThread>();

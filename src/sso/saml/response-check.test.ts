@@ -8,8 +8,8 @@ import { readMetadata } from './saml-metadata.ts';
 import { ServiceProvider } from './service-provider.ts';
 
 const idp = new SamlIdp('https://one.client.example');
-const stranger = new SamlIdp('https://one.client.example');
-const service = rsaCertificate();
+const stranger = new SamlIdp('https://one.client.example', rsaCertificate('second'));
+const service = rsaCertificate('third');
 const [provider] = readMetadata(idp.metadata);
 
 const genuine = '<saml:AttributeValue>alice</saml:AttributeValue>';
@@ -67,7 +67,7 @@ const forgeries: Readonly<Record<string, (xml: string) => string>> = {
     withoutSignatures(xml)
       .replace(genuine, forged)
       .replace('<saml:Subject>', `${signatureIn(xml)}<saml:Subject>`),
-  'a signature at both places, the outer one of the assertion': (xml) =>
+  'the genuine signature both in the forged response and in the forged assertion': (xml) =>
     withoutSignatures(xml)
       .replace(genuine, forged)
       .replace('<samlp:Status>', `${signatureIn(xml)}<samlp:Status>`)
@@ -78,8 +78,8 @@ const forgeries: Readonly<Record<string, (xml: string) => string>> = {
 };
 
 describe('ResponseCheck', () => {
-  const seen = new Set<string>();
-  const used = { use: async ({ id }: { readonly id: string }) => seen.size < seen.add(id).size };
+  const usedIds = new Set<string>();
+  const used = { use: async ({ id }: { readonly id: string }) => usedIds.size < usedIds.add(id).size };
   const checkOf = (more: object = {}) => {
     const config = {
       local: [],

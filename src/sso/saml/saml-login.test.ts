@@ -17,6 +17,7 @@ import {
 } from '../test/saml-idp.ts';
 import { clientUrl, publicUrl, SsoServer, ssoOptions } from '../test/sso-server.ts';
 import type { TestBrowser } from '../test/test-browser.ts';
+import { readServiceProvider } from './service-provider-config.ts';
 import { UsedAssertions } from './used-assertions.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-saml-'));
@@ -26,16 +27,17 @@ const file = (name: string, content: string) => {
   return join(folder, name);
 };
 
-const [idp, second] = ['one', 'two'].map((name) => new SamlIdp(`https://${name}.client.example`));
-const service = rsaCertificate();
-const localMetadata = file('one.xml', idp!.metadata);
+const idp = new SamlIdp('https://one.client.example');
+const second = new SamlIdp('https://two.client.example', rsaCertificate('second'));
+const service = rsaCertificate('third');
+const localMetadata = file('one.xml', idp.metadata);
 const keys = { key_file: file('sp.key', service.key), cert_file: file('sp.pem', service.cert) };
 const whitelist = { client_whitelist: ['https://app.client.example/'] };
 
 /** Begins a login. @returns the request at the identity provider */
 const begin = async (hearth: SsoServer, browser: TestBrowser) => {
   const { headers } = await browser.get(hearth.redirectUrl('saml'));
-  return idp!.read(headers.location ?? '');
+  return idp.read(headers.location ?? '');
 };
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -88,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     ) => {
       const browser = hearth.browser();
       const { id, relayState } = await begin(hearth, browser);
-      const xml = await idp!.xml({ attributes: good('alice'), inResponseTo: id, ...options });
+      const xml = await idp.xml({ attributes: good('alice'), inResponseTo: id, ...options });
       const SAMLResponse = Buffer.from(change(xml)).toString('base64');
       const fields = { SAMLResponse, RelayState: relayState };
       return {
@@ -116,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match(page.body, /<X509Certificate>|:X509Certificate>/);
     });
 
-    it('[option: saml2_config.sp_config.metadata.local] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] creates an account at the first login and finds it at the second', async () => {
+    it('[option: saml2_config.sp_config.metadata.local] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] creates an account at the first login of a SAML user and logs in to it at the second', async () => {
       const attributes = good('Alice B', { displayName: ['Alice'], email: ['alice@mail.example'] });
       const first = await hearth.session((await login({ attributes })).page);
       assert.equal(first['user_id'], '@alice=20b:test');
@@ -124,7 +126,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await hearth.session((await login({ attributes })).page))['user_id'], first['user_id']);
     });
 
-    it('accepts encrypted assertions, and refuses responses without a signature', async () => {
+    it('accepts encrypted SAML assertions, and refuses SAML responses without a signature', async () => {
       const encrypted = await login({ attributes: good('eve'), encryptFor: service });
       assert.equal((await hearth.session(encrypted.page))['user_id'], '@eve:test');
       assert.equal((await login({ signs: 'nothing' })).page.status, 400);
@@ -163,7 +165,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'replay',
       );
       const { id, relayState } = await begin(hearth, browser);
-      const SAMLResponse = await idp!.response({ attributes: good('alice'), inResponseTo: id });
+      const SAMLResponse = await idp.response({ attributes: good('alice'), inResponseTo: id });
       assert.equal(
         (await hearth.browser().post(responseUrl, { SAMLResponse, RelayState: relayState })).status,
         400,
@@ -179,20 +181,20 @@ forSelectedDatabases(import.meta.url, (open) => {
           token: String(session['access_token']),
           body: auth,
         });
-      const asked = (await remove()).body['session'];
+      const authSession = (await remove()).body['session'];
       const confirm = async (options: Partial<ResponseOptions>) => {
         const browser = hearth.browser();
         const { headers } = await browser.get(
-          `${publicUrl}/_synapse/client/sso/confirm/saml?session=${asked}`,
+          `${publicUrl}/_synapse/client/sso/confirm/saml?session=${authSession}`,
         );
-        const { id, relayState, xml } = idp!.read(headers.location ?? '');
+        const { id, relayState, xml } = idp.read(headers.location ?? '');
         assert.match(xml, /ForceAuthn="true"/);
-        const SAMLResponse = await idp!.response({ attributes: good('zoe'), inResponseTo: id, ...options });
+        const SAMLResponse = await idp.response({ attributes: good('zoe'), inResponseTo: id, ...options });
         return browser.post(responseUrl, { SAMLResponse, RelayState: relayState });
       };
-      const silent = await confirm({ authenticatedAt: Date.now() - 600_000 });
-      assert.match(silent.body, /has not asked you to sign in again/);
-      const auth = { auth: { type: 'm.login.sso', session: asked } };
+      const notAskedAgain = await confirm({ authenticatedAt: Date.now() - 600_000 });
+      assert.match(notAskedAgain.body, /has not asked you to sign in again/);
+      const auth = { auth: { type: 'm.login.sso', session: authSession } };
       assert.equal((await remove(auth)).status, 401);
       assert.equal((await confirm({})).status, 200);
       assert.equal((await remove(auth)).status, 200);
@@ -218,7 +220,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 describe('options of SAML', () => {
   let source: LoopbackServer;
   before(async () => {
-    source = await serveOnLoopback((_request, response) => response.end(second!.metadata));
+    source = await serveOnLoopback((_request, response) => response.end(second.metadata));
   });
   after(() => source.close());
   const start = (more: object) =>
@@ -235,12 +237,12 @@ describe('options of SAML', () => {
         picker.body,
         /idp=https%3A%2F%2Fone\.client\.example".*idp=https%3A%2F%2Ftwo\.client\.example"/s,
       );
-      const { headers } = await browser.get(`${picker.url}&idp=${encodeURIComponent(second!.entityId)}`);
-      assert.ok(headers.location?.startsWith(`${second!.entityId}/sso?`), headers.location);
-      const { id, relayState } = second!.read(headers.location ?? '');
+      const { headers } = await browser.get(`${picker.url}&idp=${encodeURIComponent(second.entityId)}`);
+      assert.ok(headers.location?.startsWith(`${second.entityId}/sso?`), headers.location);
+      const { id, relayState } = second.read(headers.location ?? '');
       const attributes = { uid: ['x'], eppn: ['_Dora@Uni.example'] };
-      const wrong = await idp!.response({ attributes, inResponseTo: id });
-      const right = await second!.response({ attributes, inResponseTo: id });
+      const wrong = await idp.response({ attributes, inResponseTo: id });
+      const right = await second.response({ attributes, inResponseTo: id });
       const page = await browser.post(responseUrl, { SAMLResponse: right, RelayState: relayState });
       assert.equal((await hearth.session(page))['user_id'], '@dora.uni.example:test');
       assert.equal(
@@ -253,36 +255,36 @@ describe('options of SAML', () => {
   });
 
   it('[option: saml2_config.config_path] [option: saml2_config.idp_entityid] [option: saml2_config.sp_config.service.sp.allow_unsolicited] reads the configuration from a file, uses the named identity provider, and accepts logins that begin at a provider', async () => {
-    const both = `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${idp!.metadata}${second!.metadata}</md:EntitiesDescriptor>`;
+    const federation = `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${idp.metadata}${second.metadata}</md:EntitiesDescriptor>`;
     const config_path = file(
       'sp.yaml',
-      `metadata: { local: [${file('both.xml', both)}] }\nservice: { sp: { allow_unsolicited: true } }\n`,
+      `metadata: { local: [${file('both.xml', federation)}] }\nservice: { sp: { allow_unsolicited: true } }\n`,
     );
-    const hearth = await start({ config_path, idp_entityid: second!.entityId });
+    const hearth = await start({ config_path, idp_entityid: second.entityId });
     try {
       const { headers } = await hearth.browser().get(hearth.redirectUrl('saml'));
-      assert.ok(headers.location?.startsWith(`${second!.entityId}/sso?`), headers.location);
-      const another = `${hearth.redirectUrl('saml')}&saml_idp=${encodeURIComponent(idp!.entityId)}`;
+      assert.ok(headers.location?.startsWith(`${second.entityId}/sso?`), headers.location);
+      const another = `${hearth.redirectUrl('saml')}&saml_idp=${encodeURIComponent(idp.entityId)}`;
       assert.match((await hearth.browser().get(another)).body, /no such identity provider/);
-      const refused = await idp!.response({ attributes: { uid: ['erin'] } });
+      const refused = await idp.response({ attributes: { uid: ['erin'] } });
       assert.match(
         (await hearth.browser().post(responseUrl, { SAMLResponse: refused, RelayState: clientUrl })).body,
         /no such identity provider/,
       );
-      const SAMLResponse = await second!.response({ attributes: { uid: ['erin'] } });
+      const SAMLResponse = await second.response({ attributes: { uid: ['erin'] } });
       const fields = { SAMLResponse, RelayState: clientUrl };
       const page = await hearth.browser().post(responseUrl, fields);
       assert.equal((await hearth.session(page))['user_id'], '@erin:test');
       assert.equal((await hearth.browser().post(responseUrl, fields)).status, 400, 'replay');
       await hearth.server.restart();
       assert.equal((await hearth.browser().post(responseUrl, fields)).status, 400, 'replay after a restart');
-      const solicited = await second!.response({ attributes: { uid: ['erin'] }, inResponseTo: '_x' });
+      const solicited = await second.response({ attributes: { uid: ['erin'] }, inResponseTo: '_x' });
       assert.equal(
         (await hearth.browser().post(responseUrl, { ...fields, SAMLResponse: solicited })).status,
         400,
       );
       const script = {
-        SAMLResponse: await second!.response({ attributes: { uid: ['erin'] } }),
+        SAMLResponse: await second.response({ attributes: { uid: ['erin'] } }),
         RelayState: 'javascript:alert(1)',
       };
       assert.equal((await hearth.browser().post(responseUrl, script)).status, 400);
@@ -298,7 +300,7 @@ describe('options of SAML', () => {
   });
 
   it('separates users with the same uid at several SAML identity providers, and keeps the accounts of the first provider for its users, also when the configuration later has only another provider', async () => {
-    const metadata = file('growing.xml', idp!.metadata);
+    const metadata = file('growing.xml', idp.metadata);
     const hearth = await start({
       sp_config: { metadata: { local: [metadata] }, service: { sp: { allow_unsolicited: true } } },
       grandfathered_mxid_source_attribute: '',
@@ -310,74 +312,70 @@ describe('options of SAML', () => {
     const userAt = async (provider: SamlIdp, uid: string) =>
       (await hearth.session(await pageOf(provider, uid)))['user_id'];
     const admin = await registerAdmin(hearth.server);
-    const give = async (name: string, external_id: string) => {
+    const setExternalId = async (name: string, external_id: string) => {
       const path = `/_synapse/admin/v2/users/@${name}:test`;
       const body = { external_ids: [{ auth_provider: 'saml', external_id }] };
       const { status, raw } = await hearth.server.api('PUT', path, { token: admin.token, body });
       assert.ok(status === 200 || status === 201, raw);
     };
     try {
-      for (const uid of ['zoe', 'early']) assert.equal(await userAt(idp!, uid), `@${uid}:test`);
-      await give('seen', 'seen');
-      await give('unseen', 'unseen');
-      assert.equal(await userAt(idp!, 'seen'), '@seen:test');
+      for (const uid of ['zoe', 'early']) assert.equal(await userAt(idp, uid), `@${uid}:test`);
+      await setExternalId('seen', 'seen');
+      await setExternalId('unseen', 'unseen');
+      assert.equal(await userAt(idp, 'seen'), '@seen:test');
 
       file(
         'growing.xml',
-        `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${idp!.metadata}${second!.metadata}</md:EntitiesDescriptor>`,
+        `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${idp.metadata}${second.metadata}</md:EntitiesDescriptor>`,
       );
       await hearth.server.restart();
-      assert.equal(await userAt(second!, 'zoe'), '@zoe1:test');
-      assert.equal(await userAt(idp!, 'zoe'), '@zoe:test');
-      assert.equal(await userAt(second!, 'zoe'), '@zoe1:test');
-      assert.equal(await userAt(second!, 'seen'), '@seen1:test', 'the first provider had this user');
-      assert.equal(await userAt(idp!, 'seen'), '@seen:test');
-      for (const provider of [second!, idp!]) {
+      assert.equal(await userAt(second, 'zoe'), '@zoe1:test');
+      assert.equal(await userAt(idp, 'zoe'), '@zoe:test');
+      assert.equal(await userAt(second, 'zoe'), '@zoe1:test');
+      assert.equal(await userAt(second, 'seen'), '@seen1:test', 'the first provider had this user');
+      assert.equal(await userAt(idp, 'seen'), '@seen:test');
+      for (const provider of [second, idp]) {
         const page = await pageOf(provider, 'unseen');
         assert.equal(page.status, 403);
         assert.match(page.body, /not assigned to an identity provider yet/);
       }
-      await give('unseen', `${idp!.entityId} unseen`);
-      assert.equal(await userAt(idp!, 'unseen'), '@unseen:test');
-      assert.equal(await userAt(second!, 'unseen'), '@unseen1:test');
+      await setExternalId('unseen', `${idp.entityId} unseen`);
+      assert.equal(await userAt(idp, 'unseen'), '@unseen:test');
+      assert.equal(await userAt(second, 'unseen'), '@unseen1:test');
 
-      file('growing.xml', idp!.metadata);
+      file('growing.xml', idp.metadata);
       await hearth.server.restart();
       for (const uid of ['zoe', 'early', 'seen', 'unseen']) {
-        assert.equal(await userAt(idp!, uid), `@${uid}:test`, 'with one provider again');
+        assert.equal(await userAt(idp, uid), `@${uid}:test`, 'with one provider again');
       }
 
-      file('growing.xml', second!.metadata);
+      file('growing.xml', second.metadata);
       await hearth.server.restart();
       for (const uid of ['early', 'early']) {
-        const page = await pageOf(second!, uid);
+        const page = await pageOf(second, uid);
         assert.equal(page.status, 403, 'the account is of a provider that is missing from the metadata');
         assert.match(page.body, /another identity provider/);
       }
       assert.equal(
-        await userAt(second!, 'zoe'),
+        await userAt(second, 'zoe'),
         '@zoe1:test',
         'an account from the time with several providers',
       );
-      await give('early', `${second!.entityId} early`);
-      assert.equal(
-        await userAt(second!, 'early'),
-        '@early:test',
-        'an administrator has assigned the account',
-      );
+      await setExternalId('early', `${second.entityId} early`);
+      assert.equal(await userAt(second, 'early'), '@early:test', 'an administrator has assigned the account');
     } finally {
       await hearth.stop();
     }
   });
 
   it('refuses to start when accepted_time_diff in the file of config_path is not a number of seconds', async () => {
-    for (const value of ['soon', '-1', '1.5']) {
-      const config_path = file(
-        'wrong.yaml',
-        `accepted_time_diff: ${value}\nmetadata: { local: [${localMetadata}] }\n`,
-      );
-      await assert.rejects(start({ config_path }), /accepted_time_diff/);
-    }
+    const config_path = file(
+      'wrong.yaml',
+      `accepted_time_diff: soon\nmetadata: { local: [${localMetadata}] }\n`,
+    );
+    await assert.rejects(start({ config_path }), /accepted_time_diff/);
+    for (const accepted_time_diff of [-1, 1.5])
+      assert.throws(() => readServiceProvider({ accepted_time_diff }), /accepted_time_diff/);
   });
 
   it('[option: saml2_config.saml_session_lifetime] refuses the SAML response to a login that took too long', async () => {
@@ -398,7 +396,7 @@ describe('options of SAML', () => {
       const browser = hearth.browser();
       const { id, relayState } = await begin(hearth, browser);
       clock.advance(60_001);
-      const SAMLResponse = await idp!.response({ attributes: { uid: ['x'] }, inResponseTo: id });
+      const SAMLResponse = await idp.response({ attributes: { uid: ['x'] }, inResponseTo: id });
       const page = await browser.post(`${publicUrl}/_synapse/client/saml2/authn_response`, {
         SAMLResponse,
         RelayState: relayState,

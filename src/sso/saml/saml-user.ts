@@ -81,7 +81,7 @@ function externalIdOf(
   return { externalId, issuer: { entityId, isOneOfSeveral: areSeveral, otherExternalId } };
 }
 
-/** Maximum characters of an entity id in external ids; of a longer one they contain the SHA-256. */
+/** Maximum characters of an entity id in external ids, which contain the SHA-256 of a longer entity id instead. */
 const maxEntityId = 200;
 
 /** Returns the attributes of an assertion by name, with common names in place of known object identifiers. */

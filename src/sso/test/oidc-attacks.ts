@@ -16,19 +16,19 @@ export function oidcAttacks(fixture: () => OidcFixture): void {
 
     /** Begins a login and returns the URL with which the provider sends the browser back. */
     const responseUrl = async (browser = hearth.browser(), provider = 'oidc-main') => {
-      const sent: string[] = [];
+      const callbackUrls: string[] = [];
       const { once } = browser;
       browser.once = async (url, ...rest) => {
         if (url.startsWith(oidcCallback)) {
-          sent.push(url);
+          callbackUrls.push(url);
           return { status: 200, headers: {}, body: '', url };
         }
         return once.call(browser, url, ...rest);
       };
       await hearth.login(provider, browser);
       browser.once = once;
-      assert.ok(sent[0], 'no response of the provider');
-      return sent[0];
+      assert.ok(callbackUrls[0], 'no response of the provider');
+      return callbackUrls[0];
     };
 
     it('refuses an authorization response in a browser that has not begun the login (login CSRF)', async () => {

@@ -118,10 +118,10 @@ export class OidcServer {
     response.end = ((chunk?: unknown) => {
       if (isToken) this.tokenRequests.push({ authorization: request.headers.authorization, body });
       const isJson = String(response.getHeader('content-type')).includes('json');
-      const real = isJson && chunk ? (JSON.parse(String(chunk)) as Record<string, unknown>) : {};
-      const { id_token: idToken } = real;
+      const original = isJson && chunk ? (JSON.parse(String(chunk)) as Record<string, unknown>) : {};
+      const { id_token: idToken } = original;
       if (typeof idToken === 'string') this.sessionIds.push(String(decodeJwt(idToken)['sid']));
-      const changed = this.replace(url.pathname, real);
+      const changed = this.replace(url.pathname, original);
       if (changed === undefined) return end(chunk);
       const isSigned = typeof changed === 'string';
       const text = Buffer.from(isSigned ? changed : JSON.stringify(changed));

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { randomUUID, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { SignedXml } from 'xml-crypto';
 import { encrypt } from 'xml-encryption';
@@ -10,6 +11,7 @@ import { publicUrl } from './sso-server.ts';
 export const responseUrl = `${publicUrl}/_synapse/client/saml2/authn_response`;
 export const serviceEntityId = `${publicUrl}/_synapse/client/saml2/metadata.xml`;
 
+/** Values of a response. An absent value is as in a valid response. */
 export interface ResponseOptions {
   readonly attributes: Readonly<Record<string, readonly string[]>>;
   readonly inResponseTo?: string | undefined;
@@ -29,24 +31,12 @@ export interface ResponseOptions {
   readonly encryptFor?: Certificate;
 }
 
-/** Returns a new RSA key and a certificate that it has signed itself. */
-export function rsaCertificate(): Certificate {
-  const options = [
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-keyout',
-    '-',
-    '-subj',
-    '/CN=SAML',
-    '-days',
-    '2',
-  ];
-  const output = execFileSync('openssl', options, { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
-  const [key = '', cert = ''] = output.match(/-----BEGIN (.*?)-----.*?-----END \1-----\n/gs) ?? [];
-  return { key, cert };
+const rsaFolder = join(import.meta.dirname, '..', '..', '..', 'test', 'fixtures', 'rsa');
+
+/** Returns one of the stored RSA keys, with a certificate that it has signed itself: making a key takes long. */
+export function rsaCertificate(name: 'first' | 'second' | 'third'): Certificate {
+  const read = (part: string) => readFileSync(join(rsaFolder, `${name}.${part}.pem`), 'utf8');
+  return { key: read('key'), cert: read('cert') };
 }
 
 /** A SAML identity provider: metadata, and signed responses. */
@@ -54,7 +44,7 @@ export class SamlIdp {
   readonly entityId: string;
   readonly certificate: Certificate;
 
-  constructor(entityId: string, certificate: Certificate = rsaCertificate()) {
+  constructor(entityId: string, certificate: Certificate = rsaCertificate('first')) {
     this.entityId = entityId;
     this.certificate = certificate;
   }

@@ -93,4 +93,4 @@ export function tokenIn({ headers, body, status }: BrowserPage): string {
 }
 
 /** Returns the options of single sign-on with all defaults. */
-export const ssoOptions = (given: object) => sectionDefaults(ssoSection, given as never);
+export const ssoOptions = (options: object) => sectionDefaults(ssoSection, options as never);

@@ -56,7 +56,7 @@ export class TestBrowser {
     const address = this.#hosts.get(origin);
     const cookies = this.cookies.get(origin) ?? new Map<string, string>();
     this.cookies.set(origin, cookies);
-    const sent = {
+    const requestHeaders = {
       host,
       cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
       ...(address !== undefined && { 'x-forwarded-proto': 'https', 'x-forwarded-for': this.#ip }),
@@ -65,7 +65,7 @@ export class TestBrowser {
     };
     return new Promise((resolve, reject) => {
       const target = new URL(`${pathname}${search}`, address ?? origin);
-      const call = request(target, { method, headers: sent, agent: false }, (response) => {
+      const call = request(target, { method, headers: requestHeaders, agent: false }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
@@ -100,8 +100,8 @@ export class TestBrowser {
 
 function store(cookies: Map<string, string>, line: string): void {
   const [pair = '', ...attributes] = line.split(';');
-  const at = pair.indexOf('=');
-  const [name, value] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+  const equalsSign = pair.indexOf('=');
+  const [name, value] = [pair.slice(0, equalsSign).trim(), pair.slice(equalsSign + 1).trim()];
   const isDeleted = attributes.some((attribute) =>
     /^\s*(max-age=0|expires=thu, 01 jan 1970)/i.test(attribute),
   );

@@ -29,7 +29,7 @@ export interface DailyFigures {
   /**
    * Returns the figures of the days from `fromDay` to `toDay`, both included, in their order. Days on which the server
    * did not run are absent. Sizes and numbers of users and rooms are at most five minutes old for the current day; for
-   * earlier days they are those of the last count, at most an hour before the end of the day or of the process.
+   * earlier days they were counted at most an hour before the end of the day or of the process.
    * @param fromDay `YYYY-MM-DD`, in UTC
    */
   between(fromDay: string, toDay: string): Promise<DayFigures[]>;
@@ -83,7 +83,10 @@ export class DayHistory implements DailyFigures {
     );
   }
 
-  /** Counts the current day, and the active users of the days before, whose last visits may not be counted yet. */
+  /**
+   * Stores the figures of the current day so far, and the active users of the two days before, because the last visits of
+   * these days may have been written after the last count.
+   */
   count(): Promise<void> {
     return this.#counting.run('count', () => this.#count());
   }
@@ -105,22 +108,22 @@ export class DayHistory implements DailyFigures {
   }
 }
 
-/** Fills figures that were not counted on a day with those of the day before. */
+/** Replaces figures that were not counted on a day by those of the day before. */
 function withKnownValues(rows: readonly StatisticsTables['statistics_days'][]): DayFigures[] {
-  let known = { users: 0, rooms: 0, mediaBytes: 0, databaseBytes: 0 };
+  let latest = { users: 0, rooms: 0, mediaBytes: 0, databaseBytes: 0 };
   return rows.map((row) => {
-    known = {
-      users: row.users ?? known.users,
-      rooms: row.rooms ?? known.rooms,
-      mediaBytes: row.media_bytes ?? known.mediaBytes,
-      databaseBytes: row.database_bytes ?? known.databaseBytes,
+    latest = {
+      users: row.users ?? latest.users,
+      rooms: row.rooms ?? latest.rooms,
+      mediaBytes: row.media_bytes ?? latest.mediaBytes,
+      databaseBytes: row.database_bytes ?? latest.databaseBytes,
     };
     return {
       day: textOfDay(row.day),
       activeUsers: row.active_users ?? 0,
       messages: row.messages,
       localMessages: row.local_messages,
-      ...known,
+      ...latest,
     };
   });
 }

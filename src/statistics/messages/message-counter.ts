@@ -80,7 +80,7 @@ export class MessageCounter {
     const upTo = streams.current;
     engine.stream.subscribe(({ stored, onTimeline, position }) => {
       if (onTimeline) this.#count(stored);
-      this.#counted(Math.max(position, upTo));
+      this.#setCountedUpTo(Math.max(position, upTo));
     });
     const stored = await database
       .reader<StatisticsTables>()
@@ -93,11 +93,11 @@ export class MessageCounter {
       const last = events.at(-1)?.stream;
       after = events.length < eventsPerRead || last === undefined ? upTo : last;
     }
-    this.#counted(Math.max(this.#countedUpTo ?? 0, upTo));
+    this.#setCountedUpTo(Math.max(this.#countedUpTo ?? 0, upTo));
     await this.flush();
   }
 
-  /** Writes the counts; resolves when they are on disk. After a failure they are written with the next ones. */
+  /** Writes the counts; resolves when they are on disk, or when the write has failed: then the next write includes them. */
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -120,7 +120,7 @@ export class MessageCounter {
     this.#rooms.set(roomNid, isEncrypted ? [plainAt, now] : [now, encryptedAt]);
   }
 
-  #counted(position: number): void {
+  #setCountedUpTo(position: number): void {
     this.#countedUpTo = position;
     this.#timer ??= this.#deps.clock.setTimer(flushInterval, () => void this.flush());
   }

@@ -55,7 +55,7 @@ export async function monthlyActiveUsers(database: Database, now: number): Promi
   return Number(count);
 }
 
-/** Days between the first and the last visit of a returning user, and days in which both must be. */
+/** Minimum number of days between the first and the last visit of a returning user, and last days that are considered. */
 const [returningDays, consideredDays] = [30, 60];
 
 /**

@@ -14,7 +14,7 @@ export interface UsageReportingDeps {
   readonly endpoint: string;
 }
 
-/** Milliseconds until the first report, and between two reports. Source: requirement document 2, "report_stats". */
+/** Milliseconds until the first report, and between two reports. Source: interface document, "report_stats". */
 const [firstDelay, interval] = [300_000, 3 * 3_600_000];
 
 /** Milliseconds. */
@@ -32,7 +32,7 @@ export class UsageReporting {
     this.#schedule(firstDelay);
   }
 
-  /** Sends no more reports, and waits for the one that is being sent. */
+  /** Sends no more reports: aborts the request in flight, and waits for its end. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     this.#stopping.abort();

@@ -19,8 +19,8 @@ interface RecordedVisits {
 }
 
 /**
- * Number of pending visits at which they are written without delay. While writes fail, or one takes long, it is the maximum,
- * and further visits are not recorded.
+ * Maximum number of pending visits. When it is reached, they are written at once. While they cannot be written, because
+ * the last write failed or still runs, further visits are not recorded.
  */
 const maxPending = 10_000;
 
@@ -46,7 +46,7 @@ export class UserVisits {
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #isWriting = false;
-  /** Whether the last write has failed. */
+  /** Whether the last write failed. */
   #isFailing = false;
 
   constructor({ database, clock, log, caches }: UserVisitsDeps) {
@@ -84,8 +84,8 @@ export class UserVisits {
   }
 
   /**
-   * Writes pending visits; resolves when they are on disk, or when the write has failed: then the newest `maxPending` are
-   * written with the next ones.
+   * Writes pending visits. Resolves when they are on disk or the write has failed. After a failure, the newest `maxPending`
+   * visits stay pending and are written with the next ones.
    */
   flush(): Promise<void> {
     this.#timer?.cancel();

@@ -3,7 +3,7 @@ import type { Changes } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 
-/** Returns the account data of an answer, global and of rooms; at once when nothing has changed. */
+/** Returns the account data of an answer, global and of rooms; without a promise when nothing has changed. */
 export function accountDataSince(
   sources: Pick<SourceList, 'accountData' | 'accountDataBits'>,
   userId: string,
@@ -20,21 +20,21 @@ async function readSections(
   { since, upTo }: AnswerRange,
   bits: number,
 ): Promise<AccountDataItem[]> {
-  const found: AccountDataItem[] = [];
+  const items: AccountDataItem[] = [];
   for (const { bit, section } of accountData) {
-    if (since === undefined) found.push(...(await section.all(userId)));
-    else if (bits & bit) found.push(...(await section.since(userId, { after: since, upTo })));
+    if (since === undefined) items.push(...(await section.all(userId)));
+    else if (bits & bit) items.push(...(await section.since(userId, { after: since, upTo })));
   }
-  return found;
+  return items;
 }
 
 const none: readonly AccountDataItem[] = [];
 const noTexts: readonly string[] = [];
 
-/** Combines the bits of all rooms and of the user. */
+/** Combines the bits of changed data of all rooms and of the user. */
 function bitsIn({ rooms, user }: Changes): number {
   let bits = user;
-  for (const parts of rooms.values()) bits |= parts;
+  for (const roomBits of rooms.values()) bits |= roomBits;
   return bits;
 }
 

@@ -7,7 +7,7 @@ import type { DeviceAnswer } from './device-fields.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomSections } from './rooms/room-entries.ts';
 
-/** The parts of one answer; empty ones are left out. */
+/** The parts of one answer; empty parts are left out. */
 export interface Pieces {
   readonly rooms: RoomSections;
   readonly accountData: readonly AccountDataItem[];

@@ -26,8 +26,8 @@ export interface AnswersDeps {
 }
 
 /**
- * Makes answers. It asks only the sources that may have new data and awaits nothing that is in memory, so that
- * the answer for a client that follows its rooms closely is made without a turn of the event loop.
+ * Makes answers. Asks only the sources that may have new data, and awaits nothing that is in memory, so that the answer
+ * for a client that syncs often is made without a turn of the event loop.
  */
 export class Answers {
   readonly #deps: AnswersDeps;
@@ -37,7 +37,7 @@ export class Answers {
   }
 
   /**
-   * Returns the answer for a range of the streams; at once when everything is in memory.
+   * Returns the answer for a range of the streams; without a promise when everything is in memory.
    * @param from the client's `since` token
    */
   make(
@@ -68,7 +68,7 @@ export class Answers {
 
   /**
    * Returns `m.presence` events: of users whose presence has changed, and of the members of rooms that the
-   * user has joined.
+   * user has joined since the token.
    */
   #presence(
     { userId, filter }: Recipient,
@@ -82,8 +82,8 @@ export class Answers {
     if (!(bits & presenceBits)) return noEvents;
     const changedSources = presence.filter(({ bit }) => (bits & bit) !== 0);
     const request = { userId, after, upTo, filter: filter.presence };
-    return Promise.all(changedSources.map(({ section }) => section.events(request))).then((found) =>
-      found.flat(),
+    return Promise.all(changedSources.map(({ section }) => section.events(request))).then((lists) =>
+      lists.flat(),
     );
   }
 

@@ -13,17 +13,14 @@ export interface DeviceAnswer {
   readonly toDevice: number;
 }
 
-/** Maximum number of messages to a device in one answer; the next sync returns the others. */
+/** Maximum number of messages to a device in one answer; the next sync returns the other messages. */
 const maxMessages = 100;
 
-/**
- * Makes the top-level fields of an answer that concern one device, and returns the pending to-device
- * messages.
- */
+/** Makes the top-level fields of an answer that concern one device, and returns the pending to-device messages. */
 export class DeviceFields {
   readonly #sources: Pick<SourceList, 'device' | 'deviceQueue'>;
 
-  /** The bits of the sources of these fields. */
+  /** Bits of the sources of these fields, combined. */
   readonly bits: number;
 
   constructor(sources: Pick<SourceList, 'device' | 'deviceQueue'>) {
@@ -49,7 +46,7 @@ export class DeviceFields {
     return deviceQueue.acknowledge(userId, deviceId, toDevice);
   }
 
-  /** Returns the fields that every answer has; at once when they are in memory. */
+  /** Returns the fields that every answer has; without a promise when they are in memory. */
   constant(device: DeviceRef): string | Promise<string> {
     let text = '';
     for (const { section } of this.#sources.device) {
@@ -69,8 +66,8 @@ export class DeviceFields {
    * device; `undefined` otherwise. The feed caches them until the next change for the user.
    */
   quietFields({ userId, deviceId }: DeviceRef, feed: Feed): string | undefined {
-    const known = feed.constantFields(deviceId);
-    if (known !== undefined) return known;
+    const cached = feed.constantFields(deviceId);
+    if (cached !== undefined) return cached;
     const { deviceQueue } = this.#sources;
     const isEmpty = deviceId === undefined || !deviceQueue || deviceQueue.isEmptyNow({ userId, deviceId });
     if (!isEmpty) return undefined;
@@ -84,7 +81,10 @@ export class DeviceFields {
     return text;
   }
 
-  /** @param changes the changes that the feed knows; `undefined` when it does not reach back that far */
+  /**
+   * Returns the fields.
+   * @param changes the changes that the feed knows; `undefined` when it does not reach back that far
+   */
   async render(
     device: DeviceRef,
     since: SyncPosition | undefined,

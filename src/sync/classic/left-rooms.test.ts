@@ -4,7 +4,9 @@ import { selectedDatabases } from '../../../test/support/databases/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type LeftRoomJson, TestClient } from '../../../test/support/users/test-client.ts';
 
-type Left = (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } }) | undefined;
+type LeftRoom =
+  | (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } })
+  | undefined;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`left rooms in GET /sync, on ${database}`, () => {
@@ -15,7 +17,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** Opens Anna's room, which Ben has joined and has account data for. */
+    /** Creates a room of Anna's that Ben joins and sets account data for. */
     const annaAndBen = async () => {
       const [anna, ben] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),
@@ -27,7 +29,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await ben.do('PUT', note, { n: 1 });
       return { anna, ben, roomId };
     };
-    const archived = { filter: { room: { include_leave: true, timeline: { limit: 2 } } } };
+    const withLeftRooms = { filter: { room: { include_leave: true, timeline: { limit: 2 } } } };
     const typesIn = (events: readonly { type: string }[] = []) => events.map(({ type }) => type);
 
     it('returns the account data that the user has in a left room', async () => {
@@ -37,23 +39,25 @@ for (const database of selectedDatabases(import.meta.url)) {
       await ben.do('PUT', note, { n: 2 });
       await ben.leave(roomId);
       const notes = [{ type: 'org.example.note', content: { n: 2 } }];
-      const left: Left = (await ben.sync(since)).rooms?.leave?.[roomId];
-      assert.deepEqual(left?.account_data?.events, notes);
-      const first: Left = (await ben.sync(undefined, archived)).rooms?.leave?.[roomId];
+      const leftRoom: LeftRoom = (await ben.sync(since)).rooms?.leave?.[roomId];
+      assert.deepEqual(leftRoom?.account_data?.events, notes);
+      const first: LeftRoom = (await ben.sync(undefined, withLeftRooms)).rooms?.leave?.[roomId];
       assert.deepEqual(first?.account_data?.events, notes);
-      const without = { room: { include_leave: true, account_data: { not_types: ['org.*'] } } };
-      const fewer: Left = (await ben.sync(undefined, { filter: without })).rooms?.leave?.[roomId];
-      assert.deepEqual(fewer?.account_data?.events, []);
+      const noAccountData = { room: { include_leave: true, account_data: { not_types: ['org.*'] } } };
+      const filtered: LeftRoom = (await ben.sync(undefined, { filter: noAccountData })).rooms?.leave?.[
+        roomId
+      ];
+      assert.deepEqual(filtered?.account_data?.events, []);
     });
 
     it('returns left rooms in a first sync if the user was kicked or banned, or if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const leftRooms = async (filter: object = {}) =>
         Object.keys((await ben.sync(undefined, { filter })).rooms?.leave ?? {});
-      const stranger = await anna.createRoom();
-      await anna.membership('ban', stranger, ben);
-      const refused = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
-      await anna.membership('kick', refused, ben);
+      const bannedRoom = await anna.createRoom();
+      await anna.membership('ban', bannedRoom, ben);
+      const rejectedInvite = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
+      await anna.membership('kick', rejectedInvite, ben);
       assert.deepEqual(await leftRooms(), []);
       for (const action of ['kick', 'ban'] as const) {
         await anna.membership(action, roomId, ben);
@@ -94,11 +98,11 @@ for (const database of selectedDatabases(import.meta.url)) {
         for (const from of [undefined, since]) {
           const { rooms } = await ben.sync(from, { filter: { room } });
           for (const id of from === undefined ? [roomId] : [roomId, declined]) {
-            const left = rooms?.leave?.[id];
-            assert.deepEqual(left?.timeline.events, []);
-            const own = left?.state?.events.filter(({ state_key }) => state_key === ben.id);
+            const leftRoom = rooms?.leave?.[id];
+            assert.deepEqual(leftRoom?.timeline.events, []);
+            const ownEvents = leftRoom?.state?.events.filter(({ state_key }) => state_key === ben.id);
             assert.deepEqual(
-              own?.map(({ content }) => content['membership']),
+              ownEvents?.map(({ content }) => content['membership']),
               ['leave'],
             );
           }
@@ -113,16 +117,16 @@ for (const database of selectedDatabases(import.meta.url)) {
       await anna.setState(roomId, 'm.room.topic', { topic: 'later' });
       const since = (await ben.sync()).next_batch;
       assert.equal((await ben.sync(since, { full_state: true })).rooms?.leave, undefined);
-      assert.equal((await ben.sync(since, archived)).rooms?.leave, undefined);
-      const left = (await ben.sync(since, { ...archived, full_state: true })).rooms?.leave?.[roomId];
-      assert.deepEqual([left?.timeline.events, left?.timeline.limited], [[], false]);
-      const topic = left?.state?.events.find(({ type }) => type === 'm.room.topic');
+      assert.equal((await ben.sync(since, withLeftRooms)).rooms?.leave, undefined);
+      const leftRoom = (await ben.sync(since, { ...withLeftRooms, full_state: true })).rooms?.leave?.[roomId];
+      assert.deepEqual([leftRoom?.timeline.events, leftRoom?.timeline.limited], [[], false]);
+      const topic = leftRoom?.state?.events.find(({ type }) => type === 'm.room.topic');
       assert.deepEqual(topic?.content['topic'], 'then');
-      const own = left?.state?.events.find(({ state_key }) => state_key === ben.id);
-      assert.equal(own?.content['membership'], 'leave');
+      const ownEvent = leftRoom?.state?.events.find(({ state_key }) => state_key === ben.id);
+      assert.equal(ownEvent?.content['membership'], 'leave');
     });
 
-    it('returns the membership changes before the leave event of a left room, with lazy loading as well', async () => {
+    it('returns membership changes from before the leave event of a left room, also with lazy loading', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const [cleo, dora] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),
@@ -135,10 +139,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       await anna.say(roomId, 'one');
       await dora.say(roomId, 'two');
       await ben.leave(roomId);
-      const left = (await ben.sync(since, lazy)).rooms?.leave?.[roomId];
-      assert.equal(left?.timeline.limited, true);
+      const leftRoom = (await ben.sync(since, lazy)).rooms?.leave?.[roomId];
+      assert.equal(leftRoom?.timeline.limited, true);
       const members = new Map(
-        left?.state?.events.map((event) => [event.state_key, event.content['membership']]),
+        leftRoom?.state?.events.map((event) => [event.state_key, event.content['membership']]),
       );
       assert.deepEqual(
         [members.get(cleo.id), members.get(dora.id), members.get(anna.id)],

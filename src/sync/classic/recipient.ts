@@ -3,8 +3,8 @@ import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { Changes } from '../feeds/feed.ts';
 
 /**
- * Name of the member with the state at the end of a timeline: the name in the specification, or the unstable
- * name for clients that asked with the unstable parameter. Source: MSC4222, "Unstable prefix".
+ * Name of the field with the state at the end of a timeline: the name in the specification, or the unstable name for
+ * clients that asked with the unstable parameter. Source: MSC4222, "Unstable prefix".
  */
 export type StateAfter = 'state_after' | 'org.matrix.msc4222.state_after';
 
@@ -15,7 +15,9 @@ export interface Recipient {
   readonly filter: Filter;
   /** Maximum number of events of each timeline. */
   readonly timelineLimit: number;
-  /** Return the state at the end of the timeline instead of the state before it (`use_state_after`). */
+  /**
+   * Set when the client wants the state at the end of the timeline instead of the state before it (`use_state_after`).
+   */
   readonly stateAfter: StateAfter | undefined;
 }
 
@@ -25,23 +27,22 @@ export interface RoomRange {
   readonly after: number | undefined;
   readonly upTo: number;
   /**
-   * Set when the user has joined again: the client may have a timeline of an earlier membership up to this
-   * position.
+   * Set when the user has joined again: the client may have a timeline of an earlier membership up to this position.
    */
-  readonly returnedAfter: number | undefined;
-  /** Bits of the timeline and of sources: what may have changed. */
+  readonly rejoinedAfter: number | undefined;
+  /** Combined bits of the timeline and of the sources (`SourceList`) that may have changed. */
   readonly changedBits: number;
   /** Changed account data of the user, of all rooms. */
   readonly accountData: readonly AccountDataItem[];
   /** Ephemeral events of a room that is new to the client, as JSON texts by event type. */
   readonly initialEphemeral: ReadonlyMap<string, readonly string[]>;
-  /** Return the whole state although the client knows the room. */
+  /** Whether to return the whole state although the client knows the room. */
   readonly fullState: boolean;
 }
 
 /** The part of the history of a room that one answer covers after the user has left the room. */
 export interface LeftRange extends Pick<RoomRange, 'after' | 'fullState'> {
-  /** JSON texts. */
+  /** Account data events of the room as JSON texts. */
   readonly accountData: readonly string[];
 }
 
@@ -52,6 +53,6 @@ export interface AnswerRange {
   readonly upTo: number;
   /** The changes that the feed knows; `undefined` when it does not reach back that far. */
   readonly changes: Changes | undefined;
-  /** Return the whole state of all rooms although the client knows them. */
+  /** Whether to return the whole state of all rooms although the client knows them. */
   readonly fullState: boolean;
 }

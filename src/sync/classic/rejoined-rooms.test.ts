@@ -23,7 +23,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ['joined', false],
     ] as const) {
       for (const syncsBetween of [false, true]) {
-        it(`${isShown ? 'returns' : 'hides'} joins of others from before the user joined again with ${visibility} history, ${syncsBetween ? 'after' : 'without'} a sync of the leave`, async () => {
+        it(`${isShown ? 'returns' : 'hides'} joins of other users from before the user joined again, with ${visibility} history, ${syncsBetween ? 'after' : 'without'} a sync of the leave`, async () => {
           const roomId = await anna!.createRoom({
             preset: 'public_chat',
             initial_state: [
@@ -45,9 +45,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           ]);
           const join = ['m.room.member', cleo!.id];
           const message = ['m.room.message', 'while you were away'];
-          const own = ['m.room.member', ben!.id];
-          const leave = syncsBetween ? [] : [own];
-          assert.deepEqual(timeline, isShown ? [...leave, join, message, own] : [...leave, own]);
+          const ownEvent = ['m.room.member', ben!.id];
+          const leave = syncsBetween ? [] : [ownEvent];
+          assert.deepEqual(timeline, isShown ? [...leave, join, message, ownEvent] : [...leave, ownEvent]);
         });
       }
     }

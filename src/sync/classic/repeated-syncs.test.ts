@@ -41,8 +41,12 @@ describe('repeated GET /sync requests', () => {
     await anna.say(roomId, 'two');
     assert.deepEqual(await anna.sync(next_batch), first);
     assert.deepEqual(bodies(await anna.sync(first.next_batch), roomId), ['two']);
-    const other = { filter: { room: { timeline: { limit: 5 } } } };
-    assert.deepEqual(bodies(await anna.sync(next_batch, other), roomId), ['one', 'two'], 'another filter');
+    const otherFilter = { filter: { room: { timeline: { limit: 5 } } } };
+    assert.deepEqual(
+      bodies(await anna.sync(next_batch, otherFilter), roomId),
+      ['one', 'two'],
+      'another filter',
+    );
     const laptop = await secondDevice();
     assert.deepEqual(bodies(await laptop.sync(next_batch), roomId), ['one', 'two'], 'another device');
     clock.advance(minute + 1);
@@ -96,8 +100,8 @@ describe('identical sync requests at the same time', () => {
     ...more,
   });
 
-  /** Syncs whose answers the test resolves. */
-  const slow = (duration = minute) => {
+  /** Makes `RepeatedSyncs` whose answers the test resolves. */
+  const openSlowSyncs = (duration = minute) => {
     const answers: ((answer: SyncAnswer) => void)[] = [];
     const sync = {
       quietAnswer: () => undefined,
@@ -108,8 +112,8 @@ describe('identical sync requests at the same time', () => {
     return { answers, syncs };
   };
 
-  it('returns one answer to identical simultaneous requests, also without a cache', async () => {
-    const { answers, syncs } = slow(0);
+  it('returns one answer to identical simultaneous requests, also when the cache is disabled', async () => {
+    const { answers, syncs } = openSlowSyncs(0);
     const all = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
     assert.equal(answers.length, 2);
     for (const [index, answer] of answers.entries()) answer({ text: `${index}`, hasNewData: true });
@@ -119,7 +123,7 @@ describe('identical sync requests at the same time', () => {
   });
 
   it('makes a new answer when the first client has disconnected and its answer was cut short', async () => {
-    const { answers, syncs } = slow();
+    const { answers, syncs } = openSlowSyncs();
     const controller = client(false);
     const first = syncs.sync(request({ client: controller }));
     const second = syncs.sync(request());
@@ -131,8 +135,8 @@ describe('identical sync requests at the same time', () => {
     assert.equal(await second, 'whole');
   });
 
-  it('makes a new answer when the last one had no new data', async () => {
-    const { answers, syncs } = slow();
+  it('makes a new answer when the last answer had no new data', async () => {
+    const { answers, syncs } = openSlowSyncs();
     for (const hasNewData of [false, true]) {
       const answer = syncs.sync(request({ since: 's1_1' }));
       answers.at(-1)!({ text: `${hasNewData}`, hasNewData });
@@ -142,7 +146,7 @@ describe('identical sync requests at the same time', () => {
   });
 
   it('returns the cached answer of a first sync until a client has received it', async () => {
-    const { answers, syncs } = slow();
+    const { answers, syncs } = openSlowSyncs();
     const ask = async (wasSent: boolean) => {
       const before = answers.length;
       const answer = syncs.sync(request({ client: client(wasSent) }));
@@ -150,16 +154,16 @@ describe('identical sync requests at the same time', () => {
       return answer;
     };
     assert.deepEqual([await ask(false), await ask(false), await ask(false)], ['0', '0', '0']);
-    const { answers: others, syncs: second } = slow();
+    const { answers: secondAnswers, syncs: second } = openSlowSyncs();
     const first = second.sync(request({ client: client(true) }));
-    others[0]!({ text: 'first', hasNewData: true });
+    secondAnswers[0]!({ text: 'first', hasNewData: true });
     assert.equal(await first, 'first');
     void second.sync(request());
-    assert.equal(others.length, 2);
+    assert.equal(secondAnswers.length, 2);
   });
 
-  it('caches a bounded number of characters', async () => {
-    const { answers, syncs } = slow();
+  it('limits the number of characters of cached answers', async () => {
+    const { answers, syncs } = openSlowSyncs();
     const ask = async (since: string, length: number) => {
       const before = answers.length;
       const answer = syncs.sync(request({ since }));

@@ -6,23 +6,23 @@ import type { Sync, SyncAnswer, SyncRequest } from './sync.ts';
 
 /** A sync request with what distinguishes it from other requests of the same device. */
 export interface RepeatableRequest extends SyncRequest {
-  /** Identifies the access token: a device that logs in again has another one. */
+  /** Identifies the access token: a device that logs in again has another token. */
   readonly tokenId: number | undefined;
   /** The filter parameter as the client sent it: an id or JSON. */
   readonly filterText: string | undefined;
   readonly client: SyncRequest['client'] & {
-    /** Whether the client's connection took the whole answer; read for first syncs only. */
+    /** Whether the whole answer was sent to the client; read for first syncs only. */
     readonly wasSent: Promise<boolean>;
   };
 }
 
-/** Maximum bytes of all cached answers, and maximum number of characters of one. */
+/** Maximum bytes of all cached answers, and maximum number of characters of one answer. */
 const [maxBytes, maxAnswerCharacters] = [24 * MiB, 8 * MiB];
 
 interface CachedAnswer {
-  /** JSON. */
+  /** The answer as JSON text. */
   readonly text: string | LongText;
-  /** Monotonic milliseconds. */
+  /** Time until which it is cached, in milliseconds of the monotonic clock. */
   readonly until: number;
 }
 
@@ -32,8 +32,8 @@ interface Running {
 }
 
 /**
- * Answers repeated syncs from a cache. Clients lose their connection before the answer arrives, or stop
- * waiting, and repeat the request. Identical requests at the same time share one answer, and later requests
+ * Answers repeated syncs from a cache. Clients repeat a request when they have lost their connection before the answer
+ * arrived, or have stopped waiting. Identical requests at the same time share one answer, and later requests
  * get it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
  */
 export class RepeatedSyncs {
@@ -77,8 +77,8 @@ export class RepeatedSyncs {
     const key = keyOf(request);
     const runningKey = `${request.timeout} ${key}`;
     for (;;) {
-      const known = this.#answers?.get(key);
-      if (known !== undefined) return known.text;
+      const cached = this.#answers?.get(key);
+      if (cached !== undefined) return cached.text;
       const running = this.#running.get(runningKey);
       if (!running) return this.#run(request, key, runningKey);
       const { text } = await running.answer;

@@ -16,16 +16,16 @@ for (const database of selectedDatabases(import.meta.url)) {
       const people: TestClient[] = [];
       for (let n = 0; n < 8; n++) people.push(await TestClient.register(server, `gap${n}`));
       const [anna, ben] = people as [TestClient, TestClient];
-      const gone = people[7] as TestClient;
+      const leaver = people[7] as TestClient;
       const roomId = await anna.createRoom();
       for (const person of people.slice(1)) await person.join(roomId);
       const lazy = { filter: { room: { state: { lazy_load_members: true }, timeline: { limit: 1 } } } };
       const since = (await ben.sync(undefined, lazy)).next_batch;
-      await gone.leave(roomId);
+      await leaver.leave(roomId);
       for (const text of ['one', 'two']) await anna.say(roomId, text);
       const room = (await ben.sync(since, { ...lazy, full_state: true })).rooms?.join?.[roomId];
       assert.equal(room?.timeline.limited, true);
-      const leave = room?.state?.events.find(({ state_key }) => state_key === gone.id);
+      const leave = room?.state?.events.find(({ state_key }) => state_key === leaver.id);
       assert.equal(leave?.content['membership'], 'leave');
       const unneeded = people[6]?.id;
       assert.equal(
@@ -34,7 +34,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('reports no gap when the filter excludes all new events, and leaves out the room then', async () => {
+    it('returns no limited timeline when the filter excludes all new events, and leaves out the room', async () => {
       const anna = await TestClient.register(server, 'noise');
       const roomId = await anna.createRoom();
       const messageId = await anna.say(roomId, 'wanted');
@@ -44,12 +44,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       const first = await anna.sync(undefined, wanted);
       const { events, limited } = first.rooms?.join?.[roomId]?.timeline ?? {};
       assert.deepEqual([events?.map(({ event_id }) => event_id), limited], [[messageId], false]);
-      const more = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
-      await Promise.all(more);
+      const moreNoise = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
+      await Promise.all(moreNoise);
       assert.equal((await anna.sync(first.next_batch, wanted)).rooms, undefined);
     });
 
-    it('returns the membership of the reader in the timeline and not in the state', async () => {
+    it('returns the membership of the user in `unsigned` of timeline events, and not of state events', async () => {
       const [cleo, dora] = [
         await TestClient.register(server, 'cleo'),
         await TestClient.register(server, 'dora'),

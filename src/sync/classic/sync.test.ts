@@ -22,10 +22,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       server = await startTestServer({ database, clock });
     });
     after(() => server.stop());
-    const people = usersInRoomOn(() => server);
+    const usersInRoom = usersInRoomOn(() => server);
 
     it('returns each change once', async () => {
-      const { anna, ben, roomId } = await people(2);
+      const { anna, ben, roomId } = await usersInRoom(2);
       const first = await ben.sync();
       assert.deepEqual(Object.keys(first.rooms?.join ?? {}), [roomId]);
       await anna.say(roomId, 'one');
@@ -34,14 +34,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       const room = second.rooms?.join?.[roomId];
       assert.deepEqual(texts(room), ['one', 'two']);
       assert.deepEqual([room?.timeline.limited, room?.state?.events], [false, []]);
-      const own = room?.timeline.events.find(({ sender }) => sender === ben.id);
-      assert.match(String(own?.unsigned?.['transaction_id']), /^txn/);
+      const ownEvent = room?.timeline.events.find(({ sender }) => sender === ben.id);
+      assert.match(String(ownEvent?.unsigned?.['transaction_id']), /^txn/);
       assert.equal((await ben.sync(second.next_batch)).rooms, undefined);
       assert.deepEqual(texts((await ben.sync(first.next_batch)).rooms?.join?.[roomId]), ['one', 'two']);
     });
 
-    it('when a user has joined a room again, starts the timeline where the last membership ended', async () => {
-      const { anna, ben, cleo, roomId } = await people(3);
+    it('starts the timeline of a rejoined room at the end of the last membership', async () => {
+      const { anna, ben, cleo, roomId } = await usersInRoom(3);
       await anna.say(roomId, 'before');
       const before = await ben.sync();
       await ben.leave(roomId);
@@ -69,7 +69,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('rejects unknown tokens and malformed filters', async () => {
-      const { ben } = await people(2);
+      const { ben } = await usersInRoom(2);
       for (const since of ['x', 's1_999999999999', 't1_1_1', 's1_-1', '']) {
         assert.equal((await ben.call('GET', '/sync', undefined, { since })).status, 400, since);
       }
@@ -77,17 +77,17 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await ben.call('GET', '/sync', undefined, { timeout: 'x' })).status, 400);
     });
 
-    /** The next answer about rooms or account data; there may be others, about devices. */
-    const nextFor = async (who: TestClient, since: string): Promise<SyncJson> => {
-      const answer = await who.sync(since, { timeout: maxPoll });
-      return answer.rooms || answer.account_data ? answer : nextFor(who, answer.next_batch);
+    /** Returns the next answer with rooms or account data; other answers, about devices, are skipped. */
+    const nextFor = async (client: TestClient, since: string): Promise<SyncJson> => {
+      const answer = await client.sync(since, { timeout: maxPoll });
+      return answer.rooms || answer.account_data ? answer : nextFor(client, answer.next_batch);
     };
 
     it('ends a long poll for messages, account data and invites', async () => {
-      const { anna, ben, cleo, roomId } = await people(3);
+      const { anna, ben, cleo, roomId } = await usersInRoom(3);
       await cleo.leave(roomId);
-      const private_ = await anna.createRoom({});
-      const things: [string, TestClient, () => Promise<unknown>][] = [
+      const privateRoom = await anna.createRoom({});
+      const changes: [description: string, client: TestClient, change: () => Promise<unknown>][] = [
         ['a message', ben, () => anna.say(roomId, 'wake up')],
         ['account data', ben, () => ben.do('PUT', `/user/${enc(ben.id)}/account_data/x`, { y: 1 })],
         [
@@ -96,21 +96,21 @@ for (const database of selectedDatabases(import.meta.url)) {
           () =>
             anna.do('PUT', `/rooms/${enc(roomId)}/typing/${enc(anna.id)}`, { typing: true, timeout: 9_000 }),
         ],
-        ['an invitation', cleo, () => anna.membership('invite', private_, cleo)],
-        ['its end', cleo, () => anna.membership('kick', private_, cleo)],
+        ['an invitation', cleo, () => anna.membership('invite', privateRoom, cleo)],
+        ['the end of an invite', cleo, () => anna.membership('kick', privateRoom, cleo)],
       ];
-      for (const [what, who, make] of things) {
-        const { next_batch } = await who.sync();
-        const waiting = nextFor(who, next_batch);
+      for (const [description, client, change] of changes) {
+        const { next_batch } = await client.sync();
+        const waiting = nextFor(client, next_batch);
         await clock.untilTimerRuns([minPoll, maxPoll]);
-        await make();
+        await change();
         const answer = await waiting;
-        assert.ok(answer.rooms ?? answer.account_data, what);
+        assert.ok(answer.rooms ?? answer.account_data, description);
       }
     });
 
     it('answers after the timeout, or at once with full_state', async () => {
-      const { ben } = await people(2);
+      const { ben } = await usersInRoom(2);
       const { next_batch } = await ben.sync();
       assert.equal((await ben.sync(next_batch, { timeout: 20 })).rooms, undefined);
       assert.notEqual((await ben.sync(next_batch, { timeout: 60_000, full_state: true })).rooms, undefined);
@@ -118,8 +118,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       await user.sync((await user.sync()).next_batch, { timeout: 60_000, full_state: true });
     });
 
-    it('continues from its token after a restart', async () => {
-      const { anna, ben, roomId } = await people(2);
+    it('returns only new events for the token of a client after a restart', async () => {
+      const { anna, ben, roomId } = await usersInRoom(2);
       await anna.say(roomId, 'before');
       const { next_batch } = await ben.sync();
       await server.restart();
@@ -129,15 +129,15 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     describe('GET /sync with a limited timeline', () => {
-      const few = { filter: { room: { timeline: { limit: 2 } } } };
+      const limitTwo = { filter: { room: { timeline: { limit: 2 } } } };
 
       it('returns the state that changed in the gap, and a prev_batch token into the gap', async () => {
-        const { anna, ben, cleo, roomId } = await people(3);
+        const { anna, ben, cleo, roomId } = await usersInRoom(3);
         const { next_batch } = await ben.sync();
         const inGap = await anna.setState(roomId, 'm.room.topic', { topic: 'gap' });
         await cleo.leave(roomId);
         for (const word of ['a', 'b', 'c']) await anna.say(roomId, word);
-        const room = (await ben.sync(next_batch, few)).rooms?.join?.[roomId];
+        const room = (await ben.sync(next_batch, limitTwo)).rooms?.join?.[roomId];
         assert.deepEqual([texts(room), room?.timeline.limited], [['b', 'c'], true]);
         const types = room?.state?.events.map(({ type }) => type).sort();
         assert.deepEqual(types, ['m.room.member', 'm.room.topic']);
@@ -145,24 +145,24 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(room?.summary?.['m.joined_member_count'], 2);
         const query = { dir: 'b', from: String(room?.timeline.prev_batch), limit: 3 };
         const page = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query);
-        const [a, left, topic] = page['chunk'] as { content: Record<string, unknown> }[];
-        const contents = [a?.content['body'], left?.content['membership'], topic?.content['topic']];
+        const [message, leave, topic] = page['chunk'] as { content: Record<string, unknown> }[];
+        const contents = [message?.content['body'], leave?.content['membership'], topic?.content['topic']];
         assert.deepEqual(contents, ['a', 'leave', 'gap']);
       });
 
       it('returns the state before the timeline when the timeline changes the same entries', async () => {
-        const { anna, ben, roomId } = await people(2);
+        const { anna, ben, roomId } = await usersInRoom(2);
         const { next_batch } = await ben.sync();
         const first = await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
         await anna.say(roomId, 'x');
         const second = await anna.setState(roomId, 'm.room.topic', { topic: 'two' });
         await anna.say(roomId, 'y');
         for (const since of [undefined, next_batch]) {
-          const room = (await ben.sync(since, few)).rooms?.join?.[roomId];
+          const room = (await ben.sync(since, limitTwo)).rooms?.join?.[roomId];
           assert.deepEqual(room?.timeline.events.map(({ event_id }) => event_id)[0], second);
           const topic = room?.state?.events.find(({ type }) => type === 'm.room.topic');
           assert.equal(topic?.event_id, first);
-          const after = (await ben.sync(since, { ...few, use_state_after: true })).rooms?.join?.[roomId];
+          const after = (await ben.sync(since, { ...limitTwo, use_state_after: true })).rooms?.join?.[roomId];
           assert.equal(after?.state, undefined);
           assert.equal(
             after?.state_after?.events.find(({ type }) => type === 'm.room.topic')?.event_id,
@@ -172,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('returns state that the timeline filter hides', async () => {
-        const { anna, ben, roomId } = await people(2);
+        const { anna, ben, roomId } = await usersInRoom(2);
         const { next_batch } = await ben.sync();
         const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
         await anna.say(roomId, 'x');
@@ -187,8 +187,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('does not return the whole room when its name changes', async () => {
-      const { ben, roomId } = await people(2);
+    it("does not return the whole room when the user's display name changes", async () => {
+      const { ben, roomId } = await usersInRoom(2);
       const { next_batch } = await ben.sync();
       await ben.setState(roomId, 'm.room.member', { membership: 'join', displayname: 'New' }, ben.id);
       const room = (await ben.sync(next_batch)).rooms?.join?.[roomId];
@@ -201,7 +201,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('returns the memberships of timeline senders and heroes', async () => {
-        const { anna, ben, cleo, roomId } = await people(3);
+        const { anna, ben, cleo, roomId } = await usersInRoom(3);
         await anna.setState(roomId, 'm.room.name', { name: 'Name' });
         await cleo.say(roomId, 'hello');
         const first = await ben.sync(undefined, lazy());
@@ -213,13 +213,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.ok(!membersIn(room?.state?.events).includes(anna.id), 'a room with a name needs no heroes');
         await anna.say(roomId, 'hello');
         await cleo.say(roomId, 'and hello');
-        const all = { filter: { room: { state: { lazy_load_members: true } } } };
-        const second = await ben.sync(first.next_batch, all);
+        const lazyUnlimited = { filter: { room: { state: { lazy_load_members: true } } } };
+        const second = await ben.sync(first.next_batch, lazyUnlimited);
         const members = membersIn(second.rooms?.join?.[roomId]?.state?.events);
         assert.ok(!members.includes(cleo.id), 'a membership that the client has');
-        const again = await ben.sync(first.next_batch, all);
+        const repeated = await ben.sync(first.next_batch, lazyUnlimited);
         assert.deepEqual(
-          membersIn(again.rooms?.join?.[roomId]?.state?.events),
+          membersIn(repeated.rooms?.join?.[roomId]?.state?.events),
           members,
           'the answer may have been lost',
         );
@@ -235,7 +235,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('returns the memberships of heroes of a room without a name, with full_state as well', async () => {
-        const { anna, ben, cleo, roomId } = await people(3);
+        const { anna, ben, cleo, roomId } = await usersInRoom(3);
         const first = await ben.sync(undefined, lazy());
         const heroes = first.rooms?.join?.[roomId]?.summary?.['m.heroes'] as string[];
         assert.deepEqual(heroes.toSorted(), [anna.id, cleo.id].sort());
@@ -252,14 +252,14 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('applies filters for rooms, types, fields and formats', async () => {
-      const { anna, ben, roomId } = await people(2);
-      const other = await anna.createRoom();
-      await ben.join(other);
+      const { anna, ben, roomId } = await usersInRoom(2);
+      const otherRoom = await anna.createRoom();
+      await ben.join(otherRoom);
       await anna.say(roomId, 'hello');
-      const only = await ben.sync(undefined, { filter: { room: { rooms: [other] } } });
-      assert.deepEqual(Object.keys(only.rooms?.join ?? {}), [other]);
-      const without = await ben.sync(undefined, { filter: { room: { not_rooms: [other] } } });
-      assert.deepEqual(Object.keys(without.rooms?.join ?? {}), [roomId]);
+      const withRooms = await ben.sync(undefined, { filter: { room: { rooms: [otherRoom] } } });
+      assert.deepEqual(Object.keys(withRooms.rooms?.join ?? {}), [otherRoom]);
+      const withoutRooms = await ben.sync(undefined, { filter: { room: { not_rooms: [otherRoom] } } });
+      assert.deepEqual(Object.keys(withoutRooms.rooms?.join ?? {}), [roomId]);
       // Filtered by `event_fields`, the event does not match the specification's schema, which the test client checks.
       const lastOf = async (filter: object) => {
         const query = new URLSearchParams({ filter: JSON.stringify(filter), access_token: ben.token });

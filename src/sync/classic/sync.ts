@@ -11,7 +11,7 @@ import type { Recipient } from './recipient.ts';
 
 export interface SyncRequest extends Recipient {
   readonly since: string | undefined;
-  /** Milliseconds to wait while there is no new data. */
+  /** Maximum milliseconds to wait while there is no new data. */
   readonly timeout: number;
   readonly fullState: boolean;
   /** The signal aborts when the client disconnects; it is created only for requests that wait. */
@@ -19,7 +19,7 @@ export interface SyncRequest extends Recipient {
 }
 
 export interface SyncAnswer {
-  /** JSON. */
+  /** The answer as JSON text. */
   readonly text: string | LongText;
   /** Whether the answer has any new data. */
   readonly hasNewData: boolean;
@@ -45,7 +45,7 @@ export class Sync {
   }
 
   /**
-   * Returns the answer without new data for a client that does not want to wait, at once and from memory;
+   * Returns the answer without new data for a client that does not want to wait, from memory and without a promise;
    * `undefined` when there may be new data.
    * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
@@ -61,7 +61,7 @@ export class Sync {
     return text === undefined ? undefined : quietAnswerText(upTo, text);
   }
 
-  /** @throws MatrixError M_INVALID_PARAM for an unknown token */
+  /** Returns the answer, after waiting for new data. @throws MatrixError M_INVALID_PARAM for an unknown token */
   async sync(request: SyncRequest): Promise<SyncAnswer> {
     const { feeds, clock, streams, deviceFields } = this.#deps;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);

@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await events(ben!, { room_id: room, timeout: 1 })).chunk, []);
     });
 
-    it('reject users who may not read the room with 403 M_FORBIDDEN', async () => {
+    it('answer 403 M_FORBIDDEN to users who may not read the room', async () => {
       const room = await worldReadable();
       const { end: from } = (await roomInfo(ben!, room)).messages!;
       await anna!.say(room, 'for all');
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('return many events in several answers', async () => {
+    it('return more than 100 events in several answers', async () => {
       const room = await worldReadable();
       const { end } = (await roomInfo(ben!, room)).messages!;
       const sent = Array.from({ length: 130 }, (_, index) => `message ${index}`);
@@ -119,13 +119,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         await TestClient.register(server, 'cleo'),
         await TestClient.register(server, 'dora'),
       ];
-      const [joined, other] = [await cleo.createRoom(), await cleo.createRoom({ visibility: 'public' })];
-      const left = await dora.createRoom();
+      const [joined, published] = [await cleo.createRoom(), await cleo.createRoom({ visibility: 'public' })];
+      const leftRoomId = await dora.createRoom();
       const invited = await dora.createRoom({ preset: 'private_chat', invite: [cleo.id] });
-      await cleo.join(left);
-      await dora.say(left, 'while Cleo is here');
-      await cleo.leave(left);
-      await dora.say(left, 'when Cleo is gone');
+      await cleo.join(leftRoomId);
+      await dora.say(leftRoomId, 'while Cleo is here');
+      await cleo.leave(leftRoomId);
+      await dora.say(leftRoomId, 'when Cleo is gone');
       await cleo.say(joined, 'hello');
       const tags = `/user/${enc(cleo.id)}/rooms/${enc(joined)}/tags/u.work`;
       await cleo.do('PUT', tags, {});
@@ -133,23 +133,26 @@ forSelectedDatabases(import.meta.url, (open) => {
 
       const all = await cleo.do('GET', '/initialSync');
       const rooms = new Map((all['rooms'] as RoomInfoJson[]).map((room) => [room.room_id, room]));
-      assert.deepEqual([...rooms.keys()].sort(), [joined, other, invited].sort());
+      assert.deepEqual([...rooms.keys()].sort(), [joined, published, invited].sort());
       assert.deepEqual(bodies(rooms.get(joined)!.messages!.chunk), ['hello']);
       assert.deepEqual(rooms.get(joined)!.account_data, [
         { type: 'm.tag', content: { tags: { 'u.work': {} } } },
       ]);
-      assert.equal(rooms.get(other)!.visibility, 'public');
+      assert.equal(rooms.get(published)!.visibility, 'public');
       assert.deepEqual(
         [rooms.get(invited)!.membership, rooms.get(invited)!.invite?.sender],
         ['invite', dora.id],
       );
       assert.deepEqual(all['account_data'], [{ type: 'org.example', content: { a: 1 } }]);
       const archived = await cleo.do('GET', '/initialSync', undefined, { archived: true });
-      const gone = (archived['rooms'] as RoomInfoJson[]).find(({ room_id: id }) => id === left);
-      assert.deepEqual([gone?.membership, bodies(gone!.messages!.chunk)], ['leave', ['while Cleo is here']]);
+      const leftRoom = (archived['rooms'] as RoomInfoJson[]).find(({ room_id: id }) => id === leftRoomId);
+      assert.deepEqual(
+        [leftRoom?.membership, bodies(leftRoom!.messages!.chunk)],
+        ['leave', ['while Cleo is here']],
+      );
 
       const waiting = events(cleo, { from: String(all['end']), timeout: 100_000 });
-      await cleo.say(other, 'later');
+      await cleo.say(published, 'later');
       assert.deepEqual(bodies((await waiting).chunk), ['later']);
       await cleo.say(joined, 'and later');
       const both = await events(cleo, { from: String(all['end']) });
@@ -160,7 +163,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('carry receipts, typing, presence, tags and account data', async () => {
+    it('return receipts, typing, presence, tags and account data', async () => {
       const [gina, hugo] = [
         await TestClient.register(server, 'gina'),
         await TestClient.register(server, 'hugo'),
@@ -194,12 +197,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         await next(() => gina.do('PUT', `/user/${enc(gina.id)}/account_data/${note.type}`, note.content)),
         [note],
       );
-      const ofRoom = `/user/${enc(gina.id)}/rooms/${enc(room)}`;
+      const roomPath = `/user/${enc(gina.id)}/rooms/${enc(room)}`;
       assert.deepEqual(
-        await next(() => gina.do('PUT', `${ofRoom}/account_data/${note.type}`, note.content)),
+        await next(() => gina.do('PUT', `${roomPath}/account_data/${note.type}`, note.content)),
         [{ ...note, room_id: room }],
       );
-      assert.deepEqual(await next(() => gina.do('PUT', `${ofRoom}/tags/u.work`, {})), [
+      assert.deepEqual(await next(() => gina.do('PUT', `${roomPath}/tags/u.work`, {})), [
         { type: 'm.tag', room_id: room, content: { tags: { 'u.work': {} } } },
       ]);
       const status = `/presence/${enc(hugo.id)}/status`;
@@ -211,8 +214,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         [['m.presence', hugo.id, 'here']],
       );
       await server.restart();
-      const again = (await events(gina, { from })).chunk;
-      assert.ok(again.every(({ type }) => type === 'm.presence'));
+      const afterRestart = (await events(gina, { from })).chunk;
+      assert.ok(afterRestart.every(({ type }) => type === 'm.presence'));
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         const initial = (await gina.do('GET', path)) as unknown as {
           receipts: { type: string; room_id: string; content: object }[];
@@ -229,7 +232,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('reject negative limits and limits that are not numbers with 400 M_INVALID_PARAM, and always return the start of messages', async () => {
+    it('answer 400 M_INVALID_PARAM to negative limits and limits that are not numbers, and always return the start of messages', async () => {
       const room = await anna!.createRoom();
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         for (const limit of ['-1', 'many', '1.5']) {
@@ -276,11 +279,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         'the invite is ignored',
       );
       await server.restart();
-      const again = await events(emil, { from });
-      assert.deepEqual(membershipsIn(again), [[room, 'leave']]);
+      const afterRestart = await events(emil, { from });
+      assert.deepEqual(membershipsIn(afterRestart), [[room, 'leave']]);
     });
 
-    it('return a single event (GET /events/{eventId}) to a user who may see it, and 404 M_NOT_FOUND to others', async () => {
+    it('return a single event (GET /events/{eventId}) to a user who may see it, and 404 M_NOT_FOUND to other users', async () => {
       const room = await anna!.createRoom({ preset: 'private_chat' });
       const eventId = await anna!.say(room, 'mine');
       assert.deepEqual(bodies([(await anna!.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);

@@ -25,7 +25,7 @@ export interface EventStreamDeps {
 
 export interface EventStreamRequest {
   readonly from: string | undefined;
-  /** Milliseconds to wait while there are no events. */
+  /** Maximum milliseconds to wait while there are no events. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
@@ -39,7 +39,7 @@ export interface EventChunk {
 /** Maximum wait in milliseconds, whatever the client asks for. */
 const maxWait = 5 * 60 * 1000;
 
-/** Maximum number of events of one answer, and of pages of a room that are searched for visible ones. */
+/** Maximum number of events of one answer, and of pages of a room that are searched for visible events. */
 const [maxEvents, maxPages] = [100, 10];
 
 /** The events of a range of the streams. */
@@ -49,14 +49,14 @@ interface RangeEvents {
   readonly reached: number;
 }
 
-/** The events of a range, and how to wait for later ones. */
+/** The events of a range, the data that is not on timelines, and how to wait for later events. */
 interface FollowedRange extends RangeEvents {
   /** Returns the data that is not on timelines, up to a position of the range. */
-  others?(upTo: number): Promise<readonly JsonObject[]>;
+  otherData?(upTo: number): Promise<readonly JsonObject[]>;
   wait(remaining: number): Promise<void>;
 }
 
-/** Events one by one, without the other fields of a sync. Source: client-server API, `GET /events`. */
+/** Returns new events as one list, without the sections of a sync. Source: client-server API, `GET /events`. */
 export class EventStream {
   readonly #deps: EventStreamDeps;
 
@@ -66,8 +66,7 @@ export class EventStream {
 
   /**
    * Returns the next events of a room that the viewer may read. Source: client-server API, "Room Previews".
-   * @throws MatrixError M_FORBIDDEN when the viewer may not read the room, M_INVALID_PARAM for an unknown
-   * token
+   * @throws MatrixError M_FORBIDDEN when the viewer may not read the room, M_INVALID_PARAM for an unknown token
    */
   ofRoom(viewer: Viewer, roomId: string, request: EventStreamRequest): Promise<EventChunk> {
     const { engine, streams, waiters } = this.#deps;
@@ -94,18 +93,18 @@ export class EventStream {
       const events: VisibleEvent[] = [];
       let reached = upTo;
       for (const room of rooms) {
-        const found = await this.#ofOne(viewer.userId, room, after, upTo);
-        events.push(...found.events);
-        reached = Math.min(reached, found.reached);
+        const newEvents = await this.#newEventsOf(viewer.userId, room, after, upTo);
+        events.push(...newEvents.events);
+        reached = Math.min(reached, newEvents.reached);
       }
-      events.sort((one, other) => (one.stored.stream ?? 0) - (other.stored.stream ?? 0));
-      const others = (to: number) => otherEvents.since(viewer.userId, { after, upTo: to }, changes);
+      events.sort((a, b) => (a.stored.stream ?? 0) - (b.stored.stream ?? 0));
+      const otherData = (to: number) => otherEvents.since(viewer.userId, { after, upTo: to }, changes);
       const wait = async (remaining: number) => {
         const meanwhile = feed.changes(upTo, streams.current);
         const isQuiet = meanwhile && meanwhile.rooms.size === 0 && meanwhile.user === 0;
         if (isQuiet) await feeds.wait(feed, remaining, request.signal);
       };
-      return { events, reached, others, wait };
+      return { events, reached, otherData, wait };
     });
   }
 
@@ -129,7 +128,7 @@ export class EventStream {
   }
 
   /** Returns the new events of one room that the user may see. */
-  async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<RangeEvents> {
+  async #newEventsOf(userId: string, room: UserRoom, after: number, upTo: number): Promise<RangeEvents> {
     const { engine, shownInvites } = this.#deps;
     const { roomId, membership, stream } = room;
     const nothing = { events: [], reached: upTo };
@@ -141,14 +140,14 @@ export class EventStream {
     if (membership === 'invite' && !(await shownInvites.isShown(userId, room))) return nothing;
     const past = view.hasBeenJoined ? await this.#next(view, after, stream) : nothing;
     if (past.reached < Math.min(stream, upTo)) return past;
-    const own = await engine.events.get(room.eventNid);
-    const isKnown = !own || past.events.some(({ stored }) => stored.nid === own.nid);
+    const membershipEvent = await engine.events.get(room.eventNid);
+    const isKnown = !membershipEvent || past.events.some(({ stored }) => stored.nid === membershipEvent.nid);
     // An invite to a room in which this server does not participate has no position on a timeline.
-    const ownEvent: VisibleEvent[] = isKnown ? [] : [{ stored: { ...own, stream }, membership }];
+    const ownEvent: VisibleEvent[] = isKnown ? [] : [{ stored: { ...membershipEvent, stream }, membership }];
     return { events: [...past.events, ...ownEvent], reached: upTo };
   }
 
-  /** @param read returns the events of a range */
+  /** Returns the events after a token; waits while there are none. @param read returns the events of a range */
   async #follow(
     viewer: Viewer,
     { from, timeout, signal }: EventStreamRequest,
@@ -160,24 +159,24 @@ export class EventStream {
     const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), maxWait);
     for (;;) {
       const upTo = streams.current;
-      const { events, reached, others, wait } = await read(after, upTo);
+      const { events, reached, otherData, wait } = await read(after, upTo);
       const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, maxEvents);
       const last = shown.length < events.length ? shown.at(-1)?.stored.stream : undefined;
       const end = last ?? reached;
-      const otherData = end > after ? ((await others?.(end)) ?? []) : [];
+      const otherEvents = end > after ? ((await otherData?.(end)) ?? []) : [];
       const remaining = deadline - clock.monotonic();
-      if (events.length + otherData.length > 0 || end < upTo || remaining <= 0 || signal.aborted) {
+      if (events.length + otherEvents.length > 0 || end < upTo || remaining <= 0 || signal.aborted) {
         return {
           start: encodePosition(after),
           end: encodePosition(end),
-          chunk: [...(await clientEvents.render(shown, viewer)), ...otherData],
+          chunk: [...(await clientEvents.render(shown, viewer)), ...otherEvents],
         };
       }
       await wait(remaining);
     }
   }
 
-  /** Reads about as many events as an answer holds. */
+  /** Reads the next events that the user may see: about as many as an answer contains. */
   async #next(view: RoomView, after: number, upTo: number): Promise<RangeEvents> {
     const { engine } = this.#deps;
     const events: VisibleEvent[] = [];

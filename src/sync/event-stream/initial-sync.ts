@@ -32,7 +32,7 @@ export interface InitialState {
   readonly end: string;
   readonly rooms: readonly (RoomInfo | InvitedRoom)[];
   readonly presence: readonly JsonObject[];
-  /** One `m.receipt` event for each room, as other servers return them. */
+  /** One `m.receipt` event for each room, as homeservers commonly return them. */
   readonly receipts: readonly JsonObject[];
   readonly account_data: readonly JsonObject[];
 }
@@ -49,8 +49,9 @@ export class InitialSync {
   }
 
   /**
-   * @param archived include rooms that the user has left
-   * @param request whose end ends the wait for members of rooms that were joined without them
+   * Returns the state of the user.
+   * @param archived whether to include rooms that the user has left
+   * @param request the end of the request ends the wait for the members of rooms that were joined without them
    */
   async all(
     viewer: Viewer,

@@ -18,7 +18,10 @@ export class OtherEvents {
     this.#sources = sources;
   }
 
-  /** @param changes of the user in the range; `undefined` when they are not known */
+  /**
+   * Returns the events of a range.
+   * @param changes the user's changes in the range; `undefined` when they are not known
+   */
   async since(userId: string, range: Range, changes: Changes | undefined): Promise<JsonObject[]> {
     const [ephemeral, presence, accountData] = await Promise.all([
       this.#ephemeral(userId, range, changes),
@@ -30,14 +33,14 @@ export class OtherEvents {
 
   /** Returns the receipts of rooms, one event for each room that has some. */
   async receipts(userId: string, roomIds: readonly string[]): Promise<JsonObject[]> {
-    const found: JsonObject[] = [];
+    const events: JsonObject[] = [];
     for (const { section } of this.#sources.ephemeral) {
       if (section.type !== 'm.receipt') continue;
       for (const [roomId, texts] of await section.initial(userId, roomIds)) {
-        found.push(...texts.map((text) => inRoom(text, roomId)));
+        events.push(...texts.map((text) => inRoom(text, roomId)));
       }
     }
-    return found;
+    return events;
   }
 
   /** Returns the presence of users who share a room with the user. */
@@ -48,14 +51,14 @@ export class OtherEvents {
   }
 
   async #ephemeral(userId: string, range: Range, changes: Changes | undefined): Promise<JsonObject[]> {
-    const found: JsonObject[] = [];
+    const events: JsonObject[] = [];
     for (const { bit, section } of this.#sources.ephemeral) {
       for (const roomId of await this.#roomsWith(userId, section, bit, range, changes)) {
         const texts = await section.since(userId, roomId, range);
-        found.push(...texts.map((text) => inRoom(text, roomId)));
+        events.push(...texts.map((text) => inRoom(text, roomId)));
       }
     }
-    return found;
+    return events;
   }
 
   async #roomsWith(
@@ -66,11 +69,11 @@ export class OtherEvents {
     changes: Changes | undefined,
   ): Promise<string[]> {
     const rooms = await this.#engine.userRooms.of(userId);
-    const joined = (roomId: string) => rooms.get(roomId)?.membership === 'join';
+    const isJoined = (roomId: string) => rooms.get(roomId)?.membership === 'join';
     if (!changes) {
-      return [...rooms.keys()].filter((id) => joined(id) && section.mayHaveChanged(id, after));
+      return [...rooms.keys()].filter((id) => isJoined(id) && section.mayHaveChanged(id, after));
     }
-    return [...changes.rooms].filter(([id, bits]) => bits & bit && joined(id)).map(([id]) => id);
+    return [...changes.rooms].filter(([id, bits]) => bits & bit && isJoined(id)).map(([id]) => id);
   }
 
   async #presence(userId: string, range: Range, changes: Changes | undefined): Promise<JsonObject[]> {
@@ -81,15 +84,16 @@ export class OtherEvents {
   }
 
   async #accountData(userId: string, range: Range, changes: Changes | undefined): Promise<JsonObject[]> {
-    const bits = changes && [...changes.rooms.values()].reduce((sum, part) => sum | part, changes.user);
-    const found: JsonObject[] = [];
+    const bits =
+      changes && [...changes.rooms.values()].reduce((bits, changedBits) => bits | changedBits, changes.user);
+    const events: JsonObject[] = [];
     for (const { bit, section } of this.#sources.accountData) {
       if (!section.isSetByClients || (bits !== undefined && !(bits & bit))) continue;
       for (const { roomId, type, content } of await section.since(userId, range)) {
-        found.push({ type, ...(roomId === undefined ? undefined : { room_id: roomId }), content });
+        events.push({ type, ...(roomId === undefined ? undefined : { room_id: roomId }), content });
       }
     }
-    return found;
+    return events;
   }
 }
 

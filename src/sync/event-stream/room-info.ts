@@ -28,7 +28,10 @@ export interface RoomInfosDeps {
   readonly otherEvents: OtherEvents;
 }
 
-/** Returns all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
+/**
+ * Returns a room with its messages, state, receipts and account data.
+ * Source: client-server API, `GET /rooms/{roomId}/initialSync`.
+ */
 export class RoomInfos {
   readonly #rooms: RoomInfosDeps['rooms'];
   readonly #otherEvents: OtherEvents;
@@ -39,9 +42,10 @@ export class RoomInfos {
   }
 
   /**
+   * Returns a room.
    * @param upTo position at which the messages end, and where the event stream continues
    * @param accountData all account data of the user
-   * @param request whose end ends the wait for the members of a room that was joined without them
+   * @param request the end of the request ends the wait for the members of a room that was joined without them
    * @throws MatrixError M_FORBIDDEN when the viewer may not read the room
    */
   async of(
@@ -74,12 +78,12 @@ export class RoomInfos {
       account_data: accountData
         .filter((entry) => entry.roomId === roomId)
         .map(({ type, content }) => ({ type, content })),
-      ...(membership === 'join' ? await this.#whileJoined(viewer.userId, roomId, upTo) : nothing),
+      ...(membership === 'join' ? await this.#memberData(viewer.userId, roomId, upTo) : nothing),
     };
   }
 
   /** Returns the data that only members of the room receive. */
-  async #whileJoined(
+  async #memberData(
     userId: string,
     roomId: string,
     upTo: number,

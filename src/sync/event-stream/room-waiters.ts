@@ -4,13 +4,12 @@ import type { RoomReader } from '../../room-engine/index.ts';
 
 type Resume = () => void;
 
-/**
- * Requests that wait for the next event in any of several rooms; the user need not be a member of these
- * rooms.
- */
+/** Requests that wait for the next event in any of several rooms; the user need not be a member of these rooms. */
 export class RoomWaiters {
   readonly #clock: Clock;
+  /** Waiting requests by room id. */
   readonly #waiting = new Map<string, Set<Resume>>();
+  /** Requests whose rooms have a new event; they resume when the current position of the streams advances. */
   readonly #changed = new Set<Resume>();
 
   constructor(engine: RoomReader, streams: StreamReader, clock: Clock) {
@@ -24,9 +23,7 @@ export class RoomWaiters {
     });
   }
 
-  /**
-   * Resolves at the next event in one of the rooms, after `timeout` milliseconds, or when `signal` aborts.
-   */
+  /** Resolves at the next event in one of the rooms, after `timeout` milliseconds, or when `signal` aborts. */
   wait(roomIds: readonly string[], timeout: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();

@@ -29,13 +29,13 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
  * @param maxEventsPerPage the largest page (`filter_timeline_limit`)
  */
 export function eventStreamRoutes(services: EventStreamServices, maxEventsPerPage: number): Route[] {
-  const limitOf = (asked = defaultLimit) => Math.min(asked, maxEventsPerPage);
+  const limitOf = (requested = defaultLimit) => Math.min(requested, maxEventsPerPage);
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 
 function initialRoutes(
   { initialSync, roomInfos, streams, sources }: EventStreamServices,
-  limitOf: (asked: number | undefined) => number,
+  limitOf: (requested: number | undefined) => number,
 ): Route[] {
   const limit = Type.Optional(Type.Integer({ minimum: 0 }));
   return [
@@ -48,8 +48,8 @@ function initialRoutes(
         query: Type.Object({ limit, archived: Type.Optional(Type.Boolean()) }),
       },
       (request) => {
-        const { limit: asked, archived = false } = request.query;
-        return initialSync.all(request.requester, { limit: limitOf(asked), archived }, request);
+        const { limit: requestedLimit, archived = false } = request.query;
+        return initialSync.all(request.requester, { limit: limitOf(requestedLimit), archived }, request);
       },
     ),
     route(
@@ -63,8 +63,8 @@ function initialRoutes(
       async (request) => {
         const { params, query, requester } = request;
         const upTo = streams.current;
-        const data = await clientDataOf(sources, requester.userId);
-        const wanted = { limit: limitOf(query.limit), upTo, accountData: data };
+        const clientData = await clientDataOf(sources, requester.userId);
+        const wanted = { limit: limitOf(query.limit), upTo, accountData: clientData };
         return roomInfos.of(requester, params.roomId, wanted, request);
       },
     ),
@@ -75,7 +75,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
   return [
     route(
       {
-        // The specification calls it `peekEvents` when it has a room id.
+        // The specification calls the operation `peekEvents` when the request has a room id.
         operationId: 'getEvents',
         method: 'GET',
         path: paths('/events'),

@@ -16,7 +16,7 @@ interface Entry {
   readonly changedBits: number;
 }
 
-/** Number of changes that a feed remembers at least; older ones are looked up in the database. */
+/** Minimum number of changes that a feed caches; older changes are read from the database. */
 const capacity = 1_024;
 
 /** Estimated bytes of a feed without changes. */
@@ -38,37 +38,38 @@ const maxDevices = 100;
 export class Feed {
   readonly userId: string;
   readonly #recent: RecentChanges<Entry>;
-  readonly #grown: () => void;
+  readonly #onGrowth: () => void;
   #added = 0;
   #waiting = new Set<() => void>();
   /** The fields that every answer to a device has, by device id; empty after a change outside of rooms. */
   readonly #constantFields = new Map<string | undefined, string>();
 
-  /** @param grown called after every 64 changes, to count `bytes` again */
-  constructor(userId: string, floor: number, grown: () => void = () => {}) {
+  /** @param onGrowth called after every 64 changes, so that `bytes` is counted again */
+  constructor(userId: string, floor: number, onGrowth: () => void = () => {}) {
     this.userId = userId;
-    this.#grown = grown;
+    this.#onGrowth = onGrowth;
     this.#recent = new RecentChanges(floor, capacity);
   }
 
   /**
-   * Returns the fields that every answer to a device has, if they were cached since the last change outside
-   * of rooms.
+   * Returns the fields that every answer to a device has, if they were cached since the last change outside of rooms.
    */
   constantFields(deviceId: string | undefined): string | undefined {
     return this.#constantFields.get(deviceId);
   }
 
+  /** Caches the fields that every answer to a device has. */
   rememberConstantFields(deviceId: string | undefined, text: string): void {
     if (this.#constantFields.size >= maxDevices) this.#constantFields.clear();
     this.#constantFields.set(deviceId, text);
   }
 
+  /** Adds a change at a position of the streams. @param roomId `undefined` for a change outside of rooms */
   add(position: number, roomId: string | undefined, changedBits: number): void {
     if (roomId === undefined) this.#constantFields.clear();
     this.#recent.add({ roomId, changedBits }, position);
     this.#added++;
-    if (this.#added % changesPerMeasure === 0) this.#grown();
+    if (this.#added % changesPerMeasure === 0) this.#onGrowth();
   }
 
   /** Estimated bytes. */
@@ -78,7 +79,7 @@ export class Feed {
     return feedBytes + changeBytes * this.#recent.count + characters;
   }
 
-  /** Returns the changes in `(after, upTo]`; `undefined` when the feed does not reach back that far. */
+  /** Returns the changes in `(after, upTo]`; `undefined` when some of them are no longer in the feed. */
   changes(after: number, upTo: number): Changes | undefined {
     if (this.#recent.isUnchangedSince(after)) return nothing;
     const entries = this.#recent.between(after, upTo);
@@ -102,7 +103,7 @@ export class Feed {
 
   /**
    * Calls `resume` once, at the next change.
-   * @returns a function that cancels it
+   * @returns a function that cancels the call
    */
   onChange(resume: () => void): () => void {
     this.#waiting.add(resume);

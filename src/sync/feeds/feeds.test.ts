@@ -12,11 +12,11 @@ forSelectedDatabases(import.meta.url, (open) => {
   /** Opens rooms on a disk that can be slow or full. */
   const openRooms = async () => {
     let disk: UnreliableDatabase | undefined;
-    const between = (database: ConstructorParameters<typeof UnreliableDatabase>[0]) => {
+    const wrapDatabase = (database: ConstructorParameters<typeof UnreliableDatabase>[0]) => {
       disk = new UnreliableDatabase(database);
       return disk;
     };
-    const fixture = await RoomsUnderTest.open(open, [], { wrapDatabase: between });
+    const fixture = await RoomsUnderTest.open(open, [], { wrapDatabase });
     assert.ok(disk);
     return { fixture, disk };
   };
@@ -24,23 +24,23 @@ forSelectedDatabases(import.meta.url, (open) => {
   const feedsOf = ({ engine, streams, clock, caches }: RoomsUnderTest, max?: number) =>
     new Feeds({ engine, streams, clock, caches }, max);
 
-  describe('Feeds.wait', () => {
+  describe('Feeds.wait waits for changes of a feed', () => {
     it('wakes once for two messages that are written one after the other, after both are published', async () => {
       const { fixture, disk } = await openRooms();
       const roomId = await fixture.room(alice, bob);
       const feeds = feedsOf(fixture);
       const feed = await feeds.open(bob);
       const before = fixture.streams.current;
-      const writing = holdBack(disk, 'first');
+      const writing = delayWriteOf(disk, 'first');
       const woken: number[] = [];
       const waiting = feeds
         .wait(feed, 1e6, new AbortController().signal)
         .then(() => woken.push(fixture.streams.current));
       const first = fixture.say(alice, roomId, 'first');
       const proceed = await writing;
-      const ofFirst = newest(fixture, roomId);
+      const firstPosition = newest(fixture, roomId);
       const second = fixture.say(bob, roomId, 'second');
-      await until(() => newest(fixture, roomId) > ofFirst);
+      await until(() => newest(fixture, roomId) > firstPosition);
       proceed();
       await Promise.all([first, second, waiting]);
       const last = await fixture.positionOf(await second);
@@ -48,13 +48,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(feed.changes(before, last)?.rooms.get(roomId), timelineBit);
     });
 
-    it('wakes for a published message although the next one fails', async () => {
+    it('wakes for a published message although the next message could not be stored', async () => {
       const { fixture, disk } = await openRooms();
       const roomId = await fixture.room(alice, bob);
       const feeds = feedsOf(fixture);
       const feed = await feeds.open(bob);
       const before = fixture.streams.current;
-      const writing = holdBack(disk, 'first');
+      const writing = delayWriteOf(disk, 'first');
       disk.fails = (statements) => mentions(statements, 'second');
       let isWoken = false;
       const waiting = feeds.wait(feed, 1e6, new AbortController().signal).then(() => {
@@ -62,9 +62,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const first = fixture.say(alice, roomId, 'first');
       const proceed = await writing;
-      const ofFirst = newest(fixture, roomId);
+      const firstPosition = newest(fixture, roomId);
       const second = assert.rejects(fixture.say(bob, roomId, 'second'), /full/);
-      await until(() => newest(fixture, roomId) > ofFirst);
+      await until(() => newest(fixture, roomId) > firstPosition);
       proceed();
       await Promise.all([first, second]);
       await turn();
@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 });
 
 /** Resolves when a text is about to be written, with a function that lets the write go on. */
-function holdBack(disk: UnreliableDatabase, text: string): Promise<() => void> {
+function delayWriteOf(disk: UnreliableDatabase, text: string): Promise<() => void> {
   return new Promise((resolve) => {
     disk.delay = (statements) =>
       mentions(statements, text) ? new Promise((proceed) => resolve(proceed)) : undefined;

@@ -18,7 +18,9 @@ export interface FeedsDeps {
   readonly caches: CacheRegistry;
 }
 
-/** The feeds of users who sync. Adds each fact of the streams to the feeds of the users whom it concerns. */
+/**
+ * The feeds of users who sync. Adds each change that the streams deliver to the feeds of the users whom it concerns.
+ */
 export class Feeds {
   readonly #engine: RoomReader;
   readonly #streams: StreamReader;
@@ -27,7 +29,10 @@ export class Feeds {
   readonly #opening = new LoadOnce<string, Feed>();
   /** The feeds of joined users, by room id. */
   readonly #listeners = new Map<string, Set<Feed>>();
-  /** Feeds and rooms with changes that are not published as a whole yet. */
+  /**
+   * Feeds and rooms with changes since the current position of the streams last advanced. Their requests are woken when
+   * it advances.
+   */
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
   readonly #waking: WakeQueue;
 
@@ -43,28 +48,28 @@ export class Feeds {
       onRemove: (feed) => this.#unlisten(feed),
     });
     this.#waking = new WakeQueue(clock, (roomId) => this.#listeners.get(roomId) ?? []);
-    engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
+    engine.stream.subscribe((fact, position) => this.#roomChanged(fact, position));
     streams.onAdvance((current) => this.#wake(current));
   }
 
-  /** Adds the facts of a source to feeds, with the bit of the source. */
+  /** Adds the changes of a source to feeds, with the bit of the source. */
   follow({ bit, source }: { readonly bit: number; readonly source: SyncSource }): void {
     source.follow({
       followRooms: (stream, roomOf) =>
-        stream.subscribe((fact, position) => this.#toRoom(roomOf(fact), position, bit)),
+        stream.subscribe((fact, position) => this.#addToRoom(roomOf(fact), position, bit)),
       followUsers: (stream, usersOf, roomOf) =>
         stream.subscribe((fact, position) => {
-          for (const userId of usersOf(fact)) this.#toUser(userId, position, roomOf?.(fact), bit);
+          for (const userId of usersOf(fact)) this.#addToUser(userId, position, roomOf?.(fact), bit);
         }),
       followMembers: (stream, roomsOf) =>
         stream.subscribe((fact, position) => {
           const rooms = roomsOf(fact);
           if (!(rooms instanceof Promise)) {
-            for (const feed of this.#toMembers(rooms, position, bit)) this.#changed.feeds.add(feed);
+            for (const feed of this.#addToMembers(rooms, position, bit)) this.#changed.feeds.add(feed);
             return;
           }
-          void rooms.then((found) => {
-            this.#waking.wake(this.#toMembers(found, this.#streams.current, bit));
+          void rooms.then((loadedRooms) => {
+            this.#waking.wake(this.#addToMembers(loadedRooms, this.#streams.current, bit));
           });
         }),
     });
@@ -75,16 +80,16 @@ export class Feeds {
     return this.#feeds.get(userId);
   }
 
-  /** Returns the feed of a user; from then on it gets all changes. */
+  /** Returns the feed of a user, or opens one. An open feed gets all changes until it is dropped. */
   async open(userId: string): Promise<Feed> {
-    const known = this.#feeds.get(userId);
-    if (known) return known;
+    const cached = this.#feeds.get(userId);
+    if (cached) return cached;
     return this.#opening.run(userId, () => this.#open(userId));
   }
 
   /**
-   * Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts; at once when the feed
-   * was dropped in the meantime, because it gets no more changes.
+   * Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts. Resolves at once when the feed
+   * was dropped before the call, because a dropped feed gets no more changes.
    */
   wait(feed: Feed, timeout: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
@@ -103,19 +108,19 @@ export class Feeds {
 
   async #open(userId: string): Promise<Feed> {
     const rooms = await this.#engine.userRooms.of(userId);
-    // Nothing is awaited between reading the rooms and listening, so that no fact is missed.
+    // Nothing is awaited between reading the rooms and listening, so that no change is missed.
     const feed = new Feed(userId, this.#streams.current, () => this.#feeds.remeasure(userId));
     this.#feeds.set(userId, feed);
     for (const room of rooms.values()) if (room.membership === 'join') this.#listen(room.roomId, feed);
     return feed;
   }
 
-  #roomFact(fact: RoomFact, position: number): void {
+  #roomChanged(fact: RoomFact, position: number): void {
     const { roomId, onTimeline, completesState, stateChanges, membershipChanges } = fact;
     for (const { userId, to } of membershipChanges) {
       const feed = this.#feeds.peek(userId);
       if (!feed) continue;
-      this.#toUser(userId, position, roomId, timelineBit);
+      this.#addToUser(userId, position, roomId, timelineBit);
       if (to === 'join') this.#listen(roomId, feed);
       else this.#listeners.get(roomId)?.delete(feed);
     }
@@ -125,7 +130,7 @@ export class Feeds {
     this.#changed.rooms.add(roomId);
   }
 
-  #toRoom(roomId: string, position: number, changedBits: number): void {
+  #addToRoom(roomId: string, position: number, changedBits: number): void {
     for (const feed of this.#listeners.get(roomId) ?? []) {
       feed.add(position, roomId, changedBits);
       this.#changed.feeds.add(feed);
@@ -133,14 +138,14 @@ export class Feeds {
   }
 
   /** @returns the feeds of all users who are joined to one of the rooms */
-  #toMembers(roomIds: Iterable<string>, position: number, changedBits: number): ReadonlySet<Feed> {
+  #addToMembers(roomIds: Iterable<string>, position: number, changedBits: number): ReadonlySet<Feed> {
     const feeds = new Set<Feed>();
     for (const roomId of roomIds) for (const feed of this.#listeners.get(roomId) ?? []) feeds.add(feed);
     for (const feed of feeds) feed.add(position, undefined, changedBits);
     return feeds;
   }
 
-  #toUser(userId: string, position: number, roomId: string | undefined, changedBits: number): void {
+  #addToUser(userId: string, position: number, roomId: string | undefined, changedBits: number): void {
     const feed = this.#feeds.peek(userId);
     if (!feed) return;
     feed.add(position, roomId, changedBits);
@@ -164,7 +169,7 @@ export class Feeds {
     else this.#listeners.set(roomId, new Set([feed]));
   }
 
-  /** Wakes the requests that wait on a dropped feed: they open a new one. */
+  /** Wakes the requests that wait on a dropped feed: they open a new feed. */
   #unlisten(feed: Feed): void {
     for (const [roomId, listeners] of this.#listeners) {
       if (listeners.delete(feed) && listeners.size === 0) this.#listeners.delete(roomId);

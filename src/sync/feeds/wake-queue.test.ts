@@ -4,9 +4,9 @@ import { type ManualClock, manualClock } from '../../../test/support/clocks/manu
 import { Feed } from './feed.ts';
 import { WakeQueue } from './wake-queue.ts';
 
-/** Counts how often a feed wakes a request that waits again each time. */
-class Sleeper {
-  readonly feed = new Feed('@sleeper:test', 0);
+/** A feed with a request that waits again each time it is woken; counts how often it is woken. */
+class WaitingRequest {
+  readonly feed = new Feed('@waiting:test', 0);
   woken = 0;
 
   constructor() {
@@ -19,14 +19,14 @@ class Sleeper {
   }
 }
 
-const sleepers = (count: number) => Array.from({ length: count }, () => new Sleeper());
-const feedsOf = (all: readonly Sleeper[]) => all.map(({ feed }) => feed);
-const sum = (all: readonly Sleeper[]) => all.reduce((total, { woken }) => total + woken, 0);
+const waitingRequests = (count: number) => Array.from({ length: count }, () => new WaitingRequest());
+const feedsOf = (all: readonly WaitingRequest[]) => all.map(({ feed }) => feed);
+const totalWoken = (all: readonly WaitingRequest[]) => all.reduce((total, { woken }) => total + woken, 0);
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('WakeQueue', () => {
+describe('WakeQueue wakes requests a few at a time', () => {
   let clock: ManualClock;
-  let rooms: Map<string, Sleeper[]>;
+  let rooms: Map<string, WaitingRequest[]>;
   let waking: WakeQueue;
   beforeEach(() => {
     clock = manualClock();
@@ -36,18 +36,18 @@ describe('WakeQueue', () => {
 
   /** Makes a room with one feed. */
   const inRoom = (roomId: string) => {
-    const sleeper = new Sleeper();
-    rooms.set(roomId, [sleeper]);
-    return sleeper;
+    const request = new WaitingRequest();
+    rooms.set(roomId, [request]);
+    return request;
   };
 
   it('wakes 1,000 feeds in several turns of the event loop, at most 50 feeds in each', async () => {
-    const all = sleepers(1_000);
+    const all = waitingRequests(1_000);
     waking.wake(feedsOf(all));
-    const counts = [sum(all)];
-    while (sum(all) < all.length) {
+    const counts = [totalWoken(all)];
+    while (totalWoken(all) < all.length) {
       await turn();
-      counts.push(sum(all));
+      counts.push(totalWoken(all));
       assert.ok(counts.length <= all.length, 'a feed was never woken');
     }
     const slices = counts.map((count, index) => count - (counts[index - 1] ?? 0));
@@ -56,72 +56,72 @@ describe('WakeQueue', () => {
   });
 
   it('wakes 10 feeds without waiting for a turn of the event loop', () => {
-    const all = sleepers(10);
+    const all = waitingRequests(10);
     waking.wake(feedsOf(all));
-    assert.equal(sum(all), 10);
+    assert.equal(totalWoken(all), 10);
   });
 
   it('wakes all feeds in the order in which they were due', async () => {
-    const [first, others] = [sleepers(200), sleepers(200)];
+    const [first, later] = [waitingRequests(200), waitingRequests(200)];
     waking.wake(feedsOf(first));
-    for (let turns = 0; sum(first) < first.length; turns++) {
-      waking.wake(feedsOf(others));
+    for (let turns = 0; totalWoken(first) < first.length; turns++) {
+      waking.wake(feedsOf(later));
       await turn();
       assert.ok(turns < 200, 'the feeds that were due first were never woken');
     }
   });
 
   it('wakes a feed once when it is due for several reasons', async () => {
-    const all = sleepers(300);
+    const all = waitingRequests(300);
     waking.wake(feedsOf(all));
-    const late = all.filter(({ woken }) => woken === 0);
-    assert.ok(late.length > 0);
-    waking.wake(feedsOf(late));
-    rooms.set('!room', late);
+    const notYetWoken = all.filter(({ woken }) => woken === 0);
+    assert.ok(notYetWoken.length > 0);
+    waking.wake(feedsOf(notYetWoken));
+    rooms.set('!room', notYetWoken);
     waking.wakeRoom('!room', 5, 5);
     for (let turns = 0; turns < 50; turns++) await turn();
     assert.deepEqual(new Set(all.map(({ woken }) => woken)), new Set([1]));
   });
 
-  it('wakes a room once for several messages that are written together', () => {
-    const sleeper = inRoom('!room');
+  it('wakes the feeds of a room once for several messages that are written together', () => {
+    const request = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     waking.wakeRoom('!room', 6, 7);
-    assert.equal(sleeper.woken, 0);
+    assert.equal(request.woken, 0);
     waking.wakeRoom('!room', 7, 7);
-    assert.equal(sleeper.woken, 1);
+    assert.equal(request.woken, 1);
     clock.advance(1_000);
-    assert.equal(sleeper.woken, 1);
+    assert.equal(request.woken, 1);
   });
 
-  it('wakes a room after 10 ms when the awaited event is never published', () => {
-    const sleeper = inRoom('!room');
+  it('wakes the feeds of a room after 10 ms when the awaited event is never published', () => {
+    const request = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     clock.advance(5);
-    assert.equal(sleeper.woken, 0);
+    assert.equal(request.woken, 0);
     clock.advance(20);
-    assert.equal(sleeper.woken, 1);
+    assert.equal(request.woken, 1);
     clock.advance(1_000);
-    assert.equal(sleeper.woken, 1);
+    assert.equal(request.woken, 1);
     waking.wakeRoom('!room', 8, 8);
-    assert.equal(sleeper.woken, 2);
+    assert.equal(request.woken, 2);
   });
 
   it('waits for the next event of a room that is about to be published, and not for the events after it', () => {
-    const sleeper = inRoom('!room');
+    const request = inRoom('!room');
     for (let position = 1; position <= 100; position++) {
       waking.wakeRoom('!room', position, position + 1);
-      assert.equal(sleeper.woken, Math.floor(position / 2), `at ${position}`);
+      assert.equal(request.woken, Math.floor(position / 2), `at ${position}`);
     }
     clock.advance(1_000);
-    assert.equal(sleeper.woken, 50);
+    assert.equal(request.woken, 50);
   });
 
   it('wakes the feeds of a room also when a later event than the awaited event is published first', () => {
-    const sleeper = inRoom('!room');
+    const request = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     waking.wakeRoom('!room', 9, 20);
-    assert.equal(sleeper.woken, 1);
+    assert.equal(request.woken, 1);
   });
 
   it('wakes the feeds of one room, with the members at the time of waking', () => {
@@ -129,9 +129,9 @@ describe('WakeQueue', () => {
     waking.wakeRoom('!held', 5, 7);
     waking.wakeRoom('!free', 6, 6);
     assert.deepEqual([held.woken, free.woken], [0, 1]);
-    const newcomer = inRoom('!held');
+    const laterMember = inRoom('!held');
     waking.wakeRoom('!held', 7, 7);
-    assert.deepEqual([held.woken, newcomer.woken, free.woken], [0, 1, 1]);
+    assert.deepEqual([held.woken, laterMember.woken, free.woken], [0, 1, 1]);
     waking.wakeRoom('!empty', 8, 8);
   });
 });

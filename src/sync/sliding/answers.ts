@@ -40,14 +40,14 @@ export interface AnswerRange {
   readonly connection: Connection;
   readonly since: number | undefined;
   readonly upTo: number;
-  /** `undefined` when the feed does not sentPosition back to `since`. */
+  /** `undefined` when changes after `since` are no longer in the feed. */
   readonly changes: Changes | undefined;
 }
 
 /** An answer that has not been sent yet. */
 export interface Answer {
   readonly upTo: number;
-  /** JSON objects. */
+  /** JSON objects, like `rooms` and `extensions`. */
   readonly lists: string;
   readonly rooms: string;
   readonly extensions: string;
@@ -56,12 +56,10 @@ export interface Answer {
   /** What the answer changes in the sent state of the connection. */
   readonly sent: SentChanges;
   /** All rooms of the request's lists and subscriptions, with and without new data. */
-  readonly relevant: readonly RelevantRoom[];
+  readonly relevantRooms: readonly RelevantRoom[];
 }
 
-/**
- * Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between.
- */
+/** Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between. */
 const roomsAtOnce = 16;
 
 /** Makes answers without changing the connection. */
@@ -75,8 +73,7 @@ export class Answers {
   /**
    * Makes the answer for a range.
    * @param devices answers of the extensions about the device
-   * @returns `outdated` when a membership has changed after the range, so that the caller must choose a new
-   * range
+   * @returns `outdated` when a membership has changed after the range, so that the caller must choose a new range
    */
   async make(
     request: SlidingSyncRequest,
@@ -88,24 +85,29 @@ export class Answers {
     const { connection, since, upTo } = range;
     const listed = await roomList.of(userId, connection.rooms, since);
     if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
-    const marked = await marks.of(userId);
+    const userMarks = await marks.of(userId);
     const isPartial = ({ roomId, membership }: UserRoom) => {
       const head = membership === 'join' ? this.#deps.engine.heads.peek(roomId) : undefined;
       return head !== undefined && isPartialAt(head, upTo);
     };
     const slices = new TimeSlices(clock);
-    const selectionRequest = { userId, body, marks: marked, maxTimelineEvents, isPartial, slices };
+    const selectionRequest = { userId, body, marks: userMarks, maxTimelineEvents, isPartial, slices };
     const selection = await selectRooms(listFilter, listed, selectionRequest);
     const roomChanges = await this.#roomChanges(listed, range);
-    const context = { request, range, roomChanges, isDirect: (roomId: string) => marked.direct.has(roomId) };
-    const relevant = await this.#rooms(context, [...selection.rooms.values()]);
+    const context = {
+      request,
+      range,
+      roomChanges,
+      isDirect: (roomId: string) => userMarks.direct.has(roomId),
+    };
+    const relevantRooms = await this.#relevantRooms(context, [...selection.rooms.values()]);
     const deviceId = request.deviceId ?? '';
     const extensions = await this.#deps.extensions.answers(
-      { ...range, userId, deviceId, rooms: relevant },
+      { ...range, userId, deviceId, rooms: relevantRooms },
       body.extensions ?? {},
       devices,
     );
-    const changedRooms = relevant.filter(({ result }) => result.text !== undefined);
+    const changedRooms = relevantRooms.filter(({ result }) => result.text !== undefined);
     const counts = [...selection.counts].map(([name, count]) => [name, { count }]);
     return {
       upTo,
@@ -117,8 +119,8 @@ export class Answers {
         extensions.filter((answer) => answer.hasNewData || devices.includes(answer)),
       ),
       hasNewData: changedRooms.length > 0 || extensions.some((answer) => answer.hasNewData),
-      sent: sentAfter(connection, { listed, relevant, extensions }, roomChanges, sources.extensionBits),
-      relevant,
+      sent: sentAfter(connection, { listed, relevantRooms, extensions }, roomChanges, sources.extensionBits),
+      relevantRooms,
     };
   }
 
@@ -144,7 +146,7 @@ export class Answers {
     };
   }
 
-  async #rooms(context: AnswerContext, selected: readonly SelectedRoom[]): Promise<RelevantRoom[]> {
+  async #relevantRooms(context: AnswerContext, selected: readonly SelectedRoom[]): Promise<RelevantRoom[]> {
     const { userId, deviceId } = context.request;
     const recipient: Recipient = {
       userId,
@@ -155,14 +157,18 @@ export class Answers {
     };
     const rooms: RelevantRoom[] = [];
     for (let start = 0; start < selected.length; start += roomsAtOnce) {
-      const some = selected.slice(start, start + roomsAtOnce);
-      rooms.push(...(await Promise.all(some.map((room) => this.#room(context, recipient, room)))));
+      const chunk = selected.slice(start, start + roomsAtOnce);
+      rooms.push(...(await Promise.all(chunk.map((room) => this.#relevantRoom(context, recipient, room)))));
       if (start + roomsAtOnce < selected.length) await new Promise(setImmediate);
     }
     return rooms;
   }
 
-  async #room(context: AnswerContext, recipient: Recipient, selected: SelectedRoom): Promise<RelevantRoom> {
+  async #relevantRoom(
+    context: AnswerContext,
+    recipient: Recipient,
+    selected: SelectedRoom,
+  ): Promise<RelevantRoom> {
     const { engine, joinedRoom, unjoinedRoom } = this.#deps;
     const { room } = selected;
     const request = this.#roomRequest(context, recipient, selected);

@@ -51,12 +51,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         return ids;
       });
       const sent = (await Promise.all(sending)).flat().sort();
-      const [first, ...others] = await Promise.all(receiving);
+      const [first, ...laterClients] = await Promise.all(receiving);
       assert.deepEqual(first?.toSorted(), sent);
-      for (const other of others) assert.deepEqual(other, first);
+      for (const received of laterClients) assert.deepEqual(received, first);
     });
 
-    it('wakes for receipts and typing', { timeout: timeout / 2 }, async () => {
+    it('ends a long poll for receipts and typing', { timeout: timeout / 2 }, async () => {
       const client = new SlidingClient(reader);
       await client.sync(body);
       const [anna] = speakers;

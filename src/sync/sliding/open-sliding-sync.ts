@@ -34,7 +34,7 @@ export interface SlidingSyncServicesDeps {
   readonly text: EventText;
   readonly unjoinedRooms: UnjoinedRooms;
   readonly sources: SourceList;
-  /** Users mark their rooms with it. */
+  /** Contains the user's direct chats and room tags. */
   readonly accountData: AccountData;
   readonly shownInvites: ShownInvites;
   readonly removals: Removals;

@@ -41,7 +41,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return counts.reduce((sum, [, number]) => sum + Number(number), 0);
     };
 
-    /** Scrapes the metrics until a scrape executes no statement; the first ones query the values of some metrics. */
+    /** Scrapes the metrics until a scrape executes no statement; the first scrapes query the values of some metrics. */
     const settledStatements = async () => {
       let [last, count] = [await statements(), await statements()];
       while (count !== last) [last, count] = [count, await statements()];

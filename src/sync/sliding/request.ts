@@ -4,7 +4,7 @@ import type { SourceList } from '../sources/source-list.ts';
 /** Maximum number of lists and of room subscriptions in one request. Source: MSC4186, "Request Body". */
 const [maxLists, maxSubscriptions] = [100, 1_000];
 
-/** Maximum length of event types, state keys and names of lists. */
+/** Maximum length of event types, state keys and names of lists, in characters. */
 const maxNameLength = 255;
 
 const name = Type.String({ maxLength: maxNameLength });
@@ -77,10 +77,7 @@ const roomsBody = Type.Object({
   ),
 });
 
-/**
- * Returns the schema of a request body. Source: MSC4186, "Request Body", in the form of its unstable
- * endpoint.
- */
+/** Returns the schema of a request body. Source: MSC4186, "Request Body", in the form of its unstable endpoint. */
 export const slidingSyncBody = (sources: SourceList) =>
   Type.Object({
     ...roomsBody.properties,
@@ -113,7 +110,7 @@ export interface SlidingSyncRequest {
   readonly deviceId: string | undefined;
   readonly body: SlidingSyncBody;
   readonly pos: string | undefined;
-  /** Milliseconds to wait while there is no new data. */
+  /** Maximum milliseconds to wait while there is no new data. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }

@@ -5,7 +5,7 @@ import type { SourceList } from '../sources/source-list.ts';
 import { slidingSyncBody } from './request.ts';
 import type { SlidingSync } from './sliding-sync.ts';
 
-/** Simplified sliding sync at its unstable path. Source: MSC4186. */
+/** Returns the route of simplified sliding sync, at its unstable path. Source: MSC4186. */
 export function slidingSyncRoutes(
   { slidingSync, sources }: { readonly slidingSync: SlidingSync; readonly sources: SourceList },
   setPresence: SetPresence,
@@ -26,7 +26,7 @@ export function slidingSyncRoutes(
         body: slidingSyncBody(sources),
       },
       async ({ query, body, requester, signal }) => {
-        const ended = setPresence(requester, query.set_presence ?? 'online');
+        const endSync = setPresence(requester, query.set_presence ?? 'online');
         try {
           const text = await slidingSync.sync({
             userId: requester.userId,
@@ -38,7 +38,7 @@ export function slidingSyncRoutes(
           });
           return new Reply(200, text);
         } finally {
-          ended();
+          endSync();
         }
       },
     ),

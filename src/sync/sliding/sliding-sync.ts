@@ -42,6 +42,7 @@ export class SlidingSync {
   }
 
   /**
+   * Answers a request, after waiting for new data.
    * @returns the answer as JSON text
    * @throws MatrixError M_UNKNOWN_POS when the client must start a new connection
    */
@@ -54,23 +55,28 @@ export class SlidingSync {
       if (connectionRequest.signal.aborted) return emptyAnswer(request.pos);
       const generation = await this.#deps.connections.save(connectionRequest, answer.sent);
       if (generation === undefined || connectionRequest.superseded.aborted) return emptyAnswer(request.pos);
-      return this.#sent(request, connectionRequest.connection, answer, generation);
+      return this.#recordSent(request, connectionRequest.connection, answer, generation);
     } finally {
       connectionRequest.end();
     }
   }
 
-  /** Remembers what the client gets with an answer. @returns the answer as JSON text */
-  #sent(request: SlidingSyncRequest, connection: Connection, answer: Answer, generation: number): string {
+  /** Records in the connection which data the client gets with an answer. @returns the answer as JSON text */
+  #recordSent(
+    request: SlidingSyncRequest,
+    connection: Connection,
+    answer: Answer,
+    generation: number,
+  ): string {
     const { sentDetails } = connection;
-    for (const { request: relevant, result } of answer.relevant) {
-      const { roomNid } = relevant.room;
+    for (const { request: roomRequest, result } of answer.relevantRooms) {
+      const { roomNid } = roomRequest.room;
       if (result.isInitial) sentDetails.deleteRoom(roomNid);
       if (result.details) sentDetails.set(roomNid, result.details);
       sentDetails.addMembers(roomNid, result.members);
     }
-    // A room that the user has left is not in the lists of the next answer.
-    const hasLeave = answer.relevant.some(
+    // The lists of the next answer do not contain a room that the user has left, so these lists must not be repeated.
+    const hasLeave = answer.relevantRooms.some(
       ({ request: { room }, result }) => room.membership === 'leave' && result.text !== undefined,
     );
     connection.lastAnswer = hasLeave ? undefined : { request: digestOf(request), lists: answer.lists };
@@ -137,7 +143,7 @@ export class SlidingSync {
       extensions: extensionsText(devices),
       hasNewData: devices.some(({ hasNewData }) => hasNewData),
       sent: new Map(),
-      relevant: [],
+      relevantRooms: [],
     };
   }
 
@@ -147,6 +153,7 @@ export class SlidingSync {
   }
 
   /**
+   * Waits for a change.
    * @returns whether there is a change after `upTo`; `false` when the time is up or the request was aborted
    */
   async #waitForMore(feed: Feed, upTo: number, deadline: number, signal: AbortSignal): Promise<boolean> {
@@ -157,7 +164,7 @@ export class SlidingSync {
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || signal.aborted) return false;
       await feeds.wait(feed, remaining, signal);
-      // A dropped feed gets no more changes.
+      // A feed that was dropped meanwhile gets no more changes: the caller opens a new feed.
       if (feed !== (await feeds.open(feed.userId))) return !signal.aborted;
     }
   }
@@ -165,9 +172,9 @@ export class SlidingSync {
 
 /** Returns a digest of the request without the client's positions. */
 function digestOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
-  const { to_device, ...others } = extensions ?? {};
+  const { to_device, ...otherExtensions } = extensions ?? {};
   const isToDeviceEnabled = enabledIn(extensions ?? {}, 'to_device')?.enabled;
-  const requestText = JSON.stringify([lists, room_subscriptions, others, isToDeviceEnabled]);
+  const requestText = JSON.stringify([lists, room_subscriptions, otherExtensions, isToDeviceEnabled]);
   return createHash('sha256').update(requestText).digest('base64');
 }
 

@@ -24,8 +24,8 @@ const queue: DeviceQueue = {
   forSync: async () => ({ messages: [], position: 0 }),
 };
 
-describe('SourceList', () => {
-  it('gives each source a bit of its own, and none of them the bit of the timeline', () => {
+describe('SourceList assigns bits to sources of syncs', () => {
+  it('gives each source a bit of its own, and no source the bit of the timeline', () => {
     const { all, everyBit } = new SourceList(['a', 'b', 'c'].map((name) => source(name)));
     const bits = [timelineBit, ...all.map(({ bit }) => bit)];
     assert.equal(new Set(bits).size, 4);
@@ -52,13 +52,13 @@ describe('SourceList', () => {
     assert.equal(list.clientDataBits, c?.bit);
   });
 
-  it('has room for 30 sources', () => {
+  it('accepts 30 sources and rejects more', () => {
     const sources = Array.from({ length: 31 }, (_, index) => source(`${index}`));
     assert.ok(new SourceList(sources.slice(1)).everyBit > 0, 'no bit is the sign');
     assert.throws(() => new SourceList(sources), /more than 30 sources/);
   });
 
-  it('rejects two sources of one name and two queues of messages to devices', () => {
+  it('rejects two sources with the same name, and two queues of to-device messages', () => {
     assert.throws(() => new SourceList([source('a'), source('a')]), /same name/);
     assert.throws(
       () => new SourceList([source('a', { deviceQueue: queue }), source('b', { deviceQueue: queue })]),

@@ -9,7 +9,7 @@ import type {
   SyncSource,
 } from '../../sync-contract/index.ts';
 
-/** The bit of timelines, which are not a source in the list. */
+/** The bit that marks changes of timelines in feeds; timelines are no source in the list. */
 export const timelineBit = 1;
 
 /** A section with the bit of its source. */
@@ -38,27 +38,27 @@ export class SourceList {
   readonly everyBit: number;
   readonly ephemeralBits: number;
   readonly accountDataBits: number;
-  /** Account data that clients set: users mark their rooms with it. */
+  /** Bits of account data that clients set. */
   readonly clientDataBits: number;
   readonly presenceBits: number;
   /** Bits of the data of rooms that an extension of sliding sync returns, by the name of the extension. */
   readonly extensionBits: ReadonlyMap<string, number>;
 
-  /** @throws Error when there are too many sources, two queues, or two sources of one name */
+  /** @throws Error when there are too many sources, two queues, or two sources with the same name */
   constructor(sources: readonly SyncSource[]) {
     if (sources.length > maxSources) throw new Error(`there are more than ${maxSources} sources of syncs`);
     if (new Set(sources.map(({ name }) => name)).size < sources.length) {
       throw new Error('two sources of syncs have the same name');
     }
     this.all = sources.map((source, index) => ({ bit: 2 << index, source }));
-    this.ephemeral = this.#listed(({ ephemeral }) => ephemeral);
-    this.accountData = this.#listed(({ accountData }) => accountData);
-    this.presence = this.#listed(({ presence }) => presence);
-    this.device = this.#listed(({ device }) => device);
-    this.roomCounts = this.#listed(({ roomCounts }) => roomCounts);
-    this.extensions = this.#listed(({ extension }) => extension);
-    const [queue, ...others] = this.#listed(({ deviceQueue }) => deviceQueue);
-    if (others.length > 0) throw new Error('two sources of syncs have a queue of messages to devices');
+    this.ephemeral = this.#sectionsOf(({ ephemeral }) => ephemeral);
+    this.accountData = this.#sectionsOf(({ accountData }) => accountData);
+    this.presence = this.#sectionsOf(({ presence }) => presence);
+    this.device = this.#sectionsOf(({ device }) => device);
+    this.roomCounts = this.#sectionsOf(({ roomCounts }) => roomCounts);
+    this.extensions = this.#sectionsOf(({ extension }) => extension);
+    const [queue, ...furtherQueues] = this.#sectionsOf(({ deviceQueue }) => deviceQueue);
+    if (furtherQueues.length > 0) throw new Error('two sources of syncs have a queue of messages to devices');
     this.deviceQueue = queue?.section;
     this.everyBit = timelineBit | bitsOf(this.all);
     this.ephemeralBits = bitsOf(this.ephemeral);
@@ -71,7 +71,7 @@ export class SourceList {
     ]);
   }
 
-  #listed<S>(sectionOf: (source: SyncSource) => S | undefined): SourceSection<S>[] {
+  #sectionsOf<S>(sectionOf: (source: SyncSource) => S | undefined): SourceSection<S>[] {
     return this.all.flatMap(({ bit, source }) => {
       const section = sectionOf(source);
       return section === undefined ? [] : [{ bit, section }];
@@ -79,5 +79,6 @@ export class SourceList {
   }
 }
 
-export const bitsOf = (listed: readonly { readonly bit: number }[]) =>
-  listed.reduce((bits, { bit }) => bits | bit, 0);
+/** Combines the bits of sources. */
+export const bitsOf = (sections: readonly { readonly bit: number }[]) =>
+  sections.reduce((bits, { bit }) => bits | bit, 0);

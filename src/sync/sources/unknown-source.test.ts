@@ -17,10 +17,13 @@ interface Mood {
   readonly mood: string;
 }
 
-/** A source of data that sync does not know: the last mood in each room. Records how it is asked. */
-class Moods implements SyncSource {
+/**
+ * A source of data that the sync slice does not know: the last mood in each room. Records which of its methods are
+ * called.
+ */
+class MoodSource implements SyncSource {
   readonly name = 'moods';
-  readonly asked: string[] = [];
+  readonly calls: string[] = [];
   readonly #stream = new Stream<Mood>('moods', jsonFacts());
   readonly #streams: StreamWriter;
   readonly #rooms = new Map<string, { readonly text: string; readonly position: number }>();
@@ -43,12 +46,12 @@ class Moods implements SyncSource {
     type: 'org.example.mood',
     mayHaveChanged: () => true,
     since: (_userId, roomId, { after, upTo }) => {
-      this.asked.push('since');
+      this.calls.push('since');
       const last = this.#rooms.get(roomId);
       return last && last.position > after && last.position <= upTo ? [last.text] : [];
     },
     initial: (_userId, roomIds) => {
-      this.asked.push('initial');
+      this.calls.push('initial');
       const moods = roomIds.flatMap((roomId) => {
         const last = this.#rooms.get(roomId);
         return last ? [[roomId, [last.text]] as const] : [];
@@ -58,7 +61,7 @@ class Moods implements SyncSource {
     extension: {
       name: 'org.example.moods',
       inRooms: (_userId, rooms) => {
-        this.asked.push('extension');
+        this.calls.push('extension');
         const moods = rooms.flatMap(({ roomId, after }) => {
           const last = this.#rooms.get(roomId);
           return last && last.position > (after ?? 0) ? [[roomId, last.text] as const] : [];
@@ -88,7 +91,7 @@ class Moods implements SyncSource {
 async function openMoods(open: OpenDatabase) {
   const fixture = await RoomsUnderTest.open(open, [...accountDataMigrations, ...slidingSyncMigrations]);
   const { rooms, streams, clock, caches, database } = fixture;
-  const moods = new Moods(streams);
+  const moods = new MoodSource(streams);
   const sync = openSync({
     rooms,
     streams,
@@ -111,7 +114,7 @@ async function openMoods(open: OpenDatabase) {
   ];
   const http = await RoutesUnderTest.start(routes, clock);
   const roomId = await fixture.room(alice, bob);
-  /** Syncs as Bob; returns the answer and the moods of the room in it. */
+  /** Syncs as Bob. @returns the answer, and the moods of the room in the answer */
   const next = async (since?: unknown, timeout = 0) => {
     const query = since === undefined ? '' : `?since=${since}&timeout=${timeout}`;
     const { body } = await http.call(bob, 'GET', `/sync${query}`);
@@ -126,7 +129,7 @@ interface RoomJson {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('a source that sync does not know by name', () => {
+  describe('syncs with a source whose name the sync slice does not contain', () => {
     it('includes the data of any sync source in the first and the following classic syncs, and ends a long poll', async (test) => {
       const { moods, http, roomId, next } = await openMoods(open);
       test.after(() => http.stop());
@@ -143,10 +146,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { moods, http, next } = await openMoods(open);
       test.after(() => http.stop());
       const { body } = await next();
-      moods.asked.length = 0;
+      moods.calls.length = 0;
       const quiet = await next(body['next_batch']);
       assert.equal(quiet.body['org.example.device'], 'DEVICE', 'every answer has the constant fields');
-      assert.deepEqual(moods.asked, []);
+      assert.deepEqual(moods.calls, []);
     });
 
     it('includes the extensions of any sync source in sliding sync, with requests checked by the schema of the source', async (test) => {

@@ -61,7 +61,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     this.#removedHook = hook;
   }
 
-  /** Sets the hook that runs in the transaction in which an administrator gives an address to an account that is new. */
+  /** Sets the hook that runs in the transaction in which an administrator gives an address to a new account. */
   onGivenToNewUser(hook: AddressHook): void {
     this.#givenToNewUserHook = hook;
   }

@@ -19,7 +19,7 @@ export interface PublishedAddressesDeps {
   readonly sign: SignRequest;
 }
 
-/** Identity servers that are asked at the same time to forget the addresses of a user. */
+/** Maximum number of requests to identity servers at the same time, to forget addresses of one user. */
 const parallel = 5;
 
 /** Addresses that users have published at identity servers, so that others find them there. */
@@ -55,7 +55,11 @@ export class PublishedAddresses {
     return rows.length > 0 && this.#forget(rows);
   }
 
-  /** Asks identity servers to forget all addresses of a user. @returns whether all have been forgotten */
+  /**
+   * Asks identity servers to forget all addresses that a user has published.
+   * @param server as in `unpublish`
+   * @returns whether all have been forgotten
+   */
   async unpublishAll(userId: string, server: string | undefined): Promise<boolean> {
     const known = await this.#list(userId);
     return this.#forget(server === undefined ? known : known.map((row) => ({ ...row, server })));

@@ -95,14 +95,14 @@ function additionRoutes(deps: AddressRoutesDeps): Route[] {
         response: Type.Object({}),
       },
       ({ requester, body, ip }) => {
-        const given = body.three_pid_creds ?? body.threePidCreds;
-        if (given === undefined) throw missingParam("'three_pid_creds' is missing");
+        const credentials = body.three_pid_creds ?? body.threePidCreds;
+        if (credentials === undefined) throw missingParam("'three_pid_creds' is missing");
         return add(
           deps,
           { requester, body, ip, operation: 'POST /account/3pid', refusal: 403 },
           {
-            sid: given.sid,
-            clientSecret: given.client_secret,
+            sid: credentials.sid,
+            clientSecret: credentials.client_secret,
           },
         );
       },

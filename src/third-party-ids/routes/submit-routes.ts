@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Reply, type Route, redirect, route, toDocumentsSpelling } from '../../kernel/http/index.ts';
+import { type Reply, type Route, redirect, route, toDeclaredSpelling } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { EmailOptions } from '../../mail/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
@@ -38,7 +38,7 @@ function linkRoute(purpose: Purpose, deps: SubmitRoutesDeps): Route {
     {
       method: 'GET',
       getChanges: true,
-      path: toDocumentsSpelling(submitPaths[purpose]),
+      path: toDeclaredSpelling(submitPaths[purpose]),
       auth: 'none',
       errors: 'page',
       query: parameters,
@@ -48,13 +48,13 @@ function linkRoute(purpose: Purpose, deps: SubmitRoutesDeps): Route {
 }
 
 /**
- * The link of a password reset asks the user, because programs that check mails open links: a click on the page
- * validates the address.
+ * The link of a password reset leads to a page on which the user confirms the reset; only this validates the address,
+ * because programs that check mails open links, too.
  */
 function resetRoutes(deps: SubmitRoutesDeps): Route[] {
   const { sessions, pages, serverName } = deps;
   const contract = {
-    path: toDocumentsSpelling(submitPaths.password_reset),
+    path: toDeclaredSpelling(submitPaths.password_reset),
     auth: 'none',
     errors: 'page',
   } as const;
@@ -107,7 +107,7 @@ export function phoneSubmitRoute(validated: ValidatedSessions): Route {
   return route(
     {
       method: 'POST',
-      path: toDocumentsSpelling(phoneSubmitPath),
+      path: toDeclaredSpelling(phoneSubmitPath),
       auth: 'none',
       body: parameters,
       bodyLimit: 16_384,

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { after, afterEach, before, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { codeOf, linkIn, parametersOf, ServerWithMail } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
-  afterEach(() => fixture.stop());
   const start = async (
     ...more: Parameters<typeof ServerWithMail.start> extends [unknown, ...infer M] ? M : never
   ) => {
     fixture = await ServerWithMail.start(open.kind, ...more);
   };
+  const stop = () => fixture.stop();
   const emailStage = (credentials: object) => ({
     type: 'm.login.email.identity',
     threepid_creds: credentials,
@@ -20,8 +20,98 @@ forSelectedDatabases(import.meta.url, (open) => {
   const needsMail = { registrations_require_3pid: ['email'] } as const;
 
   describe('POST /register/email/requestToken', () => {
+    before(() => start());
+    after(stop);
+
+    it('sends one mail for each send attempt, in one session', async () => {
+      const { attempts } = fixture.mailServer;
+      const { sid } = await fixture.receiveLink('register', 'adam@example.org');
+      const again = await fixture.askForMail('register', 'adam@example.org');
+      assert.deepEqual([again.status, again.body['sid']], [200, sid]);
+      const next = await fixture.receiveLink('register', 'adam@example.org', { send_attempt: 2 });
+      assert.equal(next.sid, sid);
+      assert.equal(fixture.mailServer.attempts, attempts + 2);
+      const other = await fixture.receiveLink('register', 'adam@example.org', { client_secret: 'other' });
+      assert.notEqual(other.sid, sid);
+    });
+
+    it('accepts the time as the number of a send attempt', async () => {
+      const { attempts } = fixture.mailServer;
+      const { sid } = await fixture.receiveLink('register', 'abel@example.org');
+      const options = { send_attempt: 1_795_472_250_991 };
+      assert.equal((await fixture.receiveLink('register', 'abel@example.org', options)).sid, sid);
+      const again = await fixture.askForMail('register', 'abel@example.org', options);
+      assert.deepEqual(
+        [again.status, again.body['sid'], fixture.mailServer.attempts],
+        [200, sid, attempts + 2],
+      );
+    });
+
+    it('accepts the links of all mails of a session', async () => {
+      const { link } = await fixture.receiveLink('register', 'amos@example.org');
+      await fixture.receiveLink('register', 'amos@example.org', { send_attempt: 2 });
+      assert.equal((await fixture.open(link)).status, 200);
+      assert.equal((await fixture.open(link)).status, 200);
+    });
+
+    it('rejects addresses in use with M_THREEPID_IN_USE', async () => {
+      const iris = await fixture.server.register('iris');
+      await fixture.addAddress(iris, 'iris@example.org');
+      assert.deepEqual(codeOf(await fixture.askForMail('register', 'IRIS@example.org')), [
+        400,
+        'M_THREEPID_IN_USE',
+      ]);
+    });
+
+    it('rejects malformed addresses and secrets with M_INVALID_PARAM', async () => {
+      const { attempts } = fixture.mailServer;
+      for (const email of [
+        'anna',
+        '@example.org',
+        'a@b@c.org',
+        'a b@example.org',
+        'a@example.org, b@example.org',
+        'Anna <anna@example.org>',
+        'a\r\nBcc:b@example.org',
+        'a\0@example.org',
+      ]) {
+        assert.deepEqual(
+          codeOf(await fixture.askForMail('register', email)),
+          [400, 'M_INVALID_PARAM'],
+          email,
+        );
+      }
+      const answer = await fixture.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
+      assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
+      assert.equal(fixture.mailServer.attempts, attempts);
+    });
+
+    it('redirects the browser to next_link after the validation', async () => {
+      const next_link = 'https://client.example.org/#/next?a=b';
+      const { link } = await fixture.receiveLink('register', 'nils@example.org', { next_link });
+      const { status, location } = await fixture.open(link);
+      assert.deepEqual([status, location], [303, next_link]);
+    });
+
+    it('next_link must be an http or https URL', async () => {
+      for (const next_link of [
+        'javascript:alert(1)',
+        'file:///etc/passwd',
+        'data:text/html,x',
+        'client',
+        'app:/',
+      ]) {
+        const answer = await fixture.askForMail('register', 'anna@example.org', { next_link });
+        assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM'], next_link);
+      }
+    });
+  });
+
+  describe('registration with a mail address', () => {
+    before(() => start(needsMail, { email: { validation_token_lifetime: 60_000 } }));
+    after(stop);
+
     it('sends a mail whose link validates the address, with which a user can register [option: registrations_require_3pid, email.validation_token_lifetime]', async () => {
-      await start(needsMail, { email: { validation_token_lifetime: 60_000 } });
       const asked = await register('anna');
       assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.email.identity'] }]);
       const { session } = asked.body as { session: string };
@@ -46,50 +136,19 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(validated_at, fixture.clock.now());
     });
 
-    it('sends one mail for each send attempt, in one session', async () => {
-      await start();
-      const { sid } = await fixture.receiveLink('register', 'anna@example.org');
-      const again = await fixture.askForMail('register', 'anna@example.org');
-      assert.deepEqual([again.status, again.body['sid']], [200, sid]);
-      const next = await fixture.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
-      assert.equal(next.sid, sid);
-      assert.equal(fixture.mailServer.attempts, 2);
-      const other = await fixture.receiveLink('register', 'anna@example.org', { client_secret: 'other' });
-      assert.notEqual(other.sid, sid);
-    });
-
-    it('accepts the time as the number of a send attempt', async () => {
-      await start();
-      const { sid } = await fixture.receiveLink('register', 'anna@example.org');
-      const options = { send_attempt: 1_795_472_250_991 };
-      assert.equal((await fixture.receiveLink('register', 'anna@example.org', options)).sid, sid);
-      const again = await fixture.askForMail('register', 'anna@example.org', options);
-      assert.deepEqual([again.status, again.body['sid'], fixture.mailServer.attempts], [200, sid, 2]);
-    });
-
     it('validates no address when a program checks a link by HEAD', async () => {
-      await start(needsMail);
-      const { link, sid } = await fixture.receiveLink('register', 'anna@example.org');
+      const { link, sid } = await fixture.receiveLink('register', 'hans@example.org');
       const { pathname, search } = new URL(link);
       const { status } = await fetch(fixture.server.baseUrl + pathname + search, { method: 'HEAD' });
       assert.equal(status, 200);
       const stage = emailStage({ sid, client_secret: 'secret' });
-      assert.deepEqual(codeOf(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(codeOf(await register('hans', stage)), [401, 'M_UNAUTHORIZED']);
       await fixture.open(link);
-      assert.equal((await register('anna', stage)).status, 200);
-    });
-
-    it('accepts the links of all mails of a session', async () => {
-      await start();
-      const { link } = await fixture.receiveLink('register', 'anna@example.org');
-      await fixture.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
-      assert.equal((await fixture.open(link)).status, 200);
-      assert.equal((await fixture.open(link)).status, 200);
+      assert.equal((await register('hans', stage)).status, 200);
     });
 
     it('shows a page with the reason for a link that has expired [option: email.validation_token_lifetime]', async () => {
-      await start({}, { email: { validation_token_lifetime: 60_000 } });
-      const { link } = await fixture.receiveLink('register', 'anna@example.org');
+      const { link } = await fixture.receiveLink('register', 'emil@example.org');
       fixture.clock.advance(60_001);
       const { status, text } = await fixture.open(link);
       assert.equal(status, 400);
@@ -98,9 +157,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects a link with the token, the secret or the session id of another session', async () => {
-      await start(needsMail);
-      const mine = parametersOf((await fixture.receiveLink('register', 'eve@example.org')).link);
-      const { link, sid } = await fixture.receiveLink('register', 'anna@example.org', {
+      const mine = parametersOf((await fixture.receiveLink('register', 'hugo@example.org')).link);
+      const { link, sid } = await fixture.receiveLink('register', 'hera@example.org', {
         client_secret: 'hers',
       });
       const theirs = parametersOf(link);
@@ -110,75 +168,43 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await fixture.open(url.href)).status, 400, url.search);
       }
       const stage = emailStage({ sid, client_secret: theirs['client_secret'] });
-      assert.deepEqual(codeOf(await register('eve', stage)), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(codeOf(await register('hugo', stage)), [401, 'M_UNAUTHORIZED']);
     });
 
-    it('rejects the validation of another client, of an unknown session and of another purpose', async () => {
-      await start(needsMail);
-      const { sid } = await fixture.validate('register', 'anna@example.org');
+    it('rejects the validation of another client and of an unknown session, and a stage without a session', async () => {
+      const { sid } = await fixture.validate('register', 'otis@example.org');
       for (const credentials of [
         { sid, client_secret: 'guessed' },
         { sid: 'unknown', client_secret: 'secret' },
         { sid: 'a\0b', client_secret: 'secret' },
       ]) {
-        assert.deepEqual(codeOf(await register('eve', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
+        assert.deepEqual(codeOf(await register('owen', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
       }
-      assert.deepEqual(codeOf(await register('eve', { type: 'm.login.email.identity' })), [
+      assert.deepEqual(codeOf(await register('owen', { type: 'm.login.email.identity' })), [
         401,
         'M_MISSING_PARAM',
       ]);
     });
 
     it('registers only one account with one validation, also when two registrations use it', async () => {
-      await start(needsMail);
-      const credentials = await fixture.validate('register', 'anna@example.org');
-      assert.equal((await register('anna', emailStage(credentials))).status, 200);
-      assert.deepEqual(codeOf(await register('eve', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
+      const credentials = await fixture.validate('register', 'olga@example.org');
+      assert.equal((await register('olga', emailStage(credentials))).status, 200);
+      assert.deepEqual(codeOf(await register('orla', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
     });
 
-    it('does not validate an address for which another user has registered in the meantime', async () => {
-      await start(needsMail);
-      const mine = await fixture.validate('register', 'anna@example.org', 'one');
-      const { body } = await register('eve');
-      const other = await fixture.validate('register', 'anna@example.org', 'two');
+    it('does not accept the validation of an address with which another user has registered in the meantime', async () => {
+      const mine = await fixture.validate('register', 'dora@example.org', 'one');
+      const { body } = await register('dirk');
+      const other = await fixture.validate('register', 'dora@example.org', 'two');
       const session = { session: body['session'] };
-      assert.equal((await register('anna', emailStage(mine))).status, 200);
-      const late = await register('eve', { ...emailStage(other), ...session });
+      assert.equal((await register('dora', emailStage(mine))).status, 200);
+      const late = await register('dirk', { ...emailStage(other), ...session });
       assert.deepEqual(codeOf(late), [401, 'M_UNAUTHORIZED']);
     });
+  });
 
-    it('rejects addresses in use with M_THREEPID_IN_USE', async () => {
-      await start();
-      const anna = await fixture.server.register('anna');
-      await fixture.addAddress(anna, 'anna@example.org');
-      assert.deepEqual(codeOf(await fixture.askForMail('register', 'ANNA@example.org')), [
-        400,
-        'M_THREEPID_IN_USE',
-      ]);
-    });
-
-    it('rejects malformed addresses and secrets with M_INVALID_PARAM', async () => {
-      await start();
-      for (const email of [
-        'anna',
-        '@example.org',
-        'a@b@c.org',
-        'a b@example.org',
-        'a@example.org, b@example.org',
-        'Anna <anna@example.org>',
-        'a\r\nBcc:b@example.org',
-        'a\0@example.org',
-      ]) {
-        assert.deepEqual(
-          codeOf(await fixture.askForMail('register', email)),
-          [400, 'M_INVALID_PARAM'],
-          email,
-        );
-      }
-      const answer = await fixture.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
-      assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
-      assert.equal(fixture.mailServer.attempts, 0);
-    });
+  describe('options of validations by mail', () => {
+    afterEach(stop);
 
     it('allows only addresses that match a pattern, from their beginning [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
       const allowed_local_3pids = [
@@ -208,16 +234,6 @@ forSelectedDatabases(import.meta.url, (open) => {
       const third = await fixture.askForMail('register', 'ben@example.org', { client_secret: 'c' });
       assert.deepEqual(codeOf(third), [429, 'M_LIMIT_EXCEEDED']);
     });
-  });
-
-  describe('next_link', () => {
-    it('redirects the browser to next_link after the validation', async () => {
-      await start();
-      const next_link = 'https://client.example.org/#/next?a=b';
-      const { link } = await fixture.receiveLink('register', 'anna@example.org', { next_link });
-      const { status, location } = await fixture.open(link);
-      assert.deepEqual([status, location], [303, next_link]);
-    });
 
     it('next_link may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: ['client.example.org'] });
@@ -245,22 +261,6 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await fixture.askForMail('register', 'a@example.org')).status, 200);
     });
 
-    it('next_link must be an http or https URL', async () => {
-      await start();
-      for (const next_link of [
-        'javascript:alert(1)',
-        'file:///etc/passwd',
-        'data:text/html,x',
-        'client',
-        'app:/',
-      ]) {
-        const answer = await fixture.askForMail('register', 'anna@example.org', { next_link });
-        assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM'], next_link);
-      }
-    });
-  });
-
-  describe('request_token_inhibit_3pid_errors', () => {
     it('makes the answers for used and unknown addresses alike [option: request_token_inhibit_3pid_errors]', async () => {
       await start({ request_token_inhibit_3pid_errors: true });
       const anna = await fixture.server.register('anna');
@@ -286,9 +286,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'ben@example.org Confirm your mail address',
       ]);
     });
-  });
 
-  describe('a server without the option email', () => {
     it('rejects requests for mails with M_THREEPID_MEDIUM_NOT_SUPPORTED', async () => {
       await start({}, { email: null });
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
@@ -296,9 +294,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
       }
     });
-  });
 
-  describe('validation mails', () => {
     it('validation mails have the subject and the name that the options give [option: email.subjects.email_validation, email.subjects.password_reset]', async () => {
       const subjects = {
         email_validation: '%(app)s: your address',

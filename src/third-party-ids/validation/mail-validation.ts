@@ -26,7 +26,7 @@ export class ValidationMails {
   readonly #mails: Mails;
   readonly #baseUrl: string;
 
-  /** @param baseUrl at which clients reach this server, without a slash at its end */
+  /** @param baseUrl URL at which clients reach this server, without a slash at its end */
   constructor(mails: Mails, baseUrl: string) {
     this.#mails = mails;
     this.#baseUrl = baseUrl;

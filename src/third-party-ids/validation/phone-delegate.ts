@@ -48,7 +48,7 @@ export class PhoneDelegate {
     return sid;
   }
 
-  /** Passes a token on. @returns whether it is the one that was sent @throws MatrixError */
+  /** Passes a token on to the service. @returns whether the service has sent this token @throws MatrixError */
   async submit(sid: string, clientSecret: string, token: string): Promise<boolean> {
     const body = { sid, client_secret: clientSecret, token };
     return (await this.#post('/validate/msisdn/submitToken', body))['success'] === true;
@@ -74,7 +74,8 @@ export class PhoneDelegate {
     if (status === 200) return json;
     const { errcode } = json;
     const code = typeof errcode === 'string' && passedOnCodes.has(errcode) ? errcode : 'M_UNKNOWN';
-    throw new MatrixError(code === 'M_UNKNOWN' ? 502 : 400, code, 'The service for phone numbers refused');
+    const message = 'The service for phone numbers refused the request';
+    throw new MatrixError(code === 'M_UNKNOWN' ? 502 : 400, code, message);
   }
 
   async #fetch(

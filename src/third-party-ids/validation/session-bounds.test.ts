@@ -23,7 +23,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const database = await open([...jobMigrations, ...thirdPartyIdMigrations]);
     const clock = manualClock();
     const log = silentLogger;
-    const jobs = new Jobs({ database, clock, log, alone: true });
+    const jobs = new Jobs({ database, clock, log, isOnlyProcess: true });
     const kernel = { database, clock, log, jobs, randomness: systemRandomness };
     const sessions = new ValidationSessions({ ...kernel, tokenLifetime: hour, maxSessions });
     // Mails are scheduled and not sent: the jobs of this test are not started.
@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     return { database, clock, jobs, sessions, addresses, ask, count };
   };
 
-  it('keeps a bounded number of sessions and tokens, those that expire last', async () => {
+  it('keeps a bounded number of sessions and tokens, and deletes those that expire first', async () => {
     const { clock, ask, count, sessions } = await setUp(20);
     const sids: string[] = [];
     for (let index = 0; index < 100; index++) {
@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     for (let index = 0; index < 100; index++) {
       clock.advance(1);
       await ask(`user${index}@example.org`);
-      // The twentieth transaction since the last check is the one that checks.
+      // The twentieth transaction since the last check checks the number of sessions.
       if (index % 19 !== 18) continue;
       const request = { medium: 'email', purpose: 'registration', clientSecret: 'secret' } as const;
       const failing = sessions.begin(
@@ -108,22 +108,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       clientSecret: 'secret',
       nextLink: undefined,
     };
-    const sent: string[] = [];
+    const sentTokens: string[] = [];
     const begin = (sendAttempt: number, prepare = async () => {}) =>
       sessions.begin(
         { ...request, sendAttempt },
         async () => void (await prepare()),
-        async (_writer, _sid, token) => void sent.push(token),
+        async (_writer, _sid, token) => void sentTokens.push(token),
       );
     const sid = await begin(1);
     const credentials = { sid, clientSecret: 'secret' };
-    const openLink = async () => void (await sessions.submit('registration', credentials, sent[0]!));
+    const openLink = async () => void (await sessions.submit('registration', credentials, sentTokens[0]!));
     assert.equal(await begin(2, openLink), sid);
     const session = await sessions.find('email', credentials);
     assert.equal(sessions.validated(session)?.address, 'user@example.org');
   });
 
-  it('takes the rate limits of a request before modules are asked about the address', async () => {
+  it('applies the rate limits to a request before it asks modules about the address', async () => {
     const calls: string[] = [];
     const { ask } = await setUp(20, calls);
     await ask('user@example.org');

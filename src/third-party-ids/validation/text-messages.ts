@@ -9,11 +9,11 @@ interface ScheduledText extends JsonObject {
   readonly sid: string;
   readonly message: TextMessage;
   readonly nextLink: string | null;
-  /** Nothing is sent: the number cannot be validated, which the client must not notice. */
+  /** Whether nothing is sent, because the number cannot be validated and the client must not notice that. */
   readonly isDecoy: boolean;
 }
 
-/** Attempts to have a message sent: its user waits for it. */
+/** Maximum number of attempts to have a message sent, while the user waits for it. */
 const maxAttempts = 5;
 
 /**

@@ -59,7 +59,7 @@ export class TokenRequests {
     );
   }
 
-  /** Requests a text message with a token. Errors as in `email`, and those of the service. */
+  /** Requests a text message with a token. Throws the errors of `email`, and errors of the SMS service. */
   async msisdn(
     purpose: Purpose,
     body: TokenRequestBody & { country: string; phone_number: string },
@@ -101,7 +101,7 @@ export class TokenRequests {
     if (isNew && !addresses.isAllowed(medium, address)) throw addressDenied();
     limiter.take(`client ${ip}`);
     limiter.take(`${medium} ${address}`);
-    // Modules are asked within the rate limit.
+    // After the rate limits, so that they also limit how often modules are asked.
     if (isNew) await addresses.checkUse?.(medium, address, purpose === 'registration');
     const isUsed = (await addresses.findUser(medium, address)) !== undefined;
     const canBeValidated = isUsed === (purpose === 'password_reset');

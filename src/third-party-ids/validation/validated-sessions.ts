@@ -13,7 +13,7 @@ export class ValidatedSessions {
   }
 
   /**
-   * @returns `undefined` for a pending session
+   * Returns the session of a client once its address has been validated; `undefined` for a pending session.
    * @throws MatrixError M_THREEPID_AUTH_FAILED when the client has no such session
    */
   async find(medium: Medium, credentials: SessionCredentials): Promise<ValidatedSession | undefined> {
@@ -21,7 +21,7 @@ export class ValidatedSessions {
     const known = this.#sessions.validated(session);
     if (known !== undefined || session.remote_sid === null) return known;
     const found = await this.#phones?.validated(session.remote_sid, credentials.clientSecret);
-    // The service may know the session id of another client with another number.
+    // In the service, this session id may belong to a session of another client, for another number.
     if (found?.address !== session.address) return undefined;
     return this.#sessions.confirm(session, found.validatedAt);
   }

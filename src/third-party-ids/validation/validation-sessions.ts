@@ -63,19 +63,19 @@ const validatedLifetime = 24 * 3_600_000;
 /** Milliseconds between two deletions of expired sessions. */
 const cleanupInterval = 3_600_000;
 
-/** Sessions begun between two checks of their number, and sessions that one check deletes at most. */
+/** Sessions begun between two checks of their number, and maximum number of sessions that are deleted at once. */
 const [sessionsPerCheck, deletedAtOnce] = [50, 500];
 
 const digest = (secret: string) => hash('sha256', secret, 'base64url');
 
 /**
  * Sessions in which clients prove that their user receives messages at an address. A session belongs to the client that
- * knows its secret, is for one address and one purpose, and ends when the address has been used for it.
+ * knows its secret, is for one address and one purpose, and ends when the address has been used for this purpose.
  */
 export class ValidationSessions {
   readonly #deps: ValidationSessionsDeps;
   readonly #maxSessions: number;
-  /** Handles one request for an address at a time, by medium and address: parallel requests send one message. */
+  /** Locks by medium and address, so that parallel requests for one address send one message. */
   readonly #mutex = new KeyedMutex();
   #begunSinceCheck = 0;
 
@@ -132,7 +132,7 @@ export class ValidationSessions {
 
   /**
    * Checks the token of a link without using it.
-   * @returns `nextLink`, the address to which the user goes on
+   * @returns `nextLink`, the URL to which the user goes on
    * @throws MatrixError M_THREEPID_AUTH_FAILED, with a message for users
    */
   async check(
@@ -156,7 +156,7 @@ export class ValidationSessions {
 
   /**
    * Returns the session of a client, validated or not.
-   * @throws MatrixError M_THREEPID_AUTH_FAILED when there is none, or when its secret is another
+   * @throws MatrixError M_THREEPID_AUTH_FAILED when there is none, or when the secret is wrong
    */
   async find(medium: Medium, { sid, clientSecret }: SessionCredentials): Promise<SessionRow> {
     const session = isId(sid) ? await findSession(this.#reader, sid) : undefined;
@@ -205,11 +205,11 @@ export class ValidationSessions {
 
   /** Deletes surplus sessions, so that clients cannot fill the database. */
   async #boundSessions(writer: Writer<ThirdPartyIdTables>): Promise<void> {
-    const begun = this.#begunSinceCheck + 1;
-    const isDue = begun >= Math.min(sessionsPerCheck, this.#maxSessions);
+    const begunSessions = this.#begunSinceCheck + 1;
+    const isDue = begunSessions >= Math.min(sessionsPerCheck, this.#maxSessions);
     if (isDue) await deleteSurplus(writer, this.#maxSessions, deletedAtOnce);
     afterCommit(writer, () => {
-      this.#begunSinceCheck = isDue ? 0 : begun;
+      this.#begunSinceCheck = isDue ? 0 : begunSessions;
     });
   }
 

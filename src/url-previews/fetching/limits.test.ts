@@ -11,6 +11,8 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { PageReader } from '../pages/page-reader.ts';
 import { head, og, PreviewServer, paths } from '../test/preview-server.ts';
 
+const mebibyte = 1024 * 1024;
+
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`limits of URL previews on ${database}`, () => {
     let previews: PreviewServer;
@@ -74,7 +76,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(web.count('/blocked.png'), 0);
     });
 
-    it('refuses URLs by host, port, password and query as well, and none by an entry without patterns [option: url_preview_url_blacklist[].hostname] [option: url_preview_url_blacklist[].port] [option: url_preview_url_blacklist[].password] [option: url_preview_url_blacklist[].query]', async () => {
+    it('refuses URLs by host, port, password and query as well, and no URL by an entry without patterns [option: url_preview_url_blacklist[].hostname] [option: url_preview_url_blacklist[].port] [option: url_preview_url_blacklist[].password] [option: url_preview_url_blacklist[].query]', async () => {
       for (const url of [
         web.url('/', 'a.exact.test'),
         'http://pages.test:1234/',
@@ -151,45 +153,49 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('bounds the previews that are made for one user, at the same time and by rate', async () => {
-      const held: ServerResponse[] = [];
+      const heldResponses: ServerResponse[] = [];
       const { token } = await previews.server.register('bounded');
-      const askAsUser = async (url: string) =>
+      const previewStatus = async (url: string) =>
         (await previews.server.api('GET', paths[0], { token, query: { url } })).status;
       const answered: number[] = [];
       const running = Array.from({ length: 21 }, async (_, index) => {
-        web.set(`/slow/${index}`, (_request, response) => void held.push(response));
-        answered.push(await askAsUser(web.url(`/slow/${index}`, `slow${index}.test`)));
+        web.set(`/slow/${index}`, (_request, response) => void heldResponses.push(response));
+        answered.push(await previewStatus(web.url(`/slow/${index}`, `slow${index}.test`)));
       });
-      await eventually('the refusal', () => answered.length === 1 && held.length === 20);
+      await eventually('the refusal', () => answered.length === 1 && heldResponses.length === 20);
       web.set('/of-anna', head('<title>Quick</title>'));
       assert.deepEqual(await previews.preview(web.url('/of-anna')), { 'og:title': 'Quick' });
-      assert.equal(await askAsUser(web.url('/of-anna')), 200, 'a preview that is made already');
-      for (const response of held) response.writeHead(404).end();
+      assert.equal(await previewStatus(web.url('/of-anna')), 200, 'a preview that is made already');
+      for (const response of heldResponses) response.writeHead(404).end();
       await Promise.all(running);
       assert.deepEqual([answered[0], new Set(answered.slice(1))], [429, new Set([502])]);
-      // The limit allows 100 at once; each second of the test allows one more.
+      // The limit allows 100 previews at once; each second of the test allows one more preview.
       let [count, status] = [20, 502];
-      while (status === 502 && count < 400) status = await askAsUser(web.url(`/none/${count++}`));
+      while (status === 502 && count < 400) status = await previewStatus(web.url(`/none/${count++}`));
       assert.ok(status === 429 && count > 100, `${status} after ${count}`);
     });
 
     it('reads pages only while few bytes wait for the process that reads them, and makes an empty preview of a page that ends the process', async () => {
-      const others = pageProcesses();
-      const reader = new PageReader({ clock: previews.clock, log: silentLogger });
+      const earlierProcesses = pageProcesses();
+      const reader = new PageReader({
+        clock: previews.clock,
+        log: silentLogger,
+        maxWaitingBytes: 2 * mebibyte,
+      });
       const page = (mebibytes: number) => ({
-        body: Buffer.alloc(mebibytes * 1024 * 1024, '<title>'),
+        body: Buffer.alloc(mebibytes * mebibyte, '<title>'),
         contentType: 'text/html',
         url: new URL(web.url('/large')),
       });
       const small = { ...page(0), body: Buffer.from('<title>small</title>') };
       const titleOf = async () => (await reader.read('html', small)).properties['og:title'];
       assert.equal(await titleOf(), 'small');
-      const first = reader.read('html', page(17));
+      const first = reader.read('html', page(3));
       await assert.rejects(reader.read('html', page(1)), { errcode: 'M_LIMIT_EXCEEDED' });
-      process.kill(pageProcesses().find((pid) => !others.includes(pid))!, 'SIGKILL');
+      process.kill(pageProcesses().find((pid) => !earlierProcesses.includes(pid))!, 'SIGKILL');
       assert.deepEqual(await first, { properties: {}, images: [] });
       assert.equal(await titleOf(), 'small');
-      const last = reader.read('html', page(17));
+      const last = reader.read('html', page(3));
       reader.stop();
       await assert.rejects(last, { reason: 'stopped' });
     });

@@ -22,6 +22,7 @@ export interface WebFetcherDeps {
   };
 }
 
+/** Maximum number of redirects that are followed. */
 const maxRedirects = 5;
 
 /** Timeout of a request with all its redirects, in milliseconds. */
@@ -55,7 +56,7 @@ export class WebFetcher {
         status,
         headers,
         body,
-        url: at,
+        url: finalUrl,
       } = await http.open(url, {
         headers: { accept, 'accept-language': options.url_preview_accept_language.join(', ') },
         timeout: fetchTimeout,
@@ -70,7 +71,12 @@ export class WebFetcher {
       }
       const { 'content-type': type, 'content-disposition': disposition } = headers;
       body.once('close', () => this.#runningRequests--);
-      return { url: at, contentType: first(type) ?? '', fileName: fileNameOf(at, first(disposition)), body };
+      return {
+        url: finalUrl,
+        contentType: first(type) ?? '',
+        fileName: fileNameOf(finalUrl, first(disposition)),
+        body,
+      };
     } catch (error) {
       this.#runningRequests--;
       throw fetchError(error);
@@ -79,16 +85,16 @@ export class WebFetcher {
 
   /**
    * Reads a body to its end.
-   * @param kept maximum bytes that are returned, from the beginning
+   * @param maxReturned maximum number of bytes that are returned, from the beginning
    * @throws the errors of `open`
    */
-  async read({ body }: WebResponse, kept: number): Promise<Buffer> {
+  async read({ body }: WebResponse, maxReturned: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
-    let left = kept;
+    let remainingBytes = maxReturned;
     try {
       for await (const chunk of body as AsyncIterable<Buffer>) {
-        if (left > 0) chunks.push(chunk.subarray(0, left));
-        left -= chunk.length;
+        if (remainingBytes > 0) chunks.push(chunk.subarray(0, remainingBytes));
+        remainingBytes -= chunk.length;
       }
     } catch (error) {
       throw fetchError(error);

@@ -4,7 +4,7 @@ export interface OEmbedProvider {
   readonly endpoints: readonly {
     /** May contain `{format}`. */
     readonly url: string;
-    /** URLs of pages; `*` stands for any characters. Without them, pages link to their response. */
+    /** URLs of pages; `*` stands for any characters. When absent, the pages link to their oEmbed responses. */
     readonly schemes?: readonly string[];
     readonly formats?: readonly string[];
   }[];

@@ -40,7 +40,7 @@ export class OEmbedProviders {
     );
   }
 
-  /** Reads the lists of the options. @throws Error that names the file which is not a list of providers */
+  /** Reads the lists of providers that the options name. @throws Error that names a file that is not a list of providers */
   static open({ disable_default_providers, additional_providers }: OEmbedOptions): OEmbedProviders {
     const additional = additional_providers.flatMap(readList);
     return new OEmbedProviders([...additional, ...(disable_default_providers ? [] : builtInProviders)]);

@@ -1,25 +1,25 @@
 /** Bytes at the beginning of a page in which it may name its character set. Source: HTML Standard, 13.2.3.2. */
-const prescanned = 4_096;
+const prescannedBytes = 4_096;
 
 /**
- * Returns the text of a page. The byte order mark decides the character set. Without it, these are tried in order, and
- * the first in which all bytes are valid is used: the one of the `Content-Type` header, the one of the page's `meta` or
- * XML declaration, UTF-8, and Windows-1252, in which all bytes are valid.
+ * Returns the text of a page. The byte order mark decides the character set. Without it, these character sets are tried
+ * in order, and the first in which all bytes are valid is used: the character set of the `Content-Type` header, the character
+ * set of the page's `meta` element or XML declaration, UTF-8, and Windows-1252, in which all bytes are valid.
  */
 export function decodePage(body: Buffer, contentType: string): string {
-  const marked = markOf(body);
-  const beginning = body.toString('latin1', 0, prescanned);
-  const labels = marked
-    ? [marked]
+  const byteOrderMarkCharset = charsetOfByteOrderMark(body);
+  const beginning = body.toString('latin1', 0, prescannedBytes);
+  const labels = byteOrderMarkCharset
+    ? [byteOrderMarkCharset]
     : [charsetOf(contentType), ...charsetsIn(beginning), 'utf-8'].filter((label) => label !== undefined);
   for (const label of labels) {
     const text = decode(body, label, true);
     if (text !== undefined) return text;
   }
-  return decode(body, marked ?? 'windows-1252', false) ?? body.toString('latin1');
+  return decode(body, byteOrderMarkCharset ?? 'windows-1252', false) ?? body.toString('latin1');
 }
 
-function markOf(body: Buffer): string | undefined {
+function charsetOfByteOrderMark(body: Buffer): string | undefined {
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) return 'utf-8';
   if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be';
   if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le';
@@ -29,14 +29,14 @@ function markOf(body: Buffer): string | undefined {
 const charsetOf = (contentType: string) => /;\s*charset\s*=\s*["']?([\w:.-]{1,40})/i.exec(contentType)?.[1];
 
 /** A page that can be searched as ASCII is not in UTF-16, whatever it claims. Source: HTML Standard, 13.2.3.2. */
-const readable = (label: string) => (/^utf-?16/i.test(label) ? 'utf-8' : label);
+const correctedLabel = (label: string) => (/^utf-?16/i.test(label) ? 'utf-8' : label);
 
 function charsetsIn(beginning: string): string[] {
-  const found = [
+  const labels = [
     /<meta\s[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]{1,40})/i.exec(beginning)?.[1],
     /^\s*<\?xml\s[^>]{0,100}?encoding\s*=\s*["']([\w:.-]{1,40})/i.exec(beginning)?.[1],
   ];
-  return found.filter((label) => label !== undefined).map(readable);
+  return labels.filter((label) => label !== undefined).map(correctedLabel);
 }
 
 /** @returns `undefined` for an unknown character set and, if `fatal`, for invalid bytes */

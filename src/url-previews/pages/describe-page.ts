@@ -4,25 +4,25 @@ import type { PageElements } from './read-page.ts';
 import { summarize } from './summarize.ts';
 import { webUrl } from './web-url.ts';
 
-/** Pixels below which an image is a decoration. */
+/** Number of pixels (width times height) below which an image counts as a decoration. */
 const minImageArea = 100;
 
-/** Maximum number of images that are tried. */
+/** Maximum number of images that are tried for a preview. */
 const maxImages = 3;
 
 /**
- * Composes the preview of a page. Open Graph takes precedence over Twitter cards, these over JSON-LD, and JSON-LD over
- * the elements of the page.
+ * Composes the preview of a page. Open Graph takes precedence over Twitter cards, Twitter cards over JSON-LD, and
+ * JSON-LD over the elements of the page.
  */
 export function describePage(page: PageElements, url: string): PageResult {
   const base = page.base === undefined ? url : (URL.parse(page.base, url)?.href ?? url);
   const linked = describeJsonLd(page.jsonLd);
   const properties: Record<string, string> = {
-    ...without({
+    ...withoutEmpty({
       'og:title': page.title || page.headings[0],
       'og:description': page.metas.get('description') || summarize(page.paragraphs),
     }),
-    ...without({
+    ...withoutEmpty({
       'og:title': linked.title,
       'og:description': linked.description,
       'og:site_name': linked.siteName,
@@ -51,19 +51,19 @@ export function describePage(page: PageElements, url: string): PageResult {
   };
 }
 
-/** Whether a property describes the image, which is set from this server's copy instead. Source: https://ogp.me */
-const isOfImage = (name: string) =>
+/** Reports whether a property describes the image. These properties are set from this server's copy of the image instead. Source: https://ogp.me */
+const describesImage = (name: string) =>
   name === 'og:image' || /^og:image:(url|secure_url|type|width|height)$/.test(name);
 
 function openGraph(metas: PageElements['metas']): Record<string, string> {
   return Object.fromEntries(
-    [...metas].filter(([name, value]) => name.startsWith('og:') && !isOfImage(name) && value !== ''),
+    [...metas].filter(([name, value]) => name.startsWith('og:') && !describesImage(name) && value !== ''),
   );
 }
 
 /** Source: https://developer.x.com/en/docs/x-for-websites/cards/overview/markup */
 function twitterCard(metas: PageElements['metas']): Record<string, string> {
-  return without({
+  return withoutEmpty({
     'og:title': metas.get('twitter:title'),
     'og:description': metas.get('twitter:description'),
     'og:site_name': metas.get('twitter:site'),
@@ -71,7 +71,7 @@ function twitterCard(metas: PageElements['metas']): Record<string, string> {
 }
 
 /** Returns an object without the members that are missing or empty. */
-function without(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function withoutEmpty(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );

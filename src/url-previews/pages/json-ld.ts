@@ -8,23 +8,24 @@ export interface LinkedData {
   readonly image?: string | undefined;
 }
 
-/** Maximum number of objects that are read from a list. */
+/** Maximum number of objects that are read from a JSON-LD list. */
 const maxObjects = 200;
 
 /**
- * Reads the first object with a headline, else the first with a name and a description. Source:
+ * Reads the first object with a headline, or else the first object with a name and a description. Source:
  * https://schema.org/Article
  */
 export function describeJsonLd(scripts: readonly string[]): LinkedData {
   const objects = scripts.flatMap((script) => objectsIn(parse(script)));
   const article = objects.find(({ headline }) => textOf(headline) !== undefined);
-  const thing = article ?? objects.find((object) => textOf(object['name']) && textOf(object['description']));
-  if (thing === undefined) return {};
+  const described =
+    article ?? objects.find((object) => textOf(object['name']) && textOf(object['description']));
+  if (described === undefined) return {};
   return {
-    title: textOf(thing['headline']) ?? textOf(thing['name']),
-    description: textOf(thing['description']),
-    siteName: textOf(memberOf(thing['publisher'], 'name')),
-    image: imageOf(thing['image']),
+    title: textOf(described['headline']) ?? textOf(described['name']),
+    description: textOf(described['description']),
+    siteName: textOf(memberOf(described['publisher'], 'name')),
+    image: imageOf(described['image']),
   };
 }
 

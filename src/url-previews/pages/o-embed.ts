@@ -4,7 +4,7 @@ import type { PageResult } from './page-task.ts';
 import { plain, readPage } from './read-page.ts';
 import { webUrl } from './web-url.ts';
 
-/** Whether a content type is one of oEmbed responses. Source: oEmbed specification, 2.3. */
+/** Reports whether oEmbed responses may have a content type. Source: oEmbed specification, 2.3. */
 export const isOEmbedType = (contentType: string) =>
   /^\s*(application\/json(\+oembed)?|text\/xml(\+oembed)?|application\/xml(\+oembed)?|text\/javascript)\s*(;|$)/i.test(
     contentType,
@@ -13,32 +13,37 @@ export const isOEmbedType = (contentType: string) =>
 /** Reads an oEmbed response. @throws Error when the text is not an oEmbed response */
 export function readOEmbed(text: string, contentType: string, url: string): PageResult {
   const members = /xml/i.test(contentType.split(';', 1)[0]!) ? membersOfXml(text) : membersOfJson(text);
-  const given = (name: string) => members.get(name) || undefined;
-  const html = given('html');
+  const memberOf = (name: string) => members.get(name) || undefined;
+  const html = memberOf('html');
   const embedded = html === undefined ? undefined : readPage(`<body>${html}`);
-  const type = given('type');
-  const title = given('title');
+  const type = memberOf('type');
+  const title = memberOf('title');
   const video = type === 'video' ? webUrl(embedded?.frames[0], url) : undefined;
-  const inner = embedded && describePage(embedded, url);
+  const embeddedResult = embedded && describePage(embedded, url);
   const properties = {
     ...(title !== undefined && { 'og:title': plain(title) }),
-    ...(given('provider_name') !== undefined && { 'og:site_name': plain(given('provider_name')!) }),
+    ...(memberOf('provider_name') !== undefined && { 'og:site_name': plain(memberOf('provider_name')!) }),
     ...(type === 'rich' &&
-      inner?.properties['og:description'] !== undefined && {
-        'og:description': inner.properties['og:description'],
+      embeddedResult?.properties['og:description'] !== undefined && {
+        'og:description': embeddedResult.properties['og:description'],
       }),
     ...(type === 'video' && { 'og:type': 'video.other' }),
     ...(type === 'link' && { 'og:type': 'website' }),
     ...(video !== undefined && { 'og:video': video }),
   };
   const images = [
-    type === 'photo' ? webUrl(given('url'), url) : undefined,
-    webUrl(given('thumbnail_url'), url),
-    ...(type === 'rich' ? (inner?.images ?? []) : []),
+    type === 'photo' ? webUrl(memberOf('url'), url) : undefined,
+    webUrl(memberOf('thumbnail_url'), url),
+    ...(type === 'rich' ? (embeddedResult?.images ?? []) : []),
   ];
-  return { properties, images: images.filter((image) => image !== undefined), author: given('author_name') };
+  return {
+    properties,
+    images: images.filter((image) => image !== undefined),
+    author: memberOf('author_name'),
+  };
 }
 
+/** Maximum number of characters of a value that are read. */
 const maxValue = 65_536;
 
 function membersOfJson(text: string): Map<string, string> {
@@ -61,9 +66,9 @@ function membersOfXml(text: string): Map<string, string> {
       ontext(value) {
         const [root, member] = path;
         if (path.length !== 2 || root !== 'oembed' || member === undefined) return;
-        const known = members.get(member) ?? '';
-        if (known.length < maxValue && members.size < 50)
-          members.set(member, known + value.slice(0, maxValue));
+        const earlierText = members.get(member) ?? '';
+        if (earlierText.length < maxValue && members.size < 50)
+          members.set(member, earlierText + value.slice(0, maxValue));
       },
     },
     { xmlMode: true },

@@ -15,28 +15,36 @@ const limits = {
   growAfter: 500,
 };
 
-/** Maximum bytes of pages that wait for the process or are read by it. A single page may be larger. */
-const maxWaitingBytes = 16 * 1024 * 1024;
+/** Default of the maximum bytes of pages that wait for the process or are read by it. A single page may be larger. */
+const defaultMaxWaitingBytes = 16 * 1024 * 1024;
 
 const emptyResult: PageResult = { properties: {}, images: [] };
 
 /** Maximum number of properties of a preview. */
 const maxProperties = 50;
 
-/** Maximum characters of a name; the reference server leaves out properties with longer names. */
+/** Maximum number of characters of the name of a property; the reference server leaves out properties with longer names. */
 const maxName = 50;
 
-/** Maximum characters of a value; the reference server leaves out properties with longer values. */
+/** Maximum number of characters of the value of a property; the reference server leaves out properties with longer values. */
 const maxValue = 1_000;
+
+interface PageReaderDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly maxWaitingBytes?: number;
+}
 
 /** Reads pages in a separate process, because a hostile page may crash or occupy it (decision 0170). */
 export class PageReader {
   readonly #processes: TaskProcesses<PageTask, PageResult>;
   readonly #log: Logger;
+  readonly #maxWaitingBytes: number;
   #waitingBytes = 0;
 
-  constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+  constructor({ clock, log, maxWaitingBytes = defaultMaxWaitingBytes }: PageReaderDeps) {
     this.#log = log;
+    this.#maxWaitingBytes = maxWaitingBytes;
     const importedFrom = import.meta.url;
     const environment = { MALLOC_ARENA_MAX: '2' };
     this.#processes = new TaskProcesses({
@@ -57,7 +65,8 @@ export class PageReader {
     page: { body: Buffer; contentType: string; url: URL },
   ): Promise<PageResult> {
     const { length } = page.body;
-    if (this.#waitingBytes > 0 && this.#waitingBytes + length > maxWaitingBytes) throw limitExceeded(second);
+    if (this.#waitingBytes > 0 && this.#waitingBytes + length > this.#maxWaitingBytes)
+      throw limitExceeded(second);
     const task = {
       kind,
       body: page.body.toString('base64'),
@@ -66,7 +75,7 @@ export class PageReader {
     };
     this.#waitingBytes += length;
     try {
-      return checked(await this.#processes.run(task, 'urgent'));
+      return validParts(await this.#processes.run(task, 'urgent'));
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
       if (error.reason === 'busy') throw limitExceeded(second);
@@ -84,7 +93,7 @@ export class PageReader {
 }
 
 /** Returns the valid parts of a result: a process that a page has compromised may return anything. */
-function checked(result: PageResult | null): PageResult {
+function validParts(result: PageResult | null): PageResult {
   if (typeof result !== 'object' || result === null) return emptyResult;
   const { properties, images, oEmbedUrl, author } = result;
   const entries = Object.entries(properties ?? {}).filter(
@@ -100,6 +109,6 @@ function checked(result: PageResult | null): PageResult {
   };
 }
 
-/** Whether a value is a string that databases can store. */
+/** Reports whether a value is a string that databases can store. */
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0');

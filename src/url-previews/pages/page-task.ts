@@ -16,10 +16,10 @@ export interface PageTask {
 /** The metadata in a page or an oEmbed response. */
 export interface PageResult {
   readonly properties: Properties;
-  /** URLs of images, the best first; the preview has the first one that can be fetched. */
+  /** URLs of images, the best first; the preview shows the first image that can be fetched. */
   readonly images: readonly string[];
   /** The URL of an oEmbed response about the page. */
   readonly oEmbedUrl?: string | undefined;
-  /** Used as the title when there is no other. */
+  /** The author of the page, used as the title when there is no other title. */
   readonly author?: string | undefined;
 }

@@ -4,7 +4,7 @@ import { readOEmbed } from './o-embed.ts';
 import type { PageResult, PageTask } from './page-task.ts';
 import { readPage } from './read-page.ts';
 
-/** Reads a page or an oEmbed response; one that cannot be read has no properties. */
+/** Reads a page or an oEmbed response; the result has no properties when it cannot be read. */
 export async function performPageTask(task: PageTask): Promise<PageResult> {
   const text = decodePage(Buffer.from(task.body, 'base64'), task.contentType);
   try {

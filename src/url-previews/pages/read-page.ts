@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2';
 
 /** Elements of a page from which a preview is made. */
 export interface PageElements {
-  /** Contents of `meta` by property or name, in lower case; the first of each. */
+  /** Contents of `meta` by property or name, in lower case; the first value where a name is repeated. */
   readonly metas: ReadonlyMap<string, string>;
   readonly links: readonly { readonly rel: string; readonly href: string; readonly type: string }[];
   /** Text of the first `title`. */
@@ -21,13 +21,13 @@ export interface PageElements {
   readonly base: string | undefined;
 }
 
-/** Limits for one page: elements of each kind, and characters. */
+/** Maximum number of elements of each kind, of JSON-LD scripts, and of characters of values and texts, in one page. */
 const bounds = { elements: 200, value: 4_096, jsonLd: 262_144, text: 4_096, jsonLdScripts: 5 };
 
 /** Maximum nesting of elements. Reading ends at deeper nesting, because the parser's work grows with the depth. */
 const maxDepth = 1_000;
 
-/** Characters that are parsed between two checks of the depth. */
+/** Number of characters that are parsed between two checks of the depth. */
 const pieceLength = 16_384;
 
 /** Elements whose text does not describe a page. */
@@ -50,8 +50,8 @@ export function readPage(html: string): PageElements {
     onclosetag: (name) => reader.close(name),
     ontext: (text) => reader.text(text),
   });
-  for (let at = 0; at < html.length && reader.depth < maxDepth; at += pieceLength) {
-    parser.write(html.slice(at, at + pieceLength));
+  for (let start = 0; start < html.length && reader.depth < maxDepth; start += pieceLength) {
+    parser.write(html.slice(start, start + pieceLength));
   }
   parser.end();
   reader.endParagraph();
@@ -143,8 +143,8 @@ class ElementCollector implements PageElements {
   #addImage({ src, width, height }: Readonly<Record<string, string>>): void {
     const sides = [pixels(width), pixels(height)].filter((side) => side !== undefined);
     // One side suffices to recognize a line or a dot.
-    const isTold = sides.length === 2 || sides.some((side) => side <= 1);
-    const area = isTold ? sides.reduce((product, side) => product * side, 1) : undefined;
+    const isAreaKnown = sides.length === 2 || sides.some((side) => side <= 1);
+    const area = isAreaKnown ? sides.reduce((product, side) => product * side, 1) : undefined;
     if (src && src.length <= bounds.value && this.images.length < bounds.elements)
       this.images.push({ src, area });
   }

@@ -1,7 +1,7 @@
-/** Characters of a summary from which on no further paragraph is added. */
+/** Minimum number of characters of a summary: a shorter summary gets the next paragraph, too. */
 const minLength = 200;
 
-/** Maximum characters of a summary; longer ones are cut. */
+/** Maximum number of characters of a summary; a longer summary is cut. */
 const maxLength = 500;
 
 /** Returns a summary of a text: its first paragraphs, cut at a space when they are too long. */

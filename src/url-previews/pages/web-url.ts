@@ -1,3 +1,4 @@
+/** Maximum number of characters of a URL. */
 const maxLength = 4_096;
 
 /** Returns the absolute form of a URL; `undefined` unless it is http or https. */

@@ -7,11 +7,13 @@ export type Page = string | Buffer | ((request: IncomingMessage, response: Serve
 
 /** A web server on the loopback address under any host name, and the resolver that leads there. */
 export interface FakeWeb {
+  /** Returns the URL of a path, by default under the host `pages.test`. */
   url(path: string, host?: string): string;
   /** Serves a page. @param type content type; by default `text/html` @returns the URL of the page */
   set(path: string, page: Page, type?: string): string;
-  /** Paths of all requests so far. */
+  /** All requests so far. */
   readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers'] }[];
+  /** Returns the number of requests for a path. */
   count(path: string): number;
   /** Hosts that were looked up. */
   readonly lookups: string[];
@@ -29,10 +31,10 @@ export async function startFakeWeb(
   const server = createServer((request, response) => {
     const path = request.url ?? '';
     requests.push({ path, headers: request.headers });
-    const found = pages.get(path) ?? pages.get(path.split('?', 1)[0]!);
-    if (found === undefined) return response.writeHead(404).end();
-    if (typeof found.page === 'function') return found.page(request, response);
-    return response.writeHead(200, { 'content-type': found.type }).end(found.page);
+    const entry = pages.get(path) ?? pages.get(path.split('?', 1)[0]!);
+    if (entry === undefined) return response.writeHead(404).end();
+    if (typeof entry.page === 'function') return entry.page(request, response);
+    return response.writeHead(200, { 'content-type': entry.type }).end(entry.page);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -50,9 +52,9 @@ export async function startFakeWeb(
       async addresses(host) {
         lookups.push(host);
         const address = addresses[host];
-        const given =
+        const resolved =
           address === undefined ? '127.0.0.1' : address(lookups.filter((name) => name === host).length);
-        return given === undefined ? [] : [{ address: given, family: 4 }];
+        return resolved === undefined ? [] : [{ address: resolved, family: 4 }];
       },
       services: async () => [],
     },

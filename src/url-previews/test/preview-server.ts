@@ -27,7 +27,7 @@ export const og = (name: string, value: string) => `<meta property="og:${name}" 
 /** Milliseconds that reading a page may take on a server, and in these tests. */
 const [pageTimeout, testPageTimeout] = [5_000, 60_000];
 
-/** Returns a clock with more time for pages: their process has a low priority, and runs seldom on a busy machine. */
+/** Returns a clock with more time for pages: their process has a low priority, and gets little processor time on a busy machine. */
 function clockForSlowPages(): SkippableClock {
   const clock = skippableClock();
   return {
@@ -36,7 +36,7 @@ function clockForSlowPages(): SkippableClock {
   };
 }
 
-/** A server with URL previews, a user of it, and the web that it fetches pages from. */
+/** A server with URL previews, one of its users, and the fake web that it fetches pages from. */
 export class PreviewServer {
   readonly web: FakeWeb;
   readonly clock: SkippableClock;
@@ -63,7 +63,8 @@ export class PreviewServer {
   }
 
   /**
-   * Starts the web, where some hosts have other addresses than 127.0.0.1, and a server which must not fetch from these.
+   * Starts the web, where some hosts have other addresses than 127.0.0.1, and a server that must not fetch from these
+   * addresses.
    */
   static async start(database: Database): Promise<PreviewServer> {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-previews-'));
@@ -108,20 +109,20 @@ export class PreviewServer {
     return new PreviewServer({ web, clock, store }, { server, anna }, folder, database);
   }
 
-  /** Starts another server with other options, which the caller stops. */
+  /** Starts another server with other options. The caller must stop it. */
   startOther(options: PreviewOptions): Promise<TestServer> {
     const { clock, web } = this;
     return startServer({ database: this.#database, clock, web }, options, join(this.#folder, 'other'));
   }
 
   /** Requests the preview of a URL as anna. */
-  ask(url: string, more: Record<string, number> = {}, at: string = paths[0]) {
-    return this.server.api('GET', at, { token: this.anna.token, query: { url, ...more } });
+  ask(url: string, parameters: Record<string, number> = {}, path: string = paths[0]) {
+    return this.server.api('GET', path, { token: this.anna.token, query: { url, ...parameters } });
   }
 
   /** Returns a preview. */
-  async preview(url: string, more: Record<string, number> = {}) {
-    const { status, body } = await this.ask(url, more);
+  async preview(url: string, parameters: Record<string, number> = {}) {
+    const { status, body } = await this.ask(url, parameters);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   }

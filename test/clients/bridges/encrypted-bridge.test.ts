@@ -1,6 +1,6 @@
 /**
- * An encrypting bridge on matrix-bot-sdk, set up as mautrix bridges are: its devices are created without logging in (MSC4190), it
- * acts as them, and its keys are fed by transactions (MSC3202, MSC4203).
+ * An encrypting bridge on matrix-bot-sdk, set up as mautrix bridges are: it creates its devices without logging in (MSC4190),
+ * acts as them, and receives key counts, device list changes and to-device messages in transactions (MSC3202, MSC4203).
  */
 import '../js-sdk/sdk-for-tests.ts';
 import './without-native-crypto.ts';
@@ -154,7 +154,7 @@ test('a bridge on matrix-bot-sdk decrypts a message, and its user sends an encry
   await anna.waitForEncryptedRoom(roomId, 3);
   await eventually('Anna to know the devices of the bridge', async () => {
     const devices = await anna.crypto.getUserDeviceInfo([bot, ben], true);
-    return [...devices.values()].every((ofUser) => ofUser.size === 1) && devices.size === 2;
+    return [...devices.values()].every((devicesOfUser) => devicesOfUser.size === 1) && devices.size === 2;
   });
   await anna.say(roomId, 'hello Ben');
   await assertReceived(['hello Ben']);
@@ -165,7 +165,7 @@ test('a bridge on matrix-bot-sdk decrypts a message, and its user sends an encry
   assert.equal(answer.event.sender, ben);
 });
 
-test('kill -9 of the server loses and doubles no message to an encrypting bridge, whose sessions rotate meanwhile', async () => {
+test('kill -9 of the server loses and duplicates no message to an encrypting bridge, whose sessions rotate meanwhile', async () => {
   const texts = ['hello Ben', ...Array.from({ length: 20 }, (_, number) => `message ${number}`)];
   const say = async () => {
     for (const text of texts.slice(1)) await anna.sendReliably(roomId, text);

@@ -99,7 +99,7 @@ async function ninaSays(text: string): Promise<void> {
 }
 
 /** Returns the texts of Nina in the room, oldest first. */
-async function inRoom(): Promise<unknown[]> {
+async function textsInRoom(): Promise<unknown[]> {
   const { chunk } = await call('GET', `/rooms/${encodeURIComponent(roomId)}/messages?dir=b&limit=500`);
   const events = chunk as {
     readonly type: string;
@@ -116,13 +116,13 @@ async function inRoom(): Promise<unknown[]> {
 async function assertAllRelayed(): Promise<void> {
   const { length } = fromAnna;
   await eventually('the messages on IRC', () => onIrc.length >= length);
-  await eventually('the messages in the room', async () => (await inRoom()).length >= fromNina.length);
+  await eventually('the messages in the room', async () => (await textsInRoom()).length >= fromNina.length);
   await eventually('the journal', () => new Journal(journal).pending().length === 0);
   assert.deepEqual(
     onIrc,
     fromAnna.map((text) => `<${anna}> ${text}`),
   );
-  assert.deepEqual(await inRoom(), fromNina);
+  assert.deepEqual(await textsInRoom(), fromNina);
   const received = new Journal(journal).events.map(({ run, id }) => `${run} ${id}`);
   assert.equal(new Set(received).size, received.length, 'a running bridge has received an event twice');
 }
@@ -138,7 +138,7 @@ test('a bridge on matrix-appservice-bridge relays between the room of an alias a
   await assertAllRelayed();
 });
 
-test('kill -9 of a bridge loses and doubles no message: before it has stored a transaction, and before it has answered', async () => {
+test('kill -9 of a bridge loses and duplicates no message: before it has stored a transaction, and before it has answered', async () => {
   bridge.freeze();
   for (let number = 0; number < 5; number++) await annaSays(`while the bridge is frozen: ${number}`);
   await bridge.kill();
@@ -153,16 +153,16 @@ test('kill -9 of a bridge loses and doubles no message: before it has stored a t
   await assertAllRelayed();
 });
 
-test('kill -9 of the server loses and doubles no message in either direction of a bridge', async () => {
-  const talk = async () => {
+test('kill -9 of the server loses and duplicates no message in either direction of a bridge', async () => {
+  const talkInRoom = async () => {
     for (let number = 0; number < 40; number++) await annaSays(`from the room: ${number}`);
   };
-  const listen = async () => {
+  const talkOnIrc = async () => {
     for (let number = 0; number < 40; number++) await ninaSays(`from IRC: ${number}`);
   };
-  const before = onIrc.length;
-  const talking = Promise.all([talk(), listen()]);
-  await eventually('the first messages', () => onIrc.length > before + 5);
+  const countBefore = onIrc.length;
+  const talking = Promise.all([talkInRoom(), talkOnIrc()]);
+  await eventually('the first messages', () => onIrc.length > countBefore + 5);
   await server.kill();
   await server.start();
   await talking;

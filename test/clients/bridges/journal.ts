@@ -25,7 +25,7 @@ export interface ReceivedMessage extends IrcMessage {
   readonly id: string;
 }
 
-/** An event or a message has reached the other side. */
+/** Records that an event or a message has reached the other side. */
 interface Relayed {
   readonly kind: 'relayed';
   readonly id: string;

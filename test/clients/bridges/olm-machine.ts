@@ -22,7 +22,7 @@ export {
   UserId,
 } from '@matrix-org/matrix-sdk-crypto-wasm';
 
-/** WebAssembly takes over the objects that it is given, and matrix-bot-sdk uses them again. */
+/** Copies user ids: WebAssembly takes over the objects that it is given, and matrix-bot-sdk uses them again. */
 const copied = (users: readonly UserId[]) => users.map((user) => user.clone());
 
 /** Returns a request with its fields named as in matrix-sdk-crypto-nodejs. */

@@ -12,7 +12,7 @@ import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { launchChromium } from './web-page.ts';
 
-/** A folder for pictures of the pages, for people to look at. */
+/** Folder for screenshots of the pages, for review by developers; none are taken when it is not set. */
 const pictures = process.env['HEARTH_TEST_PICTURES'];
 
 let captcha: CaptchaService;
@@ -49,7 +49,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Opens a window that reports what browsers refuse: scripts that fail, and violations of the policy. */
+/** Opens a window that reports what browsers refuse: scripts that fail, and violations of the content security policy. */
 async function openWindow(context: BrowserContext): Promise<{ page: Page; errors: string[] }> {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -64,7 +64,7 @@ async function openWindow(context: BrowserContext): Promise<{ page: Page; errors
 let pictureNumber = 0;
 
 /** Checks what each page needs for keyboards and screen readers, and takes pictures of it. */
-async function look(page: Page, name: string): Promise<void> {
+async function inspect(page: Page, name: string): Promise<void> {
   assert.equal(await page.locator('html').getAttribute('lang'), 'en');
   assert.notEqual(await page.title(), '');
   assert.equal(await page.locator('h1').count(), 1);
@@ -89,22 +89,22 @@ const url = (path: string) => mail.server.baseUrl + path;
 
 test('a user registers in a browser with a token, a CAPTCHA, a mail address and terms, and logs in', async () => {
   const admin = await registerAdmin(mail.server);
-  const made = await mail.server.api('POST', '/_synapse/admin/v1/registration_tokens/new', {
+  const created = await mail.server.api('POST', '/_synapse/admin/v1/registration_tokens/new', {
     token: admin.token,
     body: { token: 'welcome', uses_allowed: 1 },
   });
-  assert.equal(made.status, 200, made.raw);
+  assert.equal(created.status, 200, created.raw);
   const context = await browser.newContext({ viewport: { width: 400, height: 800 } });
   const { page, errors } = await openWindow(context);
 
   await page.goto(url('/_synapse/client/register?token=welcome'));
-  await look(page, 'register');
+  await inspect(page, 'register');
   await page.getByLabel('User name').fill('Not good');
   await page.getByLabel('Password', { exact: true }).fill('correct horse');
   await page.getByLabel('Password again').fill('correct horse');
   await page.getByRole('button', { name: 'Create the account' }).click();
   await page.getByRole('alert').waitFor();
-  await look(page, 'register-refused');
+  await inspect(page, 'register-refused');
   assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
   assert.equal(await page.getByLabel('Registration token').inputValue(), 'welcome');
 
@@ -120,30 +120,30 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('alert').filter({ hasText: 'Solve the CAPTCHA' }).waitFor();
   await page.getByLabel('I am a person').check();
-  await look(page, 'captcha');
+  await inspect(page, 'captcha');
   await page.getByRole('button', { name: 'Continue' }).click();
 
   await page.getByLabel('Mail address').fill('Alice@Example.org');
-  await look(page, 'mail');
+  await inspect(page, 'mail');
   const number = mail.mailServer.received.length;
   await page.getByRole('button', { name: 'Send the mail' }).click();
   await page.getByRole('status').waitFor();
-  await look(page, 'mail-sent');
+  await inspect(page, 'mail-sent');
   await page.getByRole('button', { name: 'I have opened the link' }).click();
   await page.getByRole('alert').filter({ hasText: 'has not been validated' }).waitFor();
   const { pathname, search } = new URL(linkIn(await mail.mailServer.mail(number)));
-  const other = await openWindow(context);
-  await other.page.goto(url(pathname + search));
-  await other.page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor();
-  await other.page.close();
+  const confirmation = await openWindow(context);
+  await confirmation.page.goto(url(pathname + search));
+  await confirmation.page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor();
+  await confirmation.page.close();
   await page.getByRole('button', { name: 'I have opened the link' }).click();
 
   await page.getByRole('heading', { name: 'House rules' }).waitFor();
   await page.getByLabel('I have read it').check();
-  await look(page, 'terms');
+  await inspect(page, 'terms');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('@alice:test').waitFor();
-  await look(page, 'registered');
+  await inspect(page, 'registered');
 
   await page.addInitScript('window.matrixLogin = { onLogin: (response) => (window.response = response) };');
   await page.goto(url('/_matrix/static/client/login/?device_id=PHONE'));
@@ -151,19 +151,19 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   await page.getByLabel('Password').fill('wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('alert').waitFor();
-  await look(page, 'login');
+  await inspect(page, 'login');
   await page.getByLabel('Password').fill('correct horse');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('status').waitFor();
   const response = (await page.evaluate('window.response')) as Record<string, string>;
   assert.deepEqual([response['user_id'], response['device_id']], ['@alice:test', 'PHONE']);
-  assert.deepEqual([...errors, ...other.errors], []);
+  assert.deepEqual([...errors, ...confirmation.errors], []);
   await context.close();
 });
 
 test('a client opens the fallback page of a stage, which reports its completion', async () => {
-  const asked = await mail.post('/register', { username: 'bob', password: 'correct horse' });
-  const session = String(asked.body['session']);
+  const challenge = await mail.post('/register', { username: 'bob', password: 'correct horse' });
+  const session = String(challenge.body['session']);
   const context = await browser.newContext();
   const client = await openWindow(context);
   await client.page.goto(url('/_matrix/static/client/login/'));
@@ -177,7 +177,7 @@ test('a client opens the fallback page of a stage, which reports its completion'
   await popup.getByLabel('I have read it').check();
   await popup.getByRole('button', { name: 'Continue' }).click();
   await popup.getByRole('status').waitFor();
-  await look(popup, 'stage-completed');
+  await inspect(popup, 'stage-completed');
   await client.page.waitForFunction("window.received === 'authDone'");
   const { body } = await mail.post('/register', { auth: { session } });
   assert.deepEqual(body['completed'], ['m.login.terms']);
@@ -189,13 +189,13 @@ test('the page of an unknown authentication session and a wide registration page
   const { page } = await openWindow(context);
   await page.goto(url('/_matrix/client/v3/auth/m.login.terms/fallback/web?session=unknown'));
   await page.getByRole('alert').filter({ hasText: 'Unknown authentication session' }).waitFor();
-  await look(page, 'failure');
+  await inspect(page, 'failure');
   await page.goto(url('/_synapse/client/register'));
-  await look(page, 'register-wide');
+  await inspect(page, 'register-wide');
   await context.close();
 });
 
-/** The policy in a language, as operators write it: the form and the values are those of the reference server. */
+/** Returns the template of a policy page, with the form and the values that templates of the reference server have. */
 const policy = (title: string, button: string, done: string) => `{% extends "_base.html" %}
 {% block title %}${title}{% endblock %}
 {% block body %}<h1>${title} {{ version }}</h1>
@@ -246,7 +246,7 @@ test('a user agrees to the policy in the language of the browser with the link o
     const { page, errors } = await openWindow(context);
     await page.goto(server.baseUrl + pathname + search);
     assert.equal(await page.getByRole('heading').textContent(), 'Hausordnung 2.0');
-    await look(page, 'consent');
+    await inspect(page, 'consent');
     await page.getByRole('button', { name: 'Ich stimme zu' }).click();
     await page.getByRole('heading', { name: 'Danke' }).waitFor();
     await page.goto(server.baseUrl + pathname + search);
@@ -257,10 +257,10 @@ test('a user agrees to the policy in the language of the browser with the link o
     await page.getByText('The link is not valid').waitFor();
     await context.close();
     const english = await browser.newContext({ locale: 'fr-FR' });
-    const other = await openWindow(english);
-    await other.page.goto(server.baseUrl + pathname);
-    await other.page.getByText('public').waitFor();
-    assert.equal(await other.page.getByRole('heading').textContent(), 'House rules 2.0');
+    const withoutUser = await openWindow(english);
+    await withoutUser.page.goto(server.baseUrl + pathname);
+    await withoutUser.page.getByText('public').waitFor();
+    assert.equal(await withoutUser.page.getByRole('heading').textContent(), 'House rules 2.0');
     await english.close();
     await anna.createRoom();
   } finally {

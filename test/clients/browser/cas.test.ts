@@ -88,17 +88,17 @@ async function enterPassword(): Promise<void> {
 }
 
 test('a user logs in with versions 3, 2 and 1 of the CAS protocol, and enters the password once', async () => {
-  const [one, two, three] = servers as [TestServer, TestServer, TestServer];
-  await page.goto(redirectUrl(three));
+  const [version1, version2, version3] = servers as [TestServer, TestServer, TestServer];
+  await page.goto(redirectUrl(version3));
   await enterPassword();
-  for (const server of [three, two, one]) {
-    if (server !== three) await page.goto(redirectUrl(server));
+  for (const server of [version3, version2, version1]) {
+    if (server !== version3) await page.goto(redirectUrl(server));
     assert.equal((await session(server))['user_id'], '@grace:test');
   }
   const nameAt = async (server: TestServer) =>
     (await server.api('GET', '/_matrix/client/v3/profile/@grace:test/displayname')).body['displayname'];
-  assert.equal(await nameAt(three), 'Grace Hopper');
-  assert.equal(await nameAt(one), 'grace', 'version 1 has no attributes');
+  assert.equal(await nameAt(version3), 'Grace Hopper');
+  assert.equal(await nameAt(version1), 'grace', 'version 1 has no attributes');
 });
 
 test('to confirm an action, the user enters the password at the CAS server again', async () => {
@@ -110,16 +110,16 @@ test('to confirm an action, the user enters the password at the CAS server again
         token: String(token),
         body: auth ? { auth } : {},
       });
-    const { session: asked } = (await remove()).body;
+    const { session: sessionId } = (await remove()).body;
     await page.goto(
-      `${server.baseUrl}/_matrix/client/v3/auth/m.login.sso/fallback/web?session=${String(asked)}`,
+      `${server.baseUrl}/_matrix/client/v3/auth/m.login.sso/fallback/web?session=${String(sessionId)}`,
     );
     await page.getByRole('link', { name: /^Continue/ }).click();
     await page.waitForURL(`${casUrl}/**`);
-    assert.equal((await remove({ session: asked })).status, 401);
+    assert.equal((await remove({ session: sessionId })).status, 401);
     await enterPassword();
     await page.waitForURL(`${server.baseUrl}/**`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    assert.equal((await remove({ session: asked })).status, 200);
+    assert.equal((await remove({ session: sessionId })).status, 200);
   }
 });

@@ -29,20 +29,20 @@ async function openPage(url: string): Promise<{ page: Page; errors: readonly str
   return { page, errors };
 }
 
-/** The link of the mail of a number, at the address at which the server listens. */
+/** Returns the path and query of the link in a mail. @param index of the mail, from 0 */
 async function linkOfMail(index: number): Promise<string> {
   const { pathname, search } = new URL(linkIn(await fixture.mailServer.mail(index)));
   return pathname + search;
 }
 
-test('lets a person in Chromium confirm a new password with the link of the mail', async () => {
+test('a person confirms a new password in Chromium with the link of the mail', async () => {
   const secret = { client_secret: 'reset' };
-  const number = fixture.mailServer.received.length;
+  const mailIndex = fixture.mailServer.received.length;
   const { body } = await fixture.askForMail('account/password', 'anna@example.org', {
     ...secret,
     next_link: `${fixture.server.baseUrl}/health`,
   });
-  const { page, errors } = await openPage(await linkOfMail(number));
+  const { page, errors } = await openPage(await linkOfMail(mailIndex));
   await page.getByRole('button', { name: 'Yes, it was me' }).click();
   await page.waitForURL('**/health');
   const threepid_creds = { sid: body['sid'], ...secret };
@@ -53,7 +53,7 @@ test('lets a person in Chromium confirm a new password with the link of the mail
 });
 
 test('a person who has forgotten the password sets a new one in Chromium with the link of the mail, and logs in', async () => {
-  const number = fixture.mailServer.received.length;
+  const mailIndex = fixture.mailServer.received.length;
   const { page, errors } = await openPage('/_matrix/static/client/login/');
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
   await page.getByLabel('Mail address of your account').fill('anna@example.org');
@@ -63,9 +63,9 @@ test('a person who has forgotten the password sets a new one in Chromium with th
   await page.getByRole('status').filter({ hasText: 'A mail is on its way' }).waitFor();
   await page.getByRole('button', { name: 'I have opened the link' }).click();
   await page.getByRole('alert').filter({ hasText: 'has not been validated' }).waitFor();
-  const mail = await openPage(await linkOfMail(number));
-  await mail.page.getByRole('button', { name: 'Yes, it was me' }).click();
-  await mail.page.getByRole('heading', { name: 'Almost done' }).waitFor();
+  const mailPage = await openPage(await linkOfMail(mailIndex));
+  await mailPage.page.getByRole('button', { name: 'Yes, it was me' }).click();
+  await mailPage.page.getByRole('heading', { name: 'Almost done' }).waitFor();
   await page.getByRole('button', { name: 'I have opened the link' }).click();
   await page.getByRole('heading', { name: 'Your new password is set' }).waitFor();
   await page.goto(`${fixture.server.baseUrl}/_matrix/static/client/login/`);
@@ -73,5 +73,5 @@ test('a person who has forgotten the password sets a new one in Chromium with th
   await page.getByLabel('Password').fill('newer still');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'You are signed in' }).waitFor();
-  assert.deepEqual([...errors, ...mail.errors], []);
+  assert.deepEqual([...errors, ...mailPage.errors], []);
 });

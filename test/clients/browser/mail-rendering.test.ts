@@ -10,7 +10,7 @@ import type { ReceivedMail } from '../../support/network/mail-server.ts';
 import { after, before, test } from '../bounded-test.ts';
 import { launchChromium } from './web-page.ts';
 
-/** A folder for pictures of the mails, for people to look at. */
+/** Folder for screenshots of the mails, for review by developers; none are taken when it is not set. */
 const pictures = process.env['HEARTH_TEST_PICTURES'];
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -168,10 +168,10 @@ for (const [device, colorScheme, viewport] of views) {
       await takePicture(page, `${name}-${device}-${colorScheme}`);
       await page.evaluate(axe);
       const options = { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] };
-      const found =
+      const matches =
         (await page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
         violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html + ' ' + node.failureSummary)))`)) as string[];
-      violations.push(...found.map((violation) => `${name}: ${violation}`));
+      violations.push(...matches.map((violation) => `${name}: ${violation}`));
     }
     assert.deepEqual([violations, requests], [[], []]);
     await context.close();

@@ -24,8 +24,8 @@ export class PageReview {
     this.#prefix = prefix;
   }
 
-  /** Checks the page that the browser shows. @param name names it in pictures and errors */
-  async look(name: string): Promise<void> {
+  /** Checks the page that the browser shows. @param name of the page, for pictures and errors */
+  async inspect(name: string): Promise<void> {
     const page = this.#page;
     const views = [
       ['light', 'light', desktopViewport],

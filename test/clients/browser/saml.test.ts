@@ -35,7 +35,7 @@ before(async () => {
   const port = await freePort();
   base = `https://127.0.0.1:${port}`;
   const { key, cert } = authority.issue('127.0.0.1');
-  const service = rsaCertificate();
+  const service = rsaCertificate('third');
   const listener = { type: 'http', bind_addresses: ['127.0.0.1'], resources: [{ names: ['client'] }] };
   server = await startTestServer({
     database: 'sqlite',
@@ -85,7 +85,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const college = () => page.getByRole('link', { name: 'Example College' });
+const collegeLink = () => page.getByRole('link', { name: 'Example College' });
 
 const serviceMetadata = async () =>
   (await fetch(`${server.baseUrl}/_synapse/client/saml2/metadata.xml`)).text();
@@ -113,12 +113,12 @@ async function session(): Promise<Record<string, unknown>> {
 test('a user chooses SimpleSAMLphp, which knows this server by its metadata, among identity providers, and gets an account', async () => {
   await page.goto(redirectUrl());
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await review.look('identity-providers');
-  await college().press('Enter');
+  await review.inspect('identity-providers');
+  await collegeLink().press('Enter');
   await enterPassword();
   const { user_id: userId } = await session();
   assert.equal(userId, '@ada:test');
-  await review.look('account-ready');
+  await review.inspect('account-ready');
   const { body } = await server.api('GET', '/_matrix/client/v3/profile/@ada:test/displayname');
   assert.equal(body['displayname'], 'Ada Lovelace');
 });
@@ -134,7 +134,7 @@ test('logins succeed when SimpleSAMLphp signs only the response, only the assert
     idp.trust(metadata, { signsResponse, signsAssertion, encrypts });
     // The user is still signed in at the identity provider, which asks for no password.
     await page.goto(redirectUrl());
-    await college().click();
+    await collegeLink().click();
     assert.equal((await session())['user_id'], '@ada:test');
     const [envelope = '', assertion = ''] = (responses.at(-1) ?? '').split('<samlp:Status>');
     assert.deepEqual(
@@ -153,21 +153,21 @@ test('a login that begins at SimpleSAMLphp leads to the app', async () => {
 
 test('to confirm an action, the user enters the password at SimpleSAMLphp again', async () => {
   await page.goto(redirectUrl());
-  await college().click();
+  await collegeLink().click();
   const { access_token: token, device_id: device } = await session();
   const remove = (auth?: object) =>
     server.api('DELETE', `/_matrix/client/v3/devices/${String(device)}`, {
       token: String(token),
       body: auth ? { auth } : {},
     });
-  const { session: asked } = (await remove()).body;
-  await page.goto(`${base}/_matrix/client/v3/auth/m.login.sso/fallback/web?session=${String(asked)}`);
+  const { session: sessionId } = (await remove()).body;
+  await page.goto(`${base}/_matrix/client/v3/auth/m.login.sso/fallback/web?session=${String(sessionId)}`);
   await page.getByRole('link', { name: /^Continue/ }).click();
-  await college().click();
-  assert.equal((await remove({ session: asked })).status, 401);
+  await collegeLink().click();
+  assert.equal((await remove({ session: sessionId })).status, 401);
   await enterPassword();
   await page.waitForURL(`${base}/**`);
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await review.look('confirmed');
-  assert.equal((await remove({ session: asked })).status, 200);
+  await review.inspect('confirmed');
+  assert.equal((await remove({ session: sessionId })).status, 200);
 });

@@ -92,7 +92,7 @@ $metadata['__DYNAMIC:1__'] = [
     for (const name of ['metadata', 'cert', 'log', 'data', 'tmp', 'sessions']) {
       mkdirSync(join(this.#folder, name));
     }
-    const { key, cert } = rsaCertificate();
+    const { key, cert } = rsaCertificate('second');
     this.#write('cert/idp.key', key);
     this.#write('cert/idp.pem', cert);
     this.#write(
@@ -134,7 +134,7 @@ $config = [
 ];
 `,
     );
-    const none = '<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"/>';
-    this.trust(none, { signsResponse: true, signsAssertion: true, encrypts: false });
+    const noProviders = '<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"/>';
+    this.trust(noProviders, { signsResponse: true, signsAssertion: true, encrypts: false });
   }
 }

@@ -15,7 +15,7 @@ let client: LoopbackServer;
 let browser: Browser;
 let page: Page;
 let review: PageReview;
-/** Errors in the browser: scripts that fail, requests to other hosts, violations of the policy. */
+/** Errors in the browser: scripts that fail, requests to other hosts, violations of the content security policy. */
 const errors: string[] = [];
 
 before(async () => {
@@ -28,7 +28,7 @@ before(async () => {
       redirect_uris: [`${base}/_synapse/client/oidc/callback`],
     },
   ]);
-  const own = (idp_id: string, idp_name: string) => ({
+  const providerConfig = (idp_id: string, idp_name: string) => ({
     idp_id,
     idp_name,
     issuer: provider.issuer,
@@ -47,15 +47,18 @@ before(async () => {
       server: { server_name: 'test', public_baseurl: `${base}/` },
       accounts: { user_consent: { version: '1.0', require_at_registration: true } } as never,
       sso: ssoOptions({
-        oidc_providers: [own('work', 'Example Company'), own('school', 'Example School')],
+        oidc_providers: [
+          providerConfig('work', 'Example Company'),
+          providerConfig('school', 'Example School'),
+        ],
       }),
     },
   });
-  const register = { username: 'taken', password: 'a password of the tests' };
-  const ask = (body: object) => server.api('POST', '/_matrix/client/v3/register', { body });
-  const { session: registration } = (await ask(register)).body;
+  const account = { username: 'taken', password: 'a password of the tests' };
+  const postRegister = (body: object) => server.api('POST', '/_matrix/client/v3/register', { body });
+  const { session: registration } = (await postRegister(account)).body;
   for (const type of ['m.login.dummy', 'm.login.terms']) {
-    await ask({ ...register, auth: { type, session: registration } });
+    await postRegister({ ...account, auth: { type, session: registration } });
   }
   client = await serveOnLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
@@ -80,7 +83,7 @@ after(async () => {
   await provider?.stop();
 });
 
-const look = (name: string) => review.look(name);
+const inspect = (name: string) => review.inspect(name);
 const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 const button = (name: string | RegExp) => page.getByRole('button', { name });
 /** Accepts the terms by keyboard, and waits until the account is created. */
@@ -111,29 +114,29 @@ test('a new user signs in by keyboard: chooses a provider and a user name, and a
   provider.user = { sub: 'a1', name: 'Anna Ambers', email: 'anna@example.org' };
   await page.goto(redirectUrl());
   await heading('Sign in');
-  await look('providers');
+  await inspect('providers');
   // The first provider has the focus; the second one is chosen.
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await heading('Choose your user name');
-  await look('user-name');
+  await inspect('user-name');
   await page.getByLabel('User name').fill('taken');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').waitFor();
-  await look('user-name-taken');
+  await inspect('user-name-taken');
   assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
   await page.getByLabel('User name').fill('anna');
   await page.getByLabel('Mail address: anna@example.org').uncheck();
   await button('Continue').click();
   await heading('Terms');
-  await look('terms');
+  await inspect('terms');
   assert.equal(
     (await server.api('GET', '/_matrix/client/v3/profile/@anna:test')).status,
     404,
     'no account without consent',
   );
   await acceptTerms();
-  await look('account-ready');
+  await inspect('account-ready');
   await page.keyboard.press('Tab');
   await page.getByRole('link', { name: /^Continue to / }).click();
   const { user_id: userId } = await session();
@@ -149,7 +152,7 @@ test('a user who has an account signs in again with one click, and the app gets 
   provider.user = { sub: 'a1', name: 'Anna Ambers', email: 'anna@example.org' };
   await page.goto(redirectUrl('/oidc-school'));
   await heading('Continue to your app');
-  await look('continue');
+  await inspect('continue');
   await page.getByRole('link', { name: /^Continue to / }).click();
   assert.equal((await session())['user_id'], '@anna:test');
 });
@@ -161,7 +164,7 @@ test('a user who refuses at the provider sees a page that says so, and no app ge
   await page.goto(redirectUrl('/oidc-work'));
   await heading('Signing in did not work');
   await page.getByRole('alert').filter({ hasText: 'refused' }).waitFor();
-  await look('refused');
+  await inspect('refused');
   assert.doesNotMatch(page.url(), /loginToken/);
   assert.equal(await page.locator('b').count(), 0, 'markup of the provider is shown as text');
 });
@@ -181,8 +184,8 @@ test('a user confirms the deletion of a session by signing in again, and another
     await page.getByRole('link', { name: /^Continue to / }).click();
     return session();
   };
-  const [{ access_token: token }, { device_id: other }] = [await signIn(), await signIn()];
-  const path = `/_matrix/client/v3/devices/${String(other)}`;
+  const [{ access_token: token }, { device_id: otherDevice }] = [await signIn(), await signIn()];
+  const path = `/_matrix/client/v3/devices/${String(otherDevice)}`;
   const remove = (auth?: object) =>
     server.api('DELETE', path, { token: String(token), body: auth ? { auth } : {} });
   const { body } = await remove();
@@ -191,20 +194,20 @@ test('a user confirms the deletion of a session by signing in again, and another
   provider.user = { sub: 'b2', name: 'Other' };
   await page.goto(fallback);
   await heading('Confirm that it is you');
-  await look('confirm');
+  await inspect('confirm');
   await page.getByRole('link', { name: /^Continue/ }).click();
   await heading('Wrong account');
-  await look('other-user');
+  await inspect('other-user');
   assert.equal((await remove({ session: body['session'] })).status, 401);
 
   provider.user = { sub: 'a1', name: 'Anna Ambers' };
   await page.goto(fallback);
   await page.getByRole('link', { name: /^Continue/ }).click();
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await look('confirmed');
+  await inspect('confirmed');
   assert.equal((await remove({ session: body['session'] })).status, 200);
 });
 
-test('no page of single sign-on violates its policy or needs another host', () => {
+test('no page of single sign-on violates its content security policy or requests anything from another host', () => {
   assert.deepEqual(errors, []);
 });

@@ -14,7 +14,7 @@ const pictures = process.env['HEARTH_TEST_PICTURES'];
 let server: ServerUnderTest;
 /** Sends everything that the page must show. */
 let alice: Session;
-/** Is also logged in in the browser. */
+/** Uses the web page in the browser as well. */
 let bob: Session;
 let web: WebPage;
 before(async () => {
@@ -43,34 +43,34 @@ test('shows a conversation in a web page in Chromium as it happens', async () =>
   const space = await createRoom('House', { creation_content: { type: RoomType.Space } });
   await alice.client.sendStateEvent(space, EventType.SpaceChild, { via: ['hearth.test'] }, roomId);
   await bob.client.joinRoom(space);
-  const sentIds = (await alice.client.sendTextMessage(roomId, 'Is it warm?')).event_id;
+  const messageId = (await alice.client.sendTextMessage(roomId, 'Is it warm?')).event_id;
 
   await web.page.fill('[name=server]', server.url);
   await web.page.fill('[name=user]', bob.userId);
   await web.page.fill('[name=password]', password);
   await web.page.click('#login button');
-  await message(sentIds).waitFor();
+  await message(messageId).waitFor();
   assert.equal(await room(roomId).locator('h2').textContent(), 'By the fire');
-  assert.match((await message(sentIds).textContent()) ?? '', /: Is it warm\?$/);
+  assert.match((await message(messageId).textContent()) ?? '', /: Is it warm\?$/);
 
   await room(space).locator(`h2[data-space=true] ~ [data-child="${roomId}"]`).waitFor();
 
   const content = { msgtype: MsgType.Text, body: 'Is it warm over there?' } as const;
-  const relation = { rel_type: RelationType.Replace, event_id: sentIds } as const;
+  const relation = { rel_type: RelationType.Replace, event_id: messageId } as const;
   const edit = { ...content, body: `* ${content.body}`, 'm.new_content': content, 'm.relates_to': relation };
   await alice.client.sendEvent(roomId, EventType.RoomMessage, edit as never);
-  await web.page.locator(`[data-event="${sentIds}"][data-edited=true]`).waitFor();
-  assert.match((await message(sentIds).textContent()) ?? '', /: Is it warm over there\?$/);
+  await web.page.locator(`[data-event="${messageId}"][data-edited=true]`).waitFor();
+  assert.match((await message(messageId).textContent()) ?? '', /: Is it warm over there\?$/);
 
-  const annotation = { rel_type: RelationType.Annotation, event_id: sentIds, key: '🔥' } as const;
+  const annotation = { rel_type: RelationType.Annotation, event_id: messageId, key: '🔥' } as const;
   await alice.client.sendEvent(roomId, EventType.Reaction, { 'm.relates_to': annotation });
-  await message(sentIds).locator('[data-reaction="🔥"]').waitFor();
+  await message(messageId).locator('[data-reaction="🔥"]').waitFor();
 
-  await alice.client.sendEvent(roomId, sentIds, EventType.RoomMessage, {
+  await alice.client.sendEvent(roomId, messageId, EventType.RoomMessage, {
     msgtype: MsgType.Text,
     body: 'In the thread',
   });
-  await room(roomId).locator(`[data-thread="${sentIds}"] >> text=In the thread`).waitFor();
+  await room(roomId).locator(`[data-thread="${messageId}"] >> text=In the thread`).waitFor();
 
   await room(roomId).locator('[name=text]').fill('Warm enough');
   await room(roomId).locator('form button').click();

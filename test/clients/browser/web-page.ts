@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-/** Debian's path of Chromium. */
+/** Path of Chromium, by default that of Debian. */
 const chromiumPath = process.env['HEARTH_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 
 export interface WebPage {

@@ -59,8 +59,8 @@ test('accepts only the new password after a change', async (context) => {
   const alice = await Session.ofNewUser(server.url, 'alice');
   context.after(() => alice.stop());
   const auth = { type: 'm.login.password', identifier: { type: 'm.id.user', user: alice.userId }, password };
-  const another = 'a better one';
-  await alice.client.setPassword(auth, another, false);
+  const newPassword = 'a better one';
+  await alice.client.setPassword(auth, newPassword, false);
   const login = (attempted: string) =>
     anonymousClient(server.url).loginRequest({
       type: 'm.login.password',
@@ -68,7 +68,7 @@ test('accepts only the new password after a change', async (context) => {
       password: attempted,
     });
   await assert.rejects(login(password), error(403, 'M_FORBIDDEN'));
-  assert.equal((await login(another)).user_id, alice.userId);
+  assert.equal((await login(newPassword)).user_id, alice.userId);
 });
 
 test('sends account data to other devices, and returns it', async (context) => {
@@ -90,7 +90,7 @@ test('stores a filter under an id', async (context) => {
   const definition = { room: { timeline: { limit: 7, types: ['m.room.message'] } } };
   const { filterId } = await alice.client.createFilter(definition);
   assert.ok(filterId);
-  const track = await alice.client.getFilter(alice.userId, filterId, false);
-  assert.ok(track instanceof Filter);
-  assert.deepEqual(track.getDefinition(), definition);
+  const filter = await alice.client.getFilter(alice.userId, filterId, false);
+  assert.ok(filter instanceof Filter);
+  assert.deepEqual(filter.getDefinition(), definition);
 });

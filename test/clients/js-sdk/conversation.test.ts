@@ -38,11 +38,11 @@ test('shows the inviter and the room name of an invite, and the members after th
 
   await bob.client.joinRoom(room_id);
   await bob.room(room_id);
-  const seen = await eventually('bob among the members', () => {
+  const memberIds = await eventually('bob among the members', () => {
     const members = alice.client.getRoom(room_id)?.getJoinedMembers() ?? [];
     return members.length === 2 && members.map(({ userId }) => userId).sort();
   });
-  assert.deepEqual(seen, [alice.userId, bob.userId].sort());
+  assert.deepEqual(memberIds, [alice.userId, bob.userId].sort());
 });
 
 test('lets a user reject an invite', async () => {

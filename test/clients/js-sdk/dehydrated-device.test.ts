@@ -32,7 +32,7 @@ async function crossSign(session: EncryptedSession, room: string): Promise<void>
   await session.crypto.bootstrapCrossSigning({});
 }
 
-test('decrypts messages from the time without a login through a dehydrated device', async () => {
+test('decrypts messages that were sent while the user was logged out, through a dehydrated device', async () => {
   const room = await createEncryptedRoom([bob, alice]);
   assert.equal(await alice.crypto.isDehydrationSupported(), true);
   await alice.crypto.startDehydration();

@@ -8,8 +8,8 @@ const joinedVisibility = {
 };
 
 /**
- * Creates a private encrypted room of the first session, and has the others join it. The history visibility
- * is `joined`.
+ * Creates a private encrypted room of the first session's user, which the users of the other sessions join. The history
+ * visibility is `joined`.
  * @param rotation messages after which a sender rotates its Megolm session
  */
 export async function createEncryptedRoom(

@@ -129,8 +129,7 @@ export class EncryptedSession extends Session {
     let event: MatrixEvent | undefined;
     const check = async () => {
       event = this.client.getRoom(roomId)?.findEventById(eventId) ?? this.#loaded.get(eventId);
-      // Applications do this for the events that they show; the client does not retry by itself for read
-      // events.
+      // By itself, the client may decrypt only events that the user has not read; applications decrypt what they show.
       if (event?.isEncrypted() && event.decryptionFailureReason === null) {
         await this.client.decryptEventIfNeeded(event);
       }
@@ -150,8 +149,8 @@ export class EncryptedSession extends Session {
 
   /**
    * Loads an event that the client's syncs have left out, as after a gap: by a request for the event, or by a page of
-   * messages, after which some servers backfill. The event is not added to a timeline: after several gaps, the client may
-   * link its timelines in a circle, which it follows without end.
+   * messages, after which some servers backfill. The event is not added to a timeline: after several gaps, the client
+   * may link its timelines in a circle, which it follows without end.
    */
   async loadEvent(roomId: string, eventId: string, timeout?: number): Promise<void> {
     const room = await this.room(roomId);

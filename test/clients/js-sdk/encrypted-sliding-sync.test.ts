@@ -59,7 +59,7 @@ test('verifies two clients with sliding sync by emoji comparison', async () => {
   );
 });
 
-test('sends device list changes of new, removed and joining members by sliding sync', async () => {
+test('sends device list changes for new devices, removed devices and joining members by sliding sync', async () => {
   const room = await createEncryptedRoom([alice, bob]);
   const second = await track(bob.onAnotherDevice({ withRecoveryKey: true }));
   const devices = async () => [
@@ -69,7 +69,7 @@ test('sends device list changes of new, removed and joining members by sliding s
   await second.room(room);
   await assertReadBy(room, alice, bob, second);
   await second.client.logout(true);
-  await eventually('it to be removed', async () => !(await devices()).includes(second.deviceId));
+  await eventually('the device to be removed', async () => !(await devices()).includes(second.deviceId));
   await alice.client.invite(room, carol.userId);
   await acceptInvite(carol, room);
   await waitForMembers(room, alice, bob, carol);
@@ -81,12 +81,12 @@ test('delivers all encrypted messages by sliding sync through a restart and a ki
   const room = await createEncryptedRoom([alice, bob], 2);
   await assertReadBy(room, alice, bob);
   const sentIds = new Map<string, string>();
-  for (const goDown of [() => server.stop(), () => server.kill()]) {
+  for (const endServer of [() => server.stop(), () => server.kill()]) {
     const sending = Array.from({ length: 6 }, async (_, number) => {
       const text = `${sentIds.size} ${number}`;
       sentIds.set(await (number % 2 ? alice : bob).sendReliably(room, text), text);
     });
-    await goDown();
+    await endServer();
     await server.start();
     await Promise.all(sending);
   }

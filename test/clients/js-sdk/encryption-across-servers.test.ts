@@ -26,9 +26,9 @@ const sent: { readonly eventId: string; readonly text: string }[] = [];
 
 before(async () => {
   hearths = await TwoHearths.start();
-  const { one, other } = hearths;
+  const { first, second } = hearths;
   sessions = await Promise.all(
-    [one, other, one, other].map(({ url }, number) =>
+    [first, second, first, second].map(({ url }, number) =>
       EncryptedSession.withCrossSigning(url, `person-${number}`),
     ),
   );
@@ -54,34 +54,34 @@ async function sendMessages(count: number): Promise<void> {
 }
 
 /** Sends messages while a server goes down and starts again. */
-async function sendDuringOutage(server: HearthProcess, goDown: () => Promise<unknown>): Promise<void> {
-  const before = sent.length;
+async function sendDuringOutage(server: HearthProcess, endServer: () => Promise<unknown>): Promise<void> {
+  const sentBefore = sent.length;
   const share = messageCount / partCount;
   const sending = sendMessages(share);
-  await eventually('messages to be sent', () => sent.length - before >= share / 3, timeout);
-  await goDown();
-  assert.ok(sent.length - before < share, 'the server must have gone down while messages were sent');
+  await eventually('messages to be sent', () => sent.length - sentBefore >= share / 3, timeout);
+  await endServer();
+  assert.ok(sent.length - sentBefore < share, 'the server must have gone down while messages were sent');
   await server.start();
   await Promise.all([sending, ...sessions.map((session) => session.reconnect())]);
 }
 
 /** Checks that every session decrypts all messages, including its own. */
 async function assertAllDecrypted(): Promise<void> {
-  const unread: string[] = [];
+  const failures: string[] = [];
   for (const reader of sessions) {
     for (const { eventId, text } of sent) {
       // After the first timeout, the timeouts of later events are short, to save time.
-      const maxWait = unread.length === 0 ? timeout : 1_000;
+      const maxWait = failures.length === 0 ? timeout : 1_000;
       const event = await reader
         .loadEvent(roomId, eventId, maxWait)
         .then(() => reader.decrypted(roomId, eventId, maxWait))
         .catch((error: Error) => error);
-      if (event instanceof Error) unread.push(event.message);
-      else if (event.getContent()['body'] !== text) unread.push(`${eventId} has another text`);
+      if (event instanceof Error) failures.push(event.message);
+      else if (event.getContent()['body'] !== text) failures.push(`${eventId} has another text`);
     }
   }
-  const all = sent.length * sessions.length;
-  assert.deepEqual(unread, [], `${unread.length} of ${all} could not be decrypted`);
+  const expectedCount = sent.length * sessions.length;
+  assert.deepEqual(failures, [], `${failures.length} of ${expectedCount} could not be decrypted`);
 }
 
 test('delivers all encrypted messages between users of two servers', async () => {
@@ -90,15 +90,15 @@ test('delivers all encrypted messages between users of two servers', async () =>
 });
 
 test('verifies users of two servers', async () => {
-  const [one, other] = sessions as [EncryptedSession, EncryptedSession];
-  const received = nextVerificationRequest(other);
+  const [first, second] = sessions as [EncryptedSession, EncryptedSession];
+  const received = nextVerificationRequest(second);
   await compareEmojis(
-    await one.crypto.requestDeviceVerification(other.userId, other.deviceId),
+    await first.crypto.requestDeviceVerification(second.userId, second.deviceId),
     await received,
   );
   for (const [viewer, viewed] of [
-    [one, other],
-    [other, one],
+    [first, second],
+    [second, first],
   ] as const) {
     await eventually('the verification', async () =>
       (await viewer.crypto.getUserVerificationStatus(viewed.userId)).isVerified(),
@@ -109,8 +109,8 @@ test('verifies users of two servers', async () => {
 });
 
 for (const [which, serverOf] of [
-  ['the first server', () => hearths.one],
-  ['the second server', () => hearths.other],
+  ['the first server', () => hearths.first],
+  ['the second server', () => hearths.second],
 ] as const) {
   test(`delivers all encrypted messages through a restart of ${which}`, async () => {
     await sendDuringOutage(serverOf(), () => serverOf().stop());
@@ -129,21 +129,21 @@ test('has lost none of the encrypted messages of all tests', async () => {
 });
 
 test('encrypts for a new device on the other server, and not for a removed one', async () => {
-  const [one, other] = sessions as [EncryptedSession, EncryptedSession];
-  const newDevice = await other.onAnotherDevice({ withRecoveryKey: true });
+  const [first, second] = sessions as [EncryptedSession, EncryptedSession];
+  const newDevice = await second.onAnotherDevice({ withRecoveryKey: true });
   const devices = async () => [
-    ...((await one.crypto.getUserDeviceInfo([other.userId])).get(other.userId)?.keys() ?? []),
+    ...((await first.crypto.getUserDeviceInfo([second.userId])).get(second.userId)?.keys() ?? []),
   ];
   try {
     await newDevice.room(roomId);
     await eventually('the new device', async () => (await devices()).includes(newDevice.deviceId), timeout);
-    const eventId = await one.say(roomId, 'welcome');
+    const eventId = await first.say(roomId, 'welcome');
     await newDevice.decrypted(roomId, eventId, timeout);
     const answer = await newDevice.say(roomId, 'thank you');
-    await one.decrypted(roomId, answer, timeout);
+    await first.decrypted(roomId, answer, timeout);
     await newDevice.client.logout(true);
     await eventually(
-      'it to be removed',
+      'the device to be removed',
       async () => !(await devices()).includes(newDevice.deviceId),
       timeout,
     );

@@ -64,9 +64,9 @@ async function assertDecrypted(
 }
 
 /** Runs `work` while the server goes down and starts again. */
-async function duringOutage(goDown: () => Promise<unknown>, work: () => Promise<unknown>): Promise<void> {
+async function duringOutage(endServer: () => Promise<unknown>, work: () => Promise<unknown>): Promise<void> {
   const working = work();
-  await goDown();
+  await endServer();
   await server.start();
   await working;
   await Promise.all(members.map((session) => session.reconnect()));
@@ -172,9 +172,9 @@ test('encrypts by fallback keys for devices without one-time keys, also after a 
   // A new device has no Olm sessions, and can start one only with a fallback key.
   const newDevice = track(await first.onAnotherDevice({ withRecoveryKey: true }));
   await newDevice.waitForEncryptedRoom(roomId, memberCount);
-  const before = new Set(sentTexts.keys());
+  const earlierEventIds = new Set(sentTexts.keys());
   await sendMessages([newDevice], 2);
-  const newTexts = new Map([...sentTexts].filter(([eventId]) => !before.has(eventId)));
+  const newTexts = new Map([...sentTexts].filter(([eventId]) => !earlierEventIds.has(eventId)));
   for (const session of others) await session.goOnline();
   await assertDecrypted(others, newTexts);
   await assertDecrypted([first], newTexts);
@@ -198,21 +198,24 @@ test('restores the key backup on a new device of each user, and decrypts all mes
       const { imported, total } = await newDevice.crypto.restoreKeyBackup();
       assert.equal(imported, total);
       // The newest keys may not be in the backup yet.
-      const unread = await unreadable(newDevice);
-      if (unread.length === 0) break;
-      assert.ok(performance.now() < end, `${session.userId} cannot decrypt ${unread.length}: ${unread[0]}`);
+      const failures = await decryptionFailures(newDevice);
+      if (failures.length === 0) break;
+      assert.ok(
+        performance.now() < end,
+        `${session.userId} cannot decrypt ${failures.length}: ${failures[0]}`,
+      );
     }
   }
 });
 
 /** Returns an error for each message that the client cannot decrypt. */
-async function unreadable(session: EncryptedSession): Promise<string[]> {
-  const unread: string[] = [];
+async function decryptionFailures(session: EncryptedSession): Promise<string[]> {
+  const failures: string[] = [];
   for (const [eventId, text] of sentTexts) {
     await session.loadEvent(roomId, eventId, timeout);
     const event = await session.decrypted(roomId, eventId, 2_000).catch((error: Error) => error);
-    if (event instanceof Error) unread.push(event.message);
+    if (event instanceof Error) failures.push(event.message);
     else assert.equal(event.getContent()['body'], text);
   }
-  return unread;
+  return failures;
 }

@@ -40,41 +40,41 @@ after(async () => {
  * down.
  */
 async function sendMessages(count: number): Promise<void> {
-  const talks = sessions.map(async (sender) => {
+  const pendingMessages = sessions.map(async (sender) => {
     for (let number = 0; number < count / userCount; number++) {
       const text = `${sender.userId}: ${sent.length}`;
       sent.push({ eventId: await sender.sendReliably(roomId, text), text, sender });
     }
   });
-  await Promise.all(talks);
+  await Promise.all(pendingMessages);
 }
 
 /** Sends messages while the server goes down and starts again. */
-async function sendDuringOutage(goDown: () => Promise<unknown>): Promise<void> {
-  const before = sent.length;
+async function sendDuringOutage(endServer: () => Promise<unknown>): Promise<void> {
+  const sentBefore = sent.length;
   const share = messageCount / 3;
   const sending = sendMessages(share);
-  await eventually('messages to be sent', () => sent.length - before >= share / 3);
-  await goDown();
-  assert.ok(sent.length - before < share, 'the server must have gone down while messages were sent');
+  await eventually('messages to be sent', () => sent.length - sentBefore >= share / 3);
+  await endServer();
+  assert.ok(sent.length - sentBefore < share, 'the server must have gone down while messages were sent');
   await server.start();
   await Promise.all([sending, ...sessions.map((session) => session.reconnect())]);
 }
 
 /** Checks that every session decrypts all messages, including its own, and none twice. */
 async function assertAllDecrypted(): Promise<void> {
-  const unread: string[] = [];
+  const failures: string[] = [];
   for (const reader of sessions) {
     for (const { eventId, text } of sent) {
       const event = await reader.decrypted(roomId, eventId).catch((error: Error) => error);
-      if (event instanceof Error) unread.push(event.message);
-      else if (event.getContent()['body'] !== text) unread.push(`${eventId} has another text`);
+      if (event instanceof Error) failures.push(event.message);
+      else if (event.getContent()['body'] !== text) failures.push(`${eventId} has another text`);
     }
     const events = reader.client.getRoom(roomId)?.getLiveTimeline().getEvents() ?? [];
     const texts = events.map((event) => event.getContent()['body']).filter((body) => body !== undefined);
     assert.equal(new Set(texts).size, texts.length, 'a message arrived twice');
   }
-  assert.deepEqual(unread, [], `${unread.length} of ${sent.length * userCount} could not be decrypted`);
+  assert.deepEqual(failures, [], `${failures.length} of ${sent.length * userCount} could not be decrypted`);
 }
 
 test('delivers all encrypted messages between five users', async () => {

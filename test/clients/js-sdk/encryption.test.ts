@@ -28,8 +28,8 @@ async function newSession(name: string): Promise<EncryptedSession> {
   return track(await EncryptedSession.withCrossSigning(server.url, name));
 }
 
-async function addDevice(of: EncryptedSession, options?: { withRecoveryKey: boolean }) {
-  return track(await of.onAnotherDevice(options));
+async function addDevice(session: EncryptedSession, options?: { withRecoveryKey: boolean }) {
+  return track(await session.onAnotherDevice(options));
 }
 
 /** Sends a message, and checks that all readers decrypt it. @returns its event id */
@@ -65,14 +65,14 @@ test('encrypts between two users, and verifies them in the room', async () => {
 
   const received = nextVerificationRequest(bob);
   await compareEmojis(await alice.crypto.requestVerificationDM(bob.userId, room), await received);
-  for (const [one, other] of [
+  for (const [viewer, viewed] of [
     [alice, bob],
     [bob, alice],
   ] as const) {
     await eventually('the verification', async () =>
-      (await one.crypto.getUserVerificationStatus(other.userId)).isVerified(),
+      (await viewer.crypto.getUserVerificationStatus(viewed.userId)).isVerified(),
     );
-    const device = await one.crypto.getDeviceVerificationStatus(other.userId, other.deviceId);
+    const device = await viewer.crypto.getDeviceVerificationStatus(viewed.userId, viewed.deviceId);
     assert.equal(device?.crossSigningVerified, true);
   }
   await assertDecryptedBy(room, alice, bob);
@@ -80,7 +80,7 @@ test('encrypts between two users, and verifies them in the room', async () => {
 
 test('encrypts for new members, and not for members who have left', async () => {
   const room = await createEncryptedRoom([alice, bob]);
-  const before = await assertDecryptedBy(room, alice, bob);
+  const eventIdBeforeJoin = await assertDecryptedBy(room, alice, bob);
   const carol = await newSession('carol');
   await alice.client.invite(room, carol.userId);
   await acceptInvite(carol, room);
@@ -88,7 +88,7 @@ test('encrypts for new members, and not for members who have left', async () => 
   await assertDecryptedBy(room, alice, bob, carol);
   await assertDecryptedBy(room, bob, alice, carol);
   await assertDecryptedBy(room, carol, alice, bob);
-  await assert.rejects(carol.client.fetchRoomEvent(room, before), { httpStatus: 404 });
+  await assert.rejects(carol.client.fetchRoomEvent(room, eventIdBeforeJoin), { httpStatus: 404 });
 
   await carol.client.leave(room);
   await waitForMembers(room, alice, bob);
@@ -168,7 +168,7 @@ test('encrypts by the fallback key for an offline device without one-time keys',
   });
 });
 
-test('shows other users that a device has logged out, and encrypts no longer for it', async () => {
+test('other users see that a device has logged out, and their messages are not encrypted for it', async () => {
   const room = await createEncryptedRoom([bob, alice]);
   const leaving = await addDevice(alice);
   const devices = async () => [

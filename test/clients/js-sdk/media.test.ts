@@ -101,13 +101,13 @@ test('decrypts the history before an invite with the keys that the inviter share
     ],
   });
   await alice.waitForEncryptedRoom(room, 1);
-  const sentIds = await alice.say(room, 'before you came');
+  const messageId = await alice.say(room, 'before you came');
   await alice.client.invite(room, bob.userId);
   await acceptInvite(bob, room);
   await waitForMembers(room, alice, bob);
   const view = await bob.room(room);
-  if (!view.findEventById(sentIds)) await bob.client.scrollback(view);
-  const event = await bob.decrypted(room, sentIds);
+  if (!view.findEventById(messageId)) await bob.client.scrollback(view);
+  const event = await bob.decrypted(room, messageId);
   assert.equal(event.getWireType(), 'm.room.encrypted');
   assert.equal(event.getContent()['body'], 'before you came');
 });

@@ -23,7 +23,7 @@ const silentLogger: NonNullable<ICreateClientOpts['logger']> = {
   getChild: () => silentLogger,
 };
 
-/** Returns a username that is unused, also on a server that has seen other runs. */
+/** Returns a username that is unused, also on a server that earlier runs have used. */
 export function uniqueName(name: string): string {
   return `${name}-${randomBytes(5).toString('hex')}`;
 }

@@ -4,7 +4,8 @@ import { eventually } from '../eventually.ts';
 import { register, uniqueName } from './session.ts';
 
 /**
- * The state requested for each room: everything, but only the members who have sent an event, and the user.
+ * The state requested for each room: all state events, but of the memberships only those of the user and of senders of
+ * returned events.
  */
 const requiredState: [type: string, stateKey: string][] = [
   ['*', '*'],
@@ -53,8 +54,8 @@ export class SlidingSession {
   /** Waits until this client knows that the user has this membership in the room. */
   room(roomId: string, membership = 'join'): Promise<Room> {
     return eventually(`${this.userId} to know ${roomId} as ${membership}`, () => {
-      const known = this.client.getRoom(roomId);
-      return known?.getMyMembership() === membership && known;
+      const room = this.client.getRoom(roomId);
+      return room?.getMyMembership() === membership && room;
     });
   }
 

@@ -92,11 +92,12 @@ test('shows the list of spaces and the list of conversations at the same time by
   });
   const room = await sharedRoom();
   await alice.client.sendStateEvent(space, EventType.SpaceChild, { via: ['hearth.test'] }, room);
-  const known = await alice.room(space);
-  assert.ok(known.isSpaceRoom());
+  const spaceRoom = await alice.room(space);
+  assert.ok(spaceRoom.isSpaceRoom());
   await eventually(
     'the child',
-    () => known.currentState.getStateEvents(EventType.SpaceChild, room)?.getContent()['via'] !== undefined,
+    () =>
+      spaceRoom.currentState.getStateEvents(EventType.SpaceChild, room)?.getContent()['via'] !== undefined,
   );
   await eventually('the count', () => alice.slidingSync.getListData('spaces')?.joinedCount === 1);
 });
@@ -154,17 +155,17 @@ test('shows rooms outside of the range of a sliding sync list by a room subscrip
   for (const name of ['one', 'two', 'three', 'four']) {
     rooms.push((await alice.client.createRoom({ preset: Preset.PrivateChat, name })).room_id);
   }
-  const late = await SlidingSession.ofNewUser(server.url, 'late');
+  const lateUser = await SlidingSession.ofNewUser(server.url, 'late');
   try {
-    for (const room of rooms) await alice.client.invite(room, late.userId);
-    for (const room of rooms) await late.client.joinRoom(room);
-    await late.room(rooms[3]!);
-    late.slidingSync.modifyRoomSubscriptions(new Set([rooms[0]!]));
-    await late.room(rooms[0]!);
-    late.slidingSync.setListRanges('conversations', [[0, 9]]);
-    for (const room of rooms) await late.room(room);
-    assert.equal(late.slidingSync.getListData('conversations')?.joinedCount, 4);
+    for (const room of rooms) await alice.client.invite(room, lateUser.userId);
+    for (const room of rooms) await lateUser.client.joinRoom(room);
+    await lateUser.room(rooms[3]!);
+    lateUser.slidingSync.modifyRoomSubscriptions(new Set([rooms[0]!]));
+    await lateUser.room(rooms[0]!);
+    lateUser.slidingSync.setListRanges('conversations', [[0, 9]]);
+    for (const room of rooms) await lateUser.room(room);
+    assert.equal(lateUser.slidingSync.getListData('conversations')?.joinedCount, 4);
   } finally {
-    late.stop();
+    lateUser.stop();
   }
 });

@@ -5,7 +5,7 @@ import { eventually } from '../eventually.ts';
 import { HearthProcess } from '../hearth-process.ts';
 import { Session } from './session.ts';
 
-/** Uses classic sync; `sliding-sync.test.ts` tests much of the same with sliding sync. */
+// These tests use classic sync; `sliding-sync.test.ts` tests many of the same features with sliding sync.
 let server: HearthProcess;
 let alice: Session;
 let bob: Session;
@@ -43,9 +43,9 @@ test('shows the children of a space, and its hierarchy', async () => {
   const room = await sharedRoom();
   const space = await sharedRoom({ name: 'The house', creation_content: { type: 'm.space' } });
   await alice.client.sendStateEvent(space, EventType.SpaceChild, { via: ['hearth.test'] }, room);
-  const known = await bob.room(space);
-  assert.ok(known.isSpaceRoom());
-  await eventually('the child', () => childrenOf(known).includes(room));
+  const spaceRoom = await bob.room(space);
+  assert.ok(spaceRoom.isSpaceRoom());
+  await eventually('the child', () => childrenOf(spaceRoom).includes(room));
   const { rooms } = await bob.client.getRoomHierarchy(space, 20);
   assert.deepEqual(
     rooms.map(({ room_id }) => room_id),
@@ -56,7 +56,7 @@ test('shows the children of a space, and its hierarchy', async () => {
     [room],
   );
   await alice.client.sendStateEvent(space, EventType.SpaceChild, {}, room);
-  await eventually('no child', () => !childrenOf(known).includes(room));
+  await eventually('no child', () => !childrenOf(spaceRoom).includes(room));
 });
 
 test('shows edits and reactions to current members, and to a device that logs in later', async (context) => {
@@ -100,12 +100,12 @@ test('shows a thread with its own unread counts and receipts', async () => {
     await bob.client.sendMessage(room, root.event_id, { msgtype: MsgType.Text, body });
   }
   const thread = await eventually('the thread', () => {
-    const found = alice.client.getRoom(room)?.getThread(root.event_id);
-    return found?.length === 2 && found;
+    const thread = alice.client.getRoom(room)?.getThread(root.event_id);
+    return thread?.length === 2 && thread;
   });
   assert.equal(thread.replyToEvent?.getContent()['body'], 'Ash');
-  const known = await alice.room(room);
-  const unread = () => known.getThreadUnreadNotificationCount(root.event_id);
+  const roomOfAlice = await alice.room(room);
+  const unread = () => roomOfAlice.getThreadUnreadNotificationCount(root.event_id);
   await eventually('two unread answers', () => unread() === 2);
   const last = await eventually('the last answer', () => thread.lastReply());
   await alice.client.sendReadReceipt(last);
@@ -127,8 +127,8 @@ for (const version of ['11', '12']) {
     });
     await alice.room(room_id);
     await bob.client.knockRoom(room_id, { reason: 'It is cold' });
-    const asked = await bob.room(room_id, 'knock');
-    assert.equal(asked.name, 'Behind the door');
+    const knockedRoom = await bob.room(room_id, 'knock');
+    assert.equal(knockedRoom.name, 'Behind the door');
     const knock = await eventually('the knock', () => {
       const member = alice.client.getRoom(room_id)?.getMember(bob.userId);
       return member?.membership === 'knock' && member;
@@ -186,7 +186,7 @@ test('schedules, restarts, sends and cancels a delayed state event', async () =>
         bob.userId,
       )
     ).delay_id;
-  const left = () =>
+  const hasLeft = () =>
     alice.client.getRoom(room)?.currentState.getStateEvents('org.example.call', bob.userId)?.getContent()[
       'left'
     ];
@@ -196,9 +196,9 @@ test('schedules, restarts, sends and cancels a delayed state event', async () =>
   await client._unstable_restartScheduledDelayedEvent(delayId);
   const restarted = await client._unstable_getDelayedEvent(delayId);
   assert.ok(restarted.delayed_since_ts >= waiting.delayed_since_ts);
-  assert.equal(left(), undefined);
+  assert.equal(hasLeft(), undefined);
   await client._unstable_sendScheduledDelayedEvent(delayId);
-  await eventually('the end of the call', () => left() === true);
+  await eventually('the end of the call', () => hasLeft() === true);
   const sent = await client._unstable_getDelayedEvent(delayId);
   assert.equal(typeof sent.finalised?.event_id, 'string');
   const cancelledId = await schedule(600_000);

@@ -31,7 +31,7 @@ test('completes a verification while garbage is collected', async () => {
     const sent = await alice.crypto.requestVerificationDM(bob.userId, room);
     await compareEmojis(sent, await received);
   };
-  // Nothing here refers to the verification, as in a test whose frames only wait for it.
+  // No variable of this function refers to the verification, so that garbage collection could remove it.
   verify().then(
     () => (outcome = 'done'),
     (error: unknown) => (outcome = error),

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import S3rver from 's3rver';
 import { fetchFromStore } from '../../../src/commands/backup/store/restore-from-store.ts';
-import { configure, hearth, type ServerProcess, startProcess } from '../../operators/server-process.ts';
+import { configure, hearth, type ServerProcess, startProcess } from '../../processes/server-process.ts';
 import { builtHearth } from '../../support/servers/built-hearth.ts';
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
@@ -55,7 +55,7 @@ describe('hearth backup --store and hearth restore --store', () => {
   const sentBytes = (out: string) => Number(/of which (\d+) were sent/.exec(out)?.[1]);
 
   /** Runs a command, and kills it by SIGKILL as soon as `when` holds. */
-  async function killed(args: readonly string[], when: () => boolean): Promise<void> {
+  async function runAndKill(args: readonly string[], when: () => boolean): Promise<void> {
     const env = { ...process.env, ...credentials };
     const child = spawn(process.execPath, [await builtHearth(), ...args], { stdio: 'ignore', env });
     const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
@@ -90,7 +90,7 @@ describe('hearth backup --store and hearth restore --store', () => {
     const room = encodeURIComponent(String(body['room_id']));
     const backup = ['backup', '--store', address, ...paths.flatMap((path) => ['-c', path])];
 
-    await killed(backup, () => pieces().length > 0);
+    await runAndKill(backup, () => pieces().length > 0);
     assert.equal(globSync('s3/backups/hearth/index.json*', { cwd: folder }).length, 0, 'no backup is listed');
     const first = await hearth(backup, credentials);
     assert.deepEqual([first.code, first.err], [0, '']);
@@ -98,18 +98,18 @@ describe('hearth backup --store and hearth restore --store', () => {
     assert.equal(existsSync(join(home, 'media', 'backup-work')), false);
     const message = { msgtype: 'm.text', body: 'newer' };
     await server.api('PUT', `${client}/rooms/${room}/send/m.room.message/1`, { token, body: message });
-    const before = pieces().length;
+    const piecesBefore = pieces().length;
     const second = await hearth([...backup, '--verify'], credentials);
     assert.deepEqual([second.code, second.err], [0, '']);
     assert.ok(sentBytes(second.out) < 1_500_000, `media are not sent again: ${second.out}`);
-    assert.ok(pieces().length < before + 4);
+    assert.ok(pieces().length < piecesBefore + 4);
     const since = String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
     await server.kill();
     renameSync(home, join(folder, 'lost'));
 
     const directory = join(folder, 'fetched');
     const restore = ['restore', directory, '--store', address];
-    await killed(restore, () => existsSync(join(directory, 'database')));
+    await runAndKill(restore, () => existsSync(join(directory, 'database')));
     assert.equal(existsSync(join(home, 'homeserver.db')), false);
     const restored = await hearth(restore, credentials);
     assert.deepEqual([restored.code, restored.err], [0, '']);
@@ -129,22 +129,22 @@ describe('hearth backup --store and hearth restore --store', () => {
     await server.stop();
     running = undefined;
 
-    const names = JSON.parse(
+    const listedBackups = JSON.parse(
       readFileSync(
         join(folder, globSync('s3/backups/hearth/index.json*_object', { cwd: folder })[0]!),
         'utf8',
       ),
     ).backups;
-    const kept = await hearth([...backup, '--keep', '1'], credentials);
-    assert.match(kept.out, /2 older backups were deleted/);
-    const fetching = (directory: string, at?: string) =>
+    const backupWithKeep = await hearth([...backup, '--keep', '1'], credentials);
+    assert.match(backupWithKeep.out, /2 older backups were deleted/);
+    const fetchBackup = (directory: string, at?: string) =>
       fetchFromStore(join(folder, directory), { config: paths, store: address, ...(at && { at }) });
-    await assert.rejects(fetching('older', names[0].name), /the store has no backup/);
+    await assert.rejects(fetchBackup('older', listedBackups[0].name), /the store has no backup/);
     const [damaged] = pieces();
     const bytes = readFileSync(join(folder, damaged!));
     writeFileSync(join(folder, damaged!), Buffer.concat([bytes.subarray(1), Buffer.of((bytes[0] ?? 0) ^ 1)]));
     await assert.rejects(
-      fetching('third'),
+      fetchBackup('third'),
       /^CommandFailure: the piece [0-9a-f]{64} of the store is damaged/,
     );
   });

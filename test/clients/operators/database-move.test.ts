@@ -11,7 +11,7 @@ import { type DatabaseOptions, moveDatabase, openDatabase } from '../../../src/k
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { migrations, slices } from '../../../src/slices.ts';
-import { configure, hearth } from '../../operators/server-process.ts';
+import { configure, hearth } from '../../processes/server-process.ts';
 import { openContents } from '../../support/databases/database-contents.ts';
 import { databaseOption } from '../../support/databases/database-option.ts';
 import { makeTestDatabase, selectedDatabases } from '../../support/databases/databases.ts';
@@ -68,8 +68,8 @@ async function fill(server: TestServer) {
 }
 
 /**
- * Returns an answer without positions of the running process and ages, and with `state` in the order of event ids: the
- * specification gives it none.
+ * Returns an answer without sync tokens and ages of events, which differ between processes, and with `state` sorted by
+ * event id, because the specification defines no order of it.
  */
 function comparable(answer: string): string {
   const parsed = JSON.parse(answer, (name, value) => {
@@ -83,7 +83,7 @@ function comparable(answer: string): string {
 }
 
 /** Adds rows of another server's transactions, so that a copy takes long enough to be killed in the middle. */
-async function addBulk(options: DatabaseOptions): Promise<void> {
+async function addManyRows(options: DatabaseOptions): Promise<void> {
   const database = await openDatabase(options, { log: silentLogger });
   const rows = Array.from({ length: 8_000 }, (_, number) => ['far.example', `txn${number}`, 1, '{}']);
   const columns = 'origin, txn_id, received_ts, answer';
@@ -143,7 +143,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       });
 
       await server!.homeserver.stop();
-      await addBulk(from);
+      await addManyRows(from);
       const child = spawn(process.execPath, [await builtHearth(), ...args], { stdio: 'ignore' });
       const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
       const contents = await openContents(to);
@@ -183,10 +183,10 @@ for (const kind of selectedDatabases(import.meta.url)) {
         await homeserver.stop();
         return answers.map(comparable);
       };
-      const wanted = await answersOf(from);
-      assert.match(wanted[0]!, /after the first pass/);
-      assert.match(wanted[4]!, /word7/);
-      assert.match(wanted[5]!, /Anna/);
+      const expected = await answersOf(from);
+      assert.match(expected[0]!, /after the first pass/);
+      assert.match(expected[4]!, /word7/);
+      assert.match(expected[5]!, /Anna/);
 
       const second = await hearth(args);
       assert.deepEqual([second.code, second.err], [0, ''], second.err);
@@ -195,7 +195,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
         /^All tables are equal in both databases:\n[\s\S]* {2}received_transactions: 8000 rows, hash [0-9a-f]{30}\n/,
       );
       await assert.rejects(answersOf(from), /this database was moved to the/);
-      assert.deepEqual(await answersOf(to), wanted);
+      assert.deepEqual(await answersOf(to), expected);
     });
   });
 }

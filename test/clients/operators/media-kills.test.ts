@@ -9,13 +9,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { configure, hearth, type ServerProcess, startProcess } from '../../operators/server-process.ts';
+import { configure, hearth, type ServerProcess, startProcess } from '../../processes/server-process.ts';
 import { builtHearth } from '../../support/servers/built-hearth.ts';
 import { adminRegistrationBody, adminRegistrationPath } from '../../support/users/register-admin.ts';
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 
-/** Numbers of files that are deleted, in several transactions, and that are moved. */
+/** Number of small files, whose deletion takes several transactions, and of large files, which are moved. */
 const [smallFiles, largeFiles] = [450, 12];
 const largeFile = (index: number) => Buffer.alloc(4 * 1024 * 1024, `large file ${index} `);
 
@@ -52,9 +52,9 @@ describe('kill -9 of the media repository', () => {
   const rows = () => {
     const database = new DatabaseSync(join(folder, 'homeserver.db'), { readOnly: true, timeout: 60_000 });
     try {
-      const found = database.prepare('SELECT file_id, sha256 FROM local_media').all();
+      const rows = database.prepare('SELECT file_id, sha256 FROM local_media').all();
       return new Map<string, string>(
-        found.map(({ file_id, sha256 }) => {
+        rows.map(({ file_id, sha256 }) => {
           const id = String(file_id);
           return [`${id.slice(0, 2)}/${id.slice(2, 4)}/${id.slice(4)}`, String(sha256)] as const;
         }),
@@ -78,15 +78,15 @@ describe('kill -9 of the media repository', () => {
 
   test('a kill during uploads and a deletion leaves each row with its whole file, and no other file, after the next start', async () => {
     for (let index = 0; index < smallFiles; index += 50)
-      await Promise.all(Array.from({ length: 50 }, (_, more) => upload(Buffer.from(`${index + more}`))));
-    // An upload that never ends.
-    const half = request(`${server.url}/_matrix/media/v3/upload`, {
+      await Promise.all(Array.from({ length: 50 }, (_, offset) => upload(Buffer.from(`${index + offset}`))));
+    // This upload never ends.
+    const unfinished = request(`${server.url}/_matrix/media/v3/upload`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-length': 10_000_000 },
     });
-    half.on('error', () => undefined);
-    half.write(Buffer.alloc(3_000_000, 'half'));
-    await eventually('the half of an upload', () => filesIn(join(store, 'incoming')).length > 0);
+    unfinished.on('error', () => undefined);
+    unfinished.write(Buffer.alloc(3_000_000, 'half'));
+    await eventually('the first bytes of an upload', () => filesIn(join(store, 'incoming')).length > 0);
     const deletion = deleteAll().catch(() => undefined);
     while (filesIn(join(store, 'local')).length >= smallFiles - 10) await sleep(1);
     await server.kill();
@@ -96,11 +96,11 @@ describe('kill -9 of the media repository', () => {
     writeFileSync(extra, stringify({ media_storage_providers: [copies] }));
     server = await startProcess(paths);
     paths = [...paths, extra];
-    const whole = rows();
-    assert.deepEqual(filesIn(join(store, 'local')), [...whole.keys()].sort());
-    for (const [path, hash] of whole) assert.equal(hashOf(store, 'local', path), hash);
+    const remaining = rows();
+    assert.deepEqual(filesIn(join(store, 'local')), [...remaining.keys()].sort());
+    for (const [path, hash] of remaining) assert.equal(hashOf(store, 'local', path), hash);
     assert.deepEqual(filesIn(join(store, 'incoming')), []);
-    assert.equal((await deleteAll()).body['total'], whole.size, 'the next call deletes the rest');
+    assert.equal((await deleteAll()).body['total'], remaining.size, 'the next call deletes the rest');
     assert.deepEqual(filesIn(join(store, 'local')), []);
   });
 
@@ -114,22 +114,25 @@ describe('kill -9 of the media repository', () => {
     while (filesIn(provider).length < 3 && child.exitCode === null) await sleep(1);
     child.kill('SIGKILL');
     await ended;
-    const wanted = rows();
+    const expectedHashes = rows();
     /** Checks all files in these places. @returns the paths of the files with rows */
-    const found = (...places: string[]) =>
+    const checkedFiles = (...places: string[]) =>
       new Set(
         places.flatMap((place) =>
           filesIn(place).map((path) => {
-            assert.equal(hashOf(place, path), wanted.get(path), path);
+            assert.equal(hashOf(place, path), expectedHashes.get(path), path);
             return path;
           }),
         ),
       );
-    assert.deepEqual(found(join(store, 'local'), join(provider, 'local')), new Set(wanted.keys()));
+    assert.deepEqual(
+      checkedFiles(join(store, 'local'), join(provider, 'local')),
+      new Set(expectedHashes.keys()),
+    );
 
     const done = await hearth(['media', 'move', ...flags]);
     assert.equal(done.code, 0, done.err);
-    assert.deepEqual(found(join(provider, 'local')), new Set(wanted.keys()));
+    assert.deepEqual(checkedFiles(join(provider, 'local')), new Set(expectedHashes.keys()));
     for (const place of [join(store, 'local'), join(store, 'incoming'), join(provider, 'incoming')])
       assert.deepEqual(filesIn(place), []);
     await server.stop();

@@ -12,8 +12,8 @@ import {
   startInstalledPostgres,
   startRestored,
   syncToken,
-} from '../../operators/restored-postgres.ts';
-import { configure, hearth, type ServerProcess, startProcess } from '../../operators/server-process.ts';
+} from '../../processes/restored-postgres.ts';
+import { configure, hearth, type ServerProcess, startProcess } from '../../processes/server-process.ts';
 import type { PostgresServer } from '../../support/databases/postgres-server.ts';
 import { after, before, test } from '../bounded-test.ts';
 
@@ -62,9 +62,9 @@ describe('hearth backup --store and hearth restore --store on PostgreSQL', () =>
     const backup = ['backup', '--store', store, ...paths.flatMap((path) => ['-c', path])];
     const sent: number[] = [];
     for (let count = 0; count < 2; count += 1) {
-      const made = await hearth(backup, env);
-      assert.deepEqual([made.code, made.err], [0, '']);
-      sent.push(Number(/of which (\d+) were sent/.exec(made.out)?.[1]));
+      const result = await hearth(backup, env);
+      assert.deepEqual([result.code, result.err], [0, '']);
+      sent.push(Number(/of which (\d+) were sent/.exec(result.out)?.[1]));
     }
     assert.ok(sent[1]! < sent[0]! / 4, `equal tables are not sent again: ${sent}`);
     const since = await syncToken(server, token);

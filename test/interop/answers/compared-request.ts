@@ -15,8 +15,8 @@ export interface RequestOptions {
   /** Set when lists in the response have no order. */
   readonly anyOrder?: true;
   /**
-   * Set when a server may answer with an older state for a moment, as with all syncs: the request is repeated while answers
-   * differ.
+   * Set when a server may answer with an older state for a moment, as with all syncs: the request is repeated while
+   * answers differ.
    */
   readonly settles?: true;
   /** Media type of the body, when it is not JSON. */
@@ -29,9 +29,9 @@ export interface RequestOptions {
   readonly token?: string;
 }
 
-/** The user, `METHOD path` (below `/_matrix/client/v3` unless it begins with `/_`), the body, and the rest. */
+/** The user, `METHOD path` (below `/_matrix/client/v3` unless it begins with `/_`), the body, and further options. */
 export type ComparedRequest = readonly [
-  by: Requester,
+  requester: Requester,
   request: string,
   body?: RequestBody | undefined,
   options?: RequestOptions,
@@ -44,6 +44,6 @@ export interface Subject {
 }
 
 /** Names a request for readers: `anna GET /account/whoami (note)`. */
-export function titleOf([by, request, , options]: ComparedRequest): string {
-  return `${by} ${request}${options?.note === undefined ? '' : ` (${options.note})`}`;
+export function titleOf([requester, request, , options]: ComparedRequest): string {
+  return `${requester} ${request}${options?.note === undefined ? '' : ` (${options.note})`}`;
 }

@@ -16,7 +16,10 @@ export const users = ['anna', 'ben', 'cleo'] as const;
 const requestTimeout = 30_000;
 const jsonType = 'application/json';
 
-/** One of the two servers, with the users of a subject and the values saved from its responses. */
+/**
+ * One of the two compared servers, with the users of a subject (a group of requests) and the values that were saved from its
+ * responses.
+ */
 export class ComparedServer {
   readonly saved = new Map<string, string>();
   readonly server: Homeserver;
@@ -28,7 +31,7 @@ export class ComparedServer {
     this.#signing = signing;
   }
 
-  /** Registers the users of a subject, whose names begin with its first word. */
+  /** Registers the users of a subject. Their names begin with the first word of the subject. */
   static async create(server: Homeserver, signing: SigningServer, subject: string): Promise<ComparedServer> {
     const compared = new ComparedServer(server, signing);
     compared.saved.set('server', server.name).set('signing', signing.name);
@@ -40,34 +43,34 @@ export class ComparedServer {
     return compared;
   }
 
-  async send([by, request, body, options = {}]: ComparedRequest): Promise<Answer> {
+  async send([requester, request, body, options = {}]: ComparedRequest): Promise<Answer> {
     const [method = '', ...rest] = request.split(' ');
     const path = this.#path(rest.join(' '));
     const content = options.bytes ?? this.#content(body);
     const answer =
-      by === 'server'
+      requester === 'server'
         ? await this.#signing.ask(this.server.name, method, path, content as string | undefined)
         : await this.#sendAsUser(method, path, content, {
-            token: options.token === undefined ? this.#tokens.get(by) : this.fill(options.token),
+            token: options.token === undefined ? this.#tokens.get(requester) : this.fill(options.token),
             type: options.type ?? jsonType,
           });
     for (const [name, at] of Object.entries(options.save ?? {})) {
-      const found = valueAt(answer.body, at);
-      if (typeof found !== 'string' && typeof found !== 'number') continue;
-      this.saved.set(name, String(found));
-      const [, media] = /^mxc:\/\/(.+)$/.exec(String(found)) ?? [];
+      const valueToSave = valueAt(answer.body, at);
+      if (typeof valueToSave !== 'string' && typeof valueToSave !== 'number') continue;
+      this.saved.set(name, String(valueToSave));
+      const [, media] = /^mxc:\/\/(.+)$/.exec(String(valueToSave)) ?? [];
       if (media !== undefined) this.saved.set(`${name}-id`, media);
     }
     return answer;
   }
 
-  /** Replaces the saved values, by name. */
+  /** Replaces all saved values. @param values by name */
   restore(values: ReadonlyMap<string, string>): void {
     this.saved.clear();
     for (const [name, value] of values) this.saved.set(name, value);
   }
 
-  /** Replaces `{name}` by the saved value. */
+  /** Replaces each `{name}` in a text by the saved value of that name. */
   fill(text: string, encode = (value: string) => value): string {
     return text.replace(/\{([a-z]\w*(?:-\w+)*)\}/g, (all, name: string) => {
       const value = this.saved.get(name);
@@ -116,7 +119,7 @@ export function readBody(type: string, bytes: Buffer): unknown {
   return JSON.parse(bytes.toString());
 }
 
-/** @param at members and indices, separated by dots */
+/** @param at fields and indices, separated by dots */
 function valueAt(body: unknown, at: string): unknown {
   return at.split('.').reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], body);
 }

@@ -25,7 +25,7 @@ export async function compareSubject(
   const servers = await Promise.all(
     [hearth, reference].map((server) => ComparedServer.create(server, signing, subject)),
   );
-  const found: FoundDifference[] = [];
+  const allDifferences: FoundDifference[] = [];
   for (const request of requests) {
     const title = titleOf(request);
     const saved = servers.map((server) => new Map(server.saved));
@@ -35,15 +35,15 @@ export async function compareSubject(
       const mayChange = request[3]?.settles || request[1].includes('/sync?');
       const isSettled = !mayChange || titled.every(isExpected);
       if (isSettled || tries === maxTries) {
-        found.push(...titled);
+        allDifferences.push(...titled);
         break;
       }
-      // The next try is the same request, not one from the token that this try has saved.
+      // Drops the tokens that this try has saved, so that the next try sends the same request.
       for (const [index, server] of servers.entries()) server.restore(saved[index]!);
       await sleep(pause);
     }
   }
-  return found;
+  return allDifferences;
 }
 
 async function compare(

@@ -1,7 +1,7 @@
 /** A place where two normalized answers differ. */
 export interface Difference {
   /**
-   * Names of members from the root, separated by dots; an item of a list by what identifies it (an event by type and state
+   * Names of fields from the root, separated by dots; an item of a list by what identifies it (an event by type and state
    * key, a device by its id), or else by its index.
    */
   readonly at: string;
@@ -10,24 +10,24 @@ export interface Difference {
   readonly reference: string;
 }
 
-/** Lists the places where the answers differ. A member that one answer lacks is one place, with all that is in it. */
+/** Lists the places where the answers differ. A field that one answer lacks is one place, with all that is in it. */
 export function differencesOf(hearth: unknown, reference: unknown, at = ''): Difference[] {
   if (Object.is(hearth, reference)) return [];
-  const [one, other] = [keyed(hearth), keyed(reference)];
-  if (!one || !other || Array.isArray(hearth) !== Array.isArray(reference))
+  const [hearthItems, referenceItems] = [keyed(hearth), keyed(reference)];
+  if (!hearthItems || !referenceItems || Array.isArray(hearth) !== Array.isArray(reference))
     return [{ at, hearth: shown(hearth), reference: shown(reference) }];
   const below = (key: string) => (at ? `${at}.${key}` : key);
-  const found = [...new Set([...one.keys(), ...other.keys()])].flatMap((key) =>
-    differencesOf(one.get(key), other.get(key), below(key)),
+  const differences = [...new Set([...hearthItems.keys(), ...referenceItems.keys()])].flatMap((key) =>
+    differencesOf(hearthItems.get(key), referenceItems.get(key), below(key)),
   );
   const order = (items: ReadonlyMap<string, unknown>) => [...items.keys()].join(' ');
-  if (found.length === 0 && Array.isArray(hearth) && order(one) !== order(other))
-    return [{ at: below('(order)'), hearth: order(one), reference: order(other) }];
-  return found;
+  if (differences.length === 0 && Array.isArray(hearth) && order(hearthItems) !== order(referenceItems))
+    return [{ at: below('(order)'), hearth: order(hearthItems), reference: order(referenceItems) }];
+  return differences;
 }
 
 /**
- * Returns the members of an object by name; the items of a list by a property that identifies them, or by
+ * Returns the fields of an object by name; the items of a list by a property that identifies them, or by
  * index.
  */
 function keyed(value: unknown): Map<string, unknown> | undefined {

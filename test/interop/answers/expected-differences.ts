@@ -210,7 +210,7 @@ const errors: readonly ExpectedDifference[] = [
     at: errcode,
     hearth: '"M_BAD_JSON"',
     reference: '"M_MISSING_PARAM"',
-    what: 'A body without a required member is `M_BAD_JSON`, not `M_MISSING_PARAM`',
+    what: 'A body without a required field is `M_BAD_JSON`, not `M_MISSING_PARAM`',
     reason: '"Common error codes": "missing required keys" (decision 0119)',
   },
   {
@@ -342,7 +342,7 @@ const errors: readonly ExpectedDifference[] = [
     requests: ['anna POST /rooms/{room}/receipt/m.read/{message} (no body)'],
     at: status,
     what: 'A receipt needs no body',
-    reason: 'The body has no required member, and old clients send none',
+    reason: 'The body has no required field, and old clients send none',
   },
   {
     requests: ['anna POST /createRoom (malformed power levels)'],
@@ -355,7 +355,7 @@ const errors: readonly ExpectedDifference[] = [
     at: errcode,
     hearth: '"M_FORBIDDEN"',
     reference: '"M_BAD_STATE"',
-    what: 'Inviting, kicking or joining as a banned user is `M_FORBIDDEN`, not `M_BAD_STATE`',
+    what: 'Inviting or kicking a banned user, and joining as one, is `M_FORBIDDEN`, not `M_BAD_STATE`',
     reason: 'The authorization rules forbid it; `M_BAD_STATE` is the answer to a wrong unban',
   },
   {
@@ -366,7 +366,7 @@ const errors: readonly ExpectedDifference[] = [
   },
   {
     requests: [
-      'ben POST /rooms/{room}/leave (no member)',
+      'ben POST /rooms/{room}/leave (not a member)',
       'cleo GET */relations/{m1}',
       'cleo GET */context/{m2}?limit=0 (world-readable)',
       'ben PUT /rooms/{room}/redact/$unknown/r4',
@@ -457,7 +457,7 @@ const accounts: readonly ExpectedDifference[] = [
   {
     requests: ['anna GET /admin/whois/{anna}'],
     at: ['body.devices.'],
-    what: '`whois` lists the connections of the last minutes after a minute, by device; the reference server lists all under an empty device id',
+    what: '`whois` lists connections by device, up to a minute late; the reference server lists all under an empty device id',
     reason: 'Addresses are written once a minute',
   },
   {
@@ -516,7 +516,7 @@ const accounts: readonly ExpectedDifference[] = [
     requests: ['*POST*keys/query*'],
     at: ['*.unsigned', 'body.user_signing_keys'],
     hearth: 'absent',
-    what: 'Key queries leave out empty members: `unsigned` of devices without a name, user-signing keys for other servers',
+    what: 'Key queries leave out empty fields: `unsigned` of devices without a name, user-signing keys for other servers',
     reason: 'Both are optional',
   },
   {
@@ -628,14 +628,14 @@ const rooms: readonly ExpectedDifference[] = [
     requests: everywhere,
     at: ['*m.call.invite'],
     hearth: 'absent',
-    what: 'Public rooms have no own power level for calls',
+    what: 'Public rooms have no power level of their own for calls',
     reason: 'Not in the specification; operators can set it (`default_power_level_content_override`)',
   },
   {
     requests: everywhere,
     at: ['*.m.topic.m.text.[0].mimetype'],
     reference: 'absent',
-    what: 'The topic of a new room names its type, `text/plain`',
+    what: 'The topic of a new room names its media type, `text/plain`',
     reason: 'Description of `POST /createRoom`',
   },
   {
@@ -680,14 +680,14 @@ const rooms: readonly ExpectedDifference[] = [
       'cleo GET /rooms/{room}/initialSync?limit=1 (world-readable)',
     ],
     at: ['body.visibility', 'body.presence.*'],
-    what: '`/rooms/{roomId}/initialSync` has the visibility; it leaves out offline users, and the presence of users whom the reader shares no room with',
+    what: '`/rooms/{roomId}/initialSync` has the visibility of the room; it leaves out offline users, and the presence of users whom the reader shares no room with',
     reason: 'Schema of the operation; presence is shown to users who share rooms',
   },
   {
     requests: ['anna GET /initialSync?limit=2'],
     at: ['body.rooms.[{room}].presence', 'body.rooms.[{room}].receipts'],
     reference: 'absent',
-    what: 'Rooms in `/initialSync` have the same members as `/rooms/{roomId}/initialSync`',
+    what: 'Rooms in `/initialSync` have the same fields as `/rooms/{roomId}/initialSync`',
     reason: 'Schema "RoomInfo"',
   },
   {
@@ -712,7 +712,7 @@ const syncs: readonly ExpectedDifference[] = [
     at: ['*.timeline.prev_batch'],
     hearth: 'absent',
     what: 'An empty timeline has no `prev_batch`',
-    reason: 'There is no event that it could be before',
+    reason: '`prev_batch` is the position before the first event of the timeline',
   },
   {
     requests: ['ben GET /sync?timeout=21*'],
@@ -766,7 +766,7 @@ const syncs: readonly ExpectedDifference[] = [
 ];
 
 /** Differences about media and the server itself. */
-const others: readonly ExpectedDifference[] = [
+const mediaAndServer: readonly ExpectedDifference[] = [
   {
     requests: ['anna GET */media/*'],
     at: ['headers.content-security-policy'],
@@ -824,5 +824,5 @@ export const expectedDifferences: readonly ExpectedDifference[] = [
   ...pushRules,
   ...rooms,
   ...syncs,
-  ...others,
+  ...mediaAndServer,
 ];

@@ -1,6 +1,6 @@
 import type { Answer } from './compared-server.ts';
 
-/** Members whose values differ between any two servers: only their presence and type are compared. */
+/** Fields whose values differ between any two servers: only their presence and type are compared. */
 const opaqueMembers = new Set([
   ...['access_token', 'refresh_token', 'device_id', 'session', 'login_token', 'sid', 'client_secret'],
   ...['etag', 'event_id', 'replaced_by'],
@@ -29,7 +29,7 @@ const opaqueKeys = new Set(['signatures', 'verify_keys']);
 /** Lists without an order. */
 const sets = new Set(['joined_rooms', 'flows', 'aliases', 'servers', 'auth_chain', 'actions', 'conditions']);
 
-/** Orders of events that only the server chooses. */
+/** Fields whose `events` are in an order that the server chooses. */
 const eventSets = new Set(['state', 'account_data', 'presence', 'invite_state', 'knock_state', 'ephemeral']);
 
 const patterns: readonly (readonly [RegExp, string])[] = [
@@ -39,8 +39,8 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Replaces values that every server chooses by itself by placeholders: a saved value by its name, an opaque value by its
- * type.
+ * Replaces values that each server chooses itself with placeholders: a saved value with its name, an opaque value with
+ * its type.
  */
 export function normalized(
   { status, headers, body }: Answer,
@@ -56,8 +56,8 @@ export function normalized(
     .sort(([, one], [, other]) => other.length - one.length);
   const text = (value: string): string => {
     let replaced = value.replaceAll(url, '{url}');
-    for (const [name, known] of names) replaced = replaced.replaceAll(known, `{${name}}`);
-    for (const [pattern, by] of patterns) replaced = replaced.replace(pattern, by);
+    for (const [name, savedValue] of names) replaced = replaced.replaceAll(savedValue, `{${name}}`);
+    for (const [pattern, placeholder] of patterns) replaced = replaced.replace(pattern, placeholder);
     return replaced;
   };
   const walk = (value: unknown, member: string, parent: string): unknown => {
@@ -77,7 +77,7 @@ export function normalized(
       return Object.fromEntries(entries);
     }
     const isToken = tokens.has(member);
-    if (typeof value === 'string' && !isToken && names.some(([, known]) => known === value))
+    if (typeof value === 'string' && !isToken && names.some(([, savedValue]) => savedValue === value))
       return text(value);
     const isOpaque =
       isToken || opaqueMembers.has(member) || parent === 'signatures' || parent.startsWith('ed25519:');

@@ -1,7 +1,7 @@
 import { slowdown, threadTime } from './slowdown.ts';
 
 /**
- * Returns the milliseconds of CPU time that this thread spends in `work`, of a machine without other load.
+ * Runs `work` and returns the milliseconds of CPU time that it would take on a machine without other load.
  */
 export function cpuTime(work: () => void): number {
   const slowAtFirst = slowdown();

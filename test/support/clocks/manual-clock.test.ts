@@ -6,29 +6,29 @@ const turn = () => new Promise(setImmediate);
 
 test('ManualClock runs timers in the order in which they become due, each at its time', () => {
   const clock = manualClock(0);
-  const ran: [string, number][] = [];
-  const run = (name: string) => () => ran.push([name, clock.now()]);
+  const runs: [string, number][] = [];
+  const run = (name: string) => () => runs.push([name, clock.now()]);
   clock.setTimer(200, run('late'));
   clock.setTimer(100, run('early'));
   clock.setTimer(300, run('cancelled')).cancel();
   clock.setTimer(400, run('not due'));
   clock.advance(350);
-  assert.deepEqual(ran, [
+  assert.deepEqual(runs, [
     ['early', 100],
     ['late', 200],
   ]);
 });
 
-test('ManualClock runs a timer in the next turn of the event loop that is due when it is set', async () => {
+test('ManualClock runs a timer that is due already when it is set in the next turn of the event loop', async () => {
   const clock = manualClock(0);
-  const ran: string[] = [];
-  clock.setTimer(0, () => ran.push('due'));
-  clock.setTimer(-5, () => ran.push('overdue'));
-  clock.setTimer(0, () => ran.push('cancelled')).cancel();
-  clock.setTimer(1, () => ran.push('not due'));
-  assert.deepEqual(ran, []);
+  const runs: string[] = [];
+  clock.setTimer(0, () => runs.push('due'));
+  clock.setTimer(-5, () => runs.push('overdue'));
+  clock.setTimer(0, () => runs.push('cancelled')).cancel();
+  clock.setTimer(1, () => runs.push('not due'));
+  assert.deepEqual(runs, []);
   await turn();
-  assert.deepEqual(ran, ['due', 'overdue']);
+  assert.deepEqual(runs, ['due', 'overdue']);
   clock.advance(1);
-  assert.deepEqual(ran, ['due', 'overdue', 'not due']);
+  assert.deepEqual(runs, ['due', 'overdue', 'not due']);
 });

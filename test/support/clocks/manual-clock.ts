@@ -12,28 +12,36 @@ export interface ManualClock extends Clock {
 /** @param start milliseconds since the epoch */
 export function manualClock(start = 1_700_000_000_000): ManualClock {
   let now = start;
-  const timers = new Set<{ due: number; callback: () => void }>();
-  const runIfSet = (timer: { due: number; callback: () => void }) => {
-    if (timers.delete(timer)) timer.callback();
-  };
+  /** The timers that are set, by the time at which they are due; those of the same time in the order in which they were set. */
+  const timers = new Map<number, Set<{ readonly callback: () => void }>>();
   return {
     now: () => now,
     monotonic: () => now - start,
     setTimer(delay, callback): Timer {
-      const timer = { due: now + Math.max(0, delay), callback };
-      timers.add(timer);
-      if (timer.due <= now) setImmediate(runIfSet, timer);
-      return { cancel: () => timers.delete(timer) };
+      const due = now + Math.max(0, delay);
+      const timer = { callback };
+      const sameTime = timers.get(due) ?? new Set();
+      timers.set(due, sameTime.add(timer));
+      const cancel = () => {
+        if (!sameTime.delete(timer)) return false;
+        if (sameTime.size === 0) timers.delete(due);
+        return true;
+      };
+      if (due <= now) setImmediate(() => cancel() && callback());
+      return { cancel };
     },
     advance(milliseconds) {
       const end = now + milliseconds;
       for (;;) {
-        let next: { due: number; callback: () => void } | undefined;
-        for (const timer of timers) if (timer.due < (next?.due ?? end + 1)) next = timer;
-        if (next === undefined || next.due > end) break;
-        timers.delete(next);
-        now = next.due;
-        next.callback();
+        const due = timers.keys().reduce((first, one) => Math.min(first, one), Number.POSITIVE_INFINITY);
+        const sameTime = timers.get(due);
+        if (sameTime === undefined || due > end) break;
+        now = due;
+        for (const timer of sameTime) {
+          sameTime.delete(timer);
+          timer.callback();
+        }
+        if (timers.get(due) === sameTime) timers.delete(due);
       }
       now = end;
     },

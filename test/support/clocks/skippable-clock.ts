@@ -2,8 +2,8 @@ import type { Clock } from '../../../src/kernel/clock.ts';
 import { eventually } from '../../clients/eventually.ts';
 
 /**
- * The clock of the machine, whose timers a test can see and skip: a test waits until the server waits, and then
- * does not wait for the time to pass.
+ * The clock of the machine, with timers that a test can see and skip: a test waits until the server has set a timer,
+ * and advances the time past it.
  */
 export interface SkippableClock extends Clock {
   /**
@@ -57,8 +57,8 @@ export function skippableClock(): SkippableClock {
       };
     },
     async untilTimerRuns([from, to]) {
-      const isMeant = ({ delay }: RunningTimer) => delay >= from && delay <= to;
-      await eventually(`a timer of ${from} to ${to} ms`, () => [...timers].some(isMeant));
+      const isInRange = ({ delay }: RunningTimer) => delay >= from && delay <= to;
+      await eventually(`a timer of ${from} to ${to} ms`, () => [...timers].some(isInRange));
     },
     async skipping(delay, work) {
       let isDone = false;

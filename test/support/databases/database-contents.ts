@@ -24,20 +24,20 @@ export async function openContents(options: DatabaseOptions): Promise<DatabaseCo
 
 function sqliteContents(path: string): DatabaseContents {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 60_000 });
-  const all = (sql: string) => {
+  const query = (sql: string) => {
     const statement = database.prepare(sql);
     statement.setReadBigInts(true);
     return statement.all() as Row[];
   };
   return {
     async columns() {
-      const found = all(
+      const columns = query(
         `select m.name as "table", c.name as "column" from sqlite_master m join pragma_table_info(m.name) c
          where m.type = 'table' and m.sql not like 'create virtual%'`,
       );
-      return grouped(found);
+      return columnsByTable(columns);
     },
-    rows: async (table) => all(`select * from "${table}"`),
+    rows: async (table) => query(`select * from "${table}"`),
     async insert(table, row) {
       const writable = new DatabaseSync(path);
       const names = Object.keys(row);
@@ -72,16 +72,16 @@ async function postgresContents(
   const { host, port, user, password, database } = options;
   const client = new Client({ host, port, user, password, database });
   await client.connect();
-  const all = async (sql: string) => (await client.query<Row>(sql)).rows;
+  const query = async (sql: string) => (await client.query<Row>(sql)).rows;
   return {
     async columns() {
-      const found = await all(
+      const columns = await query(
         `select table_name as "table", column_name as "column" from information_schema.columns
          where table_schema = current_schema()`,
       );
-      return grouped(found);
+      return columnsByTable(columns);
     },
-    rows: (table) => all(`select * from "${table}"`),
+    rows: (table) => query(`select * from "${table}"`),
     async insert(table, row) {
       const names = Object.keys(row);
       const values = names.map((_, index) => `$${index + 1}`).join(', ');
@@ -94,9 +94,9 @@ async function postgresContents(
   };
 }
 
-const grouped = (found: readonly Row[]): ReadonlyMap<string, readonly string[]> =>
+const columnsByTable = (rows: readonly Row[]): ReadonlyMap<string, readonly string[]> =>
   new Map(
-    [...Map.groupBy(found, ({ table }) => String(table))].map(([table, columns]) => [
+    [...Map.groupBy(rows, ({ table }) => String(table))].map(([table, columns]) => [
       table,
       columns.map(({ column }) => String(column)),
     ]),

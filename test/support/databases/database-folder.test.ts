@@ -12,12 +12,12 @@ it('removeAbandonedFolders removes the folders of killed processes and keeps tho
   `;
   const killed = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' });
   const abandoned = killed.stdout;
-  const own = makeDatabaseFolder('hearth-sqlite-');
+  const folderInUse = makeDatabaseFolder('hearth-sqlite-');
   try {
     assert.ok(existsSync(abandoned), killed.stderr);
     removeAbandonedFolders();
-    assert.deepEqual([existsSync(abandoned), existsSync(own)], [false, true]);
+    assert.deepEqual([existsSync(abandoned), existsSync(folderInUse)], [false, true]);
   } finally {
-    rmSync(own, { recursive: true, force: true });
+    rmSync(folderInUse, { recursive: true, force: true });
   }
 });

@@ -12,8 +12,8 @@ const minFree = 6 * 2 ** 30;
 const folderName = /^hearth-[a-z]+-(\d+)-[A-Za-z0-9]{6}$/;
 
 /**
- * Makes a temporary folder for databases: in memory where there is plenty, because the operating system takes half the time
- * for their files there.
+ * Makes a temporary folder for databases: in memory where enough of it is free (`minFree`), because operations on files
+ * take half the time there.
  * @param prefix for example `hearth-sqlite-`
  */
 export const makeDatabaseFolder = (prefix: string): string =>

@@ -67,13 +67,15 @@ export function forSelectedDatabases(file: string, declare: (open: OpenDatabase)
 
 /**
  * Returns the kinds of database on which the tests of a file run: in a thorough run both, otherwise one. A hash of the
- * file name selects SQLite for five files of six, because the same tests take three times as long on PostgreSQL.
+ * file name puts each file into one of many parts, of which one runs on PostgreSQL: by default one of 20, because the
+ * same tests take three times as long on PostgreSQL. `HEARTH_TEST_POSTGRES_PART=3/10` selects the third of ten parts.
  * @param file `import.meta.url` of the tests
  */
 export function selectedDatabases(file: string): readonly DatabaseOptions['kind'][] {
   if (isThorough) return ['sqlite', 'postgres'];
+  const [part = 0, parts = 1] = (process.env['HEARTH_TEST_POSTGRES_PART'] ?? '1/20').split('/').map(Number);
   const number = Number.parseInt(hash('sha256', basename(file)).slice(0, 8), 16);
-  return [number % 6 === 0 ? 'postgres' : 'sqlite'];
+  return [number % parts === part - 1 ? 'postgres' : 'sqlite'];
 }
 
 const declareOn = {

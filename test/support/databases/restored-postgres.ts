@@ -26,40 +26,41 @@ const watchSql = `
   create event trigger note_dropped on sql_drop execute function changes.note();
   truncate changes.made`;
 
+/** Copies each table that has rows into the schema `kept`. */
 const saveSql = `
   do $$
   declare
-    one record;
+    relation record;
     filled boolean;
   begin
     create schema kept;
-    for one in select relname from pg_class
+    for relation in select relname from pg_class
       where relnamespace = 'public'::regnamespace and relkind = 'r' loop
-      execute format('select exists (select from public.%I)', one.relname) into filled;
-      if filled then execute format('create table kept.%I as table public.%I', one.relname, one.relname); end if;
+      execute format('select exists (select from public.%I)', relation.relname) into filled;
+      if filled then execute format('create table kept.%I as table public.%I', relation.relname, relation.relname); end if;
     end loop;
   end $$`;
 
 /**
- * Disables triggers and foreign keys while rows are replaced. Asks the file system which tables have had rows, because
- * `pg_relation_size` opens each of them.
+ * Replaces the rows of all tables by those in the schema `kept`, with triggers and foreign keys disabled. Asks the file
+ * system which tables have had rows, because `pg_relation_size` opens each of them.
  */
 const restoreSql = `
   do $$
   declare
-    one record;
+    relation record;
   begin
     set local session_replication_role = replica;
-    for one in select relname from pg_class
+    for relation in select relname from pg_class
       where relnamespace = 'public'::regnamespace and relkind = 'r'
         and (pg_stat_file(pg_relation_filepath(oid), true)).size > 0 loop
-      execute format('delete from public.%I', one.relname);
+      execute format('delete from public.%I', relation.relname);
     end loop;
-    for one in select relname from pg_class where relnamespace = 'kept'::regnamespace and relkind = 'r' loop
-      execute format('insert into public.%I table kept.%I', one.relname, one.relname);
+    for relation in select relname from pg_class where relnamespace = 'kept'::regnamespace and relkind = 'r' loop
+      execute format('insert into public.%I table kept.%I', relation.relname, relation.relname);
     end loop;
-    for one in select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'S' loop
-      perform setval(one.oid::regclass, seqstart, false) from pg_sequence where seqrelid = one.oid;
+    for relation in select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'S' loop
+      perform setval(relation.oid::regclass, seqstart, false) from pg_sequence where seqrelid = relation.oid;
     end loop;
   end $$`;
 

@@ -16,6 +16,10 @@ export class UnreliableDatabase implements Database {
     return this.#database.statistics;
   }
 
+  get numberBounds() {
+    return this.#database.numberBounds;
+  }
+
   fullText: Database['fullText'] = (name) => this.#database.fullText(name);
 
   reader: Database['reader'] = () => this.#database.reader();

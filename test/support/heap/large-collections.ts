@@ -5,7 +5,7 @@ export interface LargeCollection {
   readonly holders: readonly string[];
   /** How it is reached from the root. */
   readonly path: string;
-  /** Estimated number of entries, at most four times the real one. */
+  /** Estimated number of entries, at most four times the real number. */
   readonly entries: number;
 }
 
@@ -49,12 +49,12 @@ type ReachedBy = Int32Array;
 /** Returns the nodes that are reached from the root, in the order of a breadth-first search. */
 function reachWithoutCaches(graph: HeapGraph): { nodes: Uint32Array; reachedBy: ReachedBy } {
   const reachedBy = new Int32Array(graph.size).fill(-1);
-  const owned = cachesAndTheirValues(graph);
+  const cached = cachesAndTheirValues(graph);
   const nodes = new Uint32Array(graph.size);
   let count = 1;
   for (let index = 0; index < count; index++) {
     const node = nodes[index]!;
-    if (owned.has(node)) continue;
+    if (cached.has(node)) continue;
     for (let edge = graph.firstEdgeOf(node); edge < graph.firstEdgeOf(node + 1); edge++) {
       const target = graph.targetOf(edge);
       if (target === 0 || reachedBy[target] !== -1 || isWeak(graph, edge)) continue;
@@ -70,18 +70,18 @@ function reachWithoutCaches(graph: HeapGraph): { nodes: Uint32Array; reachedBy: 
  * example an index.
  */
 function cachesAndTheirValues(graph: HeapGraph): Set<HeapNode> {
-  const owned = new Set<HeapNode>();
+  const cached = new Set<HeapNode>();
   for (let node = 0; node < graph.size; node++) {
     if (!isCache(graph, node)) continue;
-    owned.add(node);
+    cached.add(node);
     let entry = graph.follow(node, '#newest');
     while (entry !== undefined && graph.typeOf(entry) === 'object') {
       const value = graph.follow(entry, 'value');
-      if (value !== undefined && graph.typeOf(value) === 'object') owned.add(value);
+      if (value !== undefined && graph.typeOf(value) === 'object') cached.add(value);
       entry = graph.follow(entry, 'older');
     }
   }
-  return owned;
+  return cached;
 }
 
 const isCache = (graph: HeapGraph, node: HeapNode) =>
@@ -89,7 +89,7 @@ const isCache = (graph: HeapGraph, node: HeapNode) =>
   graph.nameOf(node) === 'Cache' &&
   graph.follow(node, '#entries') !== undefined;
 
-/** Whether an edge does not keep its node in memory by itself: those of weak references and of weak maps. */
+/** Whether an edge does not keep its target in memory: an edge of a weak reference or of a weak map. */
 function isWeak(graph: HeapGraph, edge: HeapEdge): boolean {
   const type = graph.edgeTypeOf(edge);
   return type === 'weak' || (type === 'internal' && graph.edgeNameOf(edge).includes('in WeakMap'));
@@ -115,7 +115,10 @@ function entriesOf(graph: HeapGraph, node: HeapNode): number {
   return members;
 }
 
-/** Names the holder of a collection; if that is a collection or an object literal itself, also its own holder. */
+/**
+ * Names the object that holds a collection. The name of a holder that is a collection or an object literal begins with
+ * the name of its own holder.
+ */
 function holderName(graph: HeapGraph, edge: HeapEdge, reachedBy: ReachedBy): string {
   const type = graph.edgeTypeOf(edge);
   const name = graph.edgeNameOf(edge);
@@ -125,11 +128,11 @@ function holderName(graph: HeapGraph, edge: HeapEdge, reachedBy: ReachedBy): str
   const owner = graph.nameOf(from).replace(/^_|\d+$/g, '');
   const isAnonymous = graph.typeOf(from) !== 'object' || plainNames.has(owner);
   const outer = isAnonymous ? reachedBy[from]! : -1;
-  const own = type === 'property' ? `.${name}` : '[]';
-  return outer < 0 ? `${owner}${own}` : `${holderName(graph, outer, reachedBy)}${own}`;
+  const suffix = type === 'property' ? `.${name}` : '[]';
+  return outer < 0 ? `${owner}${suffix}` : `${holderName(graph, outer, reachedBy)}${suffix}`;
 }
 
-/** Names of classes whose objects are named by what holds them. */
+/** Classes of general use, whose objects are reported under the names of their holders. */
 const plainNames = new Set(['Object', 'Map', 'Set', 'Array', 'BriefMap', 'RecentChanges']);
 
 function pathTo(graph: HeapGraph, node: HeapNode, reachedBy: ReachedBy): string {

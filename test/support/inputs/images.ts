@@ -3,7 +3,7 @@ import sharp from 'sharp';
 
 type Format = 'jpeg' | 'png' | 'webp' | 'gif' | 'avif' | 'tiff';
 
-/** Makes an image whose left half is red and whose right half is blue. */
+/** Makes an image whose left half is red and whose right half is blue. @param orientation in EXIF: 1 to 8 */
 export async function testImage(
   width: number,
   height: number,
@@ -11,13 +11,13 @@ export async function testImage(
   orientation?: number,
 ): Promise<Buffer<ArrayBuffer>> {
   const half = { width: Math.max(1, Math.floor(width / 2)), height, channels: 3, background: 'red' } as const;
-  const left = await sharp({ create: half }).png().toBuffer();
-  const made = sharp({ create: { ...half, width, background: 'blue' } }).composite([
-    { input: left, left: 0, top: 0 },
+  const leftHalf = await sharp({ create: half }).png().toBuffer();
+  const twoColours = sharp({ create: { ...half, width, background: 'blue' } }).composite([
+    { input: leftHalf, left: 0, top: 0 },
   ]);
-  const flat = sharp(await made.removeAlpha().png().toBuffer());
-  const turned = orientation === undefined ? flat : flat.withMetadata({ orientation });
-  return Buffer.from(await turned[format]().toBuffer());
+  const flat = sharp(await twoColours.removeAlpha().png().toBuffer());
+  const oriented = orientation === undefined ? flat : flat.withMetadata({ orientation });
+  return Buffer.from(await oriented[format]().toBuffer());
 }
 
 /** Makes an image of one colour, given in sRGB, whose pixels are stored in another colour space. */
@@ -25,12 +25,12 @@ export async function imageInColourSpace(
   background: { readonly r: number; readonly g: number; readonly b: number },
   space: 'cmyk' | 'p3' | 'grey' | 'rgb16',
 ): Promise<Buffer<ArrayBuffer>> {
-  const made = sharp({ create: { width: 40, height: 30, channels: 3, background } });
+  const oneColour = sharp({ create: { width: 40, height: 30, channels: 3, background } });
   const images = {
-    cmyk: () => made.toColourspace('cmyk').withIccProfile('cmyk').jpeg({ quality: 100 }),
-    p3: () => made.withIccProfile('p3').png(),
-    grey: () => made.toColourspace('grey16').png(),
-    rgb16: () => made.toColourspace('rgb16').png(),
+    cmyk: () => oneColour.toColourspace('cmyk').withIccProfile('cmyk').jpeg({ quality: 100 }),
+    p3: () => oneColour.withIccProfile('p3').png(),
+    grey: () => oneColour.toColourspace('grey16').png(),
+    rgb16: () => oneColour.toColourspace('rgb16').png(),
   };
   return Buffer.from(await images[space]().toBuffer());
 }
@@ -89,12 +89,12 @@ export async function imageMetadata(bytes: Uint8Array) {
   };
 }
 
-/** Whether the middle of each edge is more red than blue. */
+/** Returns whether the middle of each edge is more red than blue. */
 export async function redEdges(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const at = (x: number, y: number) => {
-    const place = (y * info.width + x) * info.channels;
-    return data[place]! > data[place + 2]!;
+    const offset = (y * info.width + x) * info.channels;
+    return data[offset]! > data[offset + 2]!;
   };
   const [middle, centre] = [Math.floor(info.height / 2), Math.floor(info.width / 2)];
   return {

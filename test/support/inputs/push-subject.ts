@@ -13,7 +13,7 @@ import type { Ruleset } from '../../../src/protocol/push-rules/push-rule.ts';
 export const ALICE: PushMember = { userId: '@alice:example.org', displayName: 'Alice' };
 export const ROOM: PushRoomFacts = { memberCount: 10, senderMayNotify: () => false };
 
-/** A text message from Bob, with the given members replaced. */
+/** A text message from Bob, with the given fields replaced. */
 export function subject(more: Partial<PushSubject> = {}): PushSubject {
   return {
     eventId: '$event',

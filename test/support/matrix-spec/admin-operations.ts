@@ -4,17 +4,17 @@ import { adminApiPath } from '../../../scripts/admin-api.ts';
 import type { Content, Schema } from './facts.ts';
 import type { Operation } from './operations.ts';
 
-interface Described {
+interface DescribedOperation {
   readonly operationId?: string;
   readonly responses: Readonly<
     Record<string, { readonly content: Readonly<Record<string, { schema: Schema }>> }>
   >;
 }
 
-/** Reads the operations of the admin API from its description; without errors, which have the standard form. */
+/** Reads the operations of the admin API from its description. Errors are left out: they have the standard form. */
 export function adminOperations(): Operation[] {
   const text = readFileSync(join(import.meta.dirname, '..', '..', '..', adminApiPath), 'utf8');
-  const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, Described>> };
+  const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, DescribedOperation>> };
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => ({
       operationId: described.operationId ?? `${method} ${path}`,

@@ -27,11 +27,11 @@ export interface OperationFacts {
   readonly deprecated?: true;
   /** The security schemes, of which a request needs one; `none` allows a request without any. */
   readonly security?: readonly string[];
-  /** Parameters as members of an object for each place. */
+  /** For each place, the schema of an object whose fields are the parameters. */
   readonly parameters?: Readonly<Partial<Record<'path' | 'query' | 'header', Schema>>>;
   readonly bodyRequired?: true;
   readonly body?: Content;
-  /** By status, which may be `4XX`; no media types when the response has no specified body. */
+  /** Content by status, which may be `4XX`; empty when the specification gives the response no body. */
   readonly responses: Readonly<Record<string, Content>>;
 }
 

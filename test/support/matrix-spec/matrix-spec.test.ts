@@ -54,8 +54,8 @@ describe('data about the specification', () => {
 
   it('has schemas that JSON Schema allows', () => {
     const ajv = new Ajv2020({ strict: false });
-    const named = Object.entries(readSchemas()).map(([name, schema]) => ({ name, schema }));
-    const invalid = [...schemas, ...named].filter(({ schema }) => ajv.validateSchema(schema) !== true);
+    const namedSchemas = Object.entries(readSchemas()).map(([name, schema]) => ({ name, schema }));
+    const invalid = [...schemas, ...namedSchemas].filter(({ schema }) => ajv.validateSchema(schema) !== true);
     assert.deepEqual(
       invalid.map(({ name }) => name),
       [],
@@ -76,16 +76,19 @@ describe('data about the specification', () => {
   });
 
   it('documents a success or a redirect of every operation', () => {
-    const without = operations().filter(
+    const withoutSuccess = operations().filter(
       ({ responses }) => !Object.keys(responses).some((status) => /^[23]/.test(status)),
     );
-    assert.deepEqual(without, []);
+    assert.deepEqual(withoutSuccess, []);
   });
 
   it('refers to each named schema and to no other', () => {
-    const named = readSchemas();
-    const texts = JSON.stringify([operations(), named]).matchAll(/"\$ref":"([^"]*)"/g);
-    assert.deepEqual([...new Set([...texts].map(([, name]) => name))].sort(), Object.keys(named).sort());
+    const namedSchemas = readSchemas();
+    const texts = JSON.stringify([operations(), namedSchemas]).matchAll(/"\$ref":"([^"]*)"/g);
+    assert.deepEqual(
+      [...new Set([...texts].map(([, name]) => name))].sort(),
+      Object.keys(namedSchemas).sort(),
+    );
   });
 });
 
@@ -128,7 +131,7 @@ describe('validateResponse', () => {
     });
   });
 
-  it('reports missing and mistyped members, a missing body and an undocumented status', () => {
+  it('reports missing and mistyped fields, a missing body and an undocumented status', () => {
     assert.match(problems(200, {})[0] ?? '', /user_id/);
     assert.match(problems(200, { user_id: 5 })[0] ?? '', /\/user_id must be string/);
     assert.match(problems(200, undefined)[0] ?? '', /no JSON/);
@@ -166,7 +169,7 @@ describe('validateResponse', () => {
 });
 
 describe('sampleOf and brokenSamples', () => {
-  it('makes samples that fit their schemas, with all members and with only the required ones', () => {
+  it('makes samples that fit their schemas, with all fields and with only the required ones', () => {
     const problems = schemas.flatMap(({ name, schema }) =>
       (['all', 'required'] as const).flatMap((members) =>
         schemaProblems(schema, sampleOf(schema, members)).map((problem) => `${name}, ${members}: ${problem}`),

@@ -33,7 +33,7 @@ export const operations = (): readonly Operation[] => loadIndex().all;
 /**
  * The operation that serves a request.
  *
- * @param path of the request as it was sent, in either spelling, with or without a query
+ * @param path of the request as it was sent, with `/_matrix` or `/_proto`, with or without a query
  */
 export function findOperation(method: string, path: string): Operation | undefined {
   const [withoutQuery = ''] = path.split('?', 1);

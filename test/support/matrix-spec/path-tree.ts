@@ -1,4 +1,4 @@
-/** Path templates as a tree of segments, so that finding the one that fits a path takes no search. */
+/** Path templates as a tree of segments, in which a path finds its template without a comparison with each one. */
 export class PathTree<Value> {
   readonly #root: Node<Value> = newNode();
 
@@ -8,7 +8,7 @@ export class PathTree<Value> {
     for (const segment of template.split('/')) {
       if (segment.startsWith('{')) {
         node.parameter ??= newNode();
-        // A list like `/pushrules/global/override/` is not the rule with an empty id.
+        // Only state keys may be empty: `/pushrules/global/override/` is a list, not the rule with an empty id.
         node.mayBeEmpty ||= segment === '{stateKey}';
         node = node.parameter;
       } else {

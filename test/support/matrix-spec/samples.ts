@@ -3,7 +3,7 @@ import { namedSchema } from './validators.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A value for each pattern and format that strings and names of members have. */
+/** A value for each pattern and format that strings and names of fields have. */
 const texts: Readonly<Record<string, string>> = {
   '^!': '!room:example.org',
   '^@': '@user:example.org',
@@ -24,7 +24,7 @@ const schemasOf = (operand: unknown): readonly [string, Schema][] =>
 const typesOf = ({ type }: Schema): readonly string[] =>
   type === undefined ? [] : ([type].flat() as string[]);
 
-/** A value that fits a schema: with every member that the schema names, or only with the required ones. */
+/** A value that fits a schema: with every field that the schema names, or only with the required ones. */
 export function sampleOf(schema: Schema, members: 'all' | 'required'): unknown {
   if (typeof schema['$ref'] === 'string') return sampleOf(namedSchema(schema['$ref']), members);
   if (Array.isArray(schema['enum'])) return schema['enum'][0];
@@ -45,12 +45,12 @@ export function sampleOf(schema: Schema, members: 'all' | 'required'): unknown {
 
 function sampleObject(schema: Schema, members: 'all' | 'required'): Members {
   const required = (schema['required'] ?? []) as readonly string[];
-  const named = schemasOf(schema['properties']).filter(
+  const properties = schemasOf(schema['properties']).filter(
     ([name]) => members === 'all' || required.includes(name),
   );
-  const sample = named.map(([name, member]): [string, unknown] => [name, sampleOf(member, members)]);
-  const wanted = members === 'all' && schema['maxProperties'] !== 0;
-  if (wanted || schema['minProperties'] !== undefined) {
+  const sample = properties.map(([name, member]): [string, unknown] => [name, sampleOf(member, members)]);
+  const hasUnnamedMembers = members === 'all' && schema['maxProperties'] !== 0;
+  if (hasUnnamedMembers || schema['minProperties'] !== undefined) {
     const patterns = schemasOf(schema['patternProperties']);
     for (const [pattern, member] of patterns) sample.push([texts[pattern]!, sampleOf(member, members)]);
     const additional = schema['additionalProperties'];
@@ -74,7 +74,7 @@ function mergeSamples(a: unknown, b: unknown): unknown {
   return merged;
 }
 
-/** Variants of a sample that break one rule of its schema each, with the rule. Leaves alternatives alone. */
+/** Variants of a sample that break one rule of its schema each, with the rule. Does not break `oneOf` and `anyOf`. */
 export function* brokenSamples(schema: Schema, sample: unknown): Generator<[rule: string, value: unknown]> {
   if (typeof schema['$ref'] === 'string') yield* brokenSamples(namedSchema(schema['$ref']), sample);
   for (const part of listOf(schema['allOf'])) yield* brokenSamples(part, sample);
@@ -105,10 +105,10 @@ function* brokenMembers(schema: Schema, sample: Members): Generator<[rule: strin
 }
 
 function memberSchema(schema: Schema, name: string): Schema | undefined {
-  const named = schemasOf(schema['properties']).find(([property]) => property === name);
+  const property = schemasOf(schema['properties']).find(([other]) => other === name);
   const matching = schemasOf(schema['patternProperties']).find(([pattern]) => texts[pattern] === name);
   const additional = schema['additionalProperties'];
-  return named?.[1] ?? matching?.[1] ?? (isMembers(additional) ? additional : undefined);
+  return property?.[1] ?? matching?.[1] ?? (isMembers(additional) ? additional : undefined);
 }
 
 function valueOfNoneOf(types: readonly string[]): unknown {

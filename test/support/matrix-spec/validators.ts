@@ -33,10 +33,10 @@ export function schemaProblems(schema: Schema, value: unknown): string[] {
   });
 }
 
-/** The validator of a schema, compiled once; those that only refer to a named schema share its validator. */
+/** Returns the validator of a schema, compiled once; those that only refer to a named schema share its validator. */
 function validatorOf(schema: Schema): ValidateFunction {
-  const known = validators.get(schema);
-  if (known !== undefined) return known;
+  const compiled = validators.get(schema);
+  if (compiled !== undefined) return compiled;
   const { $ref: name, ...rest } = schema;
   const isReference = typeof name === 'string' && Object.keys(rest).length === 0;
   const validator = isReference ? validatorOf(namedSchema(name)) : load().ajv.compile(schema);

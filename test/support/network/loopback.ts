@@ -35,9 +35,12 @@ export class FakeResolver implements Resolver {
 
   async addresses(host: string) {
     this.lookedUpNames.push(host);
-    const found = this.hosts.get(host);
-    if (!found) throw Object.assign(new Error(`no such host: ${host}`), { code: 'ENOTFOUND' });
-    return found.map((address) => ({ address, family: address.includes(':') ? (6 as const) : (4 as const) }));
+    const addresses = this.hosts.get(host);
+    if (!addresses) throw Object.assign(new Error(`no such host: ${host}`), { code: 'ENOTFOUND' });
+    return addresses.map((address) => ({
+      address,
+      family: address.includes(':') ? (6 as const) : (4 as const),
+    }));
   }
 
   async services(name: string) {

@@ -37,7 +37,7 @@ export class MailServer {
   readonly unknownRecipients = new Set<string>();
   /** Milliseconds before each answer to a command about a mail. */
   replyDelay = 0;
-  /** Messages whose bytes have all arrived, whatever the answer. */
+  /** Number of mails that have arrived completely, whatever the answer to them was. */
   attempts = 0;
   readonly #server: SMTPServer;
   #waiting: (() => void)[] = [];
@@ -68,7 +68,7 @@ export class MailServer {
         stream.on('end', () => void this.#received(Buffer.concat(chunks), session as never, done));
       },
     });
-    // Clients that close a connection half-way are part of the tests.
+    // Some tests close a connection half-way, which is no error of the mail server.
     this.#server.on('error', () => undefined);
   }
 

@@ -11,13 +11,15 @@ export interface Certificate {
 
 /** A certificate authority that only the tests trust. */
 export interface TestAuthority {
-  /** Its certificate as PEM, and a file with it. */
+  /** Certificate of the authority as PEM. */
   readonly pem: string;
+  /** Path of a file with the certificate of the authority. */
   readonly path: string;
   /** Issues a certificate for host names and addresses; the same names get the same certificate. */
   issue(...names: readonly string[]): Certificate;
   /** Makes a certificate that no authority has signed. */
   selfSigned(name: string): Certificate;
+  /** Deletes the file of the certificate. */
   remove(): void;
 }
 
@@ -35,19 +37,19 @@ export function makeTestAuthority(): TestAuthority {
     path,
     issue(...names) {
       const id = names.join();
-      const known = issued.get(id);
-      if (known) return known;
-      const own = newKeyPair();
-      const cert = makeCertificate({ subject: 'Test server', publicKey: own.publicKey, issuer, names });
-      const certificate = { key: pemOfKey(own.privateKey), cert };
+      const issuedBefore = issued.get(id);
+      if (issuedBefore) return issuedBefore;
+      const keys = newKeyPair();
+      const cert = makeCertificate({ subject: 'Test server', publicKey: keys.publicKey, issuer, names });
+      const certificate = { key: pemOfKey(keys.privateKey), cert };
       issued.set(id, certificate);
       return certificate;
     },
     selfSigned(name) {
-      const own = newKeyPair();
-      const subject = { subject: name, publicKey: own.publicKey, names: [name], isAuthority: true };
-      const cert = makeCertificate({ ...subject, issuer: { name, key: own.privateKey } });
-      return { key: pemOfKey(own.privateKey), cert };
+      const keys = newKeyPair();
+      const subject = { subject: name, publicKey: keys.publicKey, names: [name], isAuthority: true };
+      const cert = makeCertificate({ ...subject, issuer: { name, key: keys.privateKey } });
+      return { key: pemOfKey(keys.privateKey), cert };
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -58,8 +60,8 @@ let common: TestAuthority | undefined;
 /** The authority that all tests of a process share. */
 export function commonTestAuthority(): TestAuthority {
   if (common) return common;
-  const made = makeTestAuthority();
-  process.once('exit', () => made.remove());
-  common = { ...made, remove: () => undefined };
+  const authority = makeTestAuthority();
+  process.once('exit', () => authority.remove());
+  common = { ...authority, remove: () => undefined };
   return common;
 }

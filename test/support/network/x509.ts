@@ -18,6 +18,16 @@ export interface CertificateContents {
   readonly isAuthority?: boolean;
 }
 
+/** Object identifiers of the extensions and names in the certificates, encoded in hexadecimal digits. */
+const oids = {
+  basicConstraints: '551d13',
+  subjectKeyIdentifier: '551d0e',
+  authorityKeyIdentifier: '551d23',
+  subjectAltName: '551d11',
+  commonName: '550403',
+  ecdsaWithSha256: '2a8648ce3d040302',
+};
+
 const validityMs = 90 * 24 * 60 * 60 * 1_000;
 
 export const newKeyPair = (): { publicKey: KeyObject; privateKey: KeyObject } =>
@@ -35,10 +45,12 @@ export function makeCertificate(contents: CertificateContents): string {
   serialNumbers += 1;
   const alternatives = sequence(...names.map(alternativeName));
   const extensions = [
-    ...(isAuthority ? [extension('551d13', sequence(der(0x01, Buffer.from([0xff]))), 'critical')] : []),
-    extension('551d0e', der(0x04, keyIdentifier(publicKey))),
-    extension('551d23', sequence(der(0x80, keyIdentifier(createPublicKey(issuer.key))))),
-    ...(names.length > 0 ? [extension('551d11', alternatives)] : []),
+    ...(isAuthority
+      ? [extension(oids.basicConstraints, sequence(der(0x01, Buffer.from([0xff]))), 'critical')]
+      : []),
+    extension(oids.subjectKeyIdentifier, der(0x04, keyIdentifier(publicKey))),
+    extension(oids.authorityKeyIdentifier, sequence(der(0x80, keyIdentifier(createPublicKey(issuer.key))))),
+    ...(names.length > 0 ? [extension(oids.subjectAltName, alternatives)] : []),
   ];
   const signed = sequence(
     der(0xa0, integer(2)),
@@ -81,10 +93,10 @@ function integer(value: number): Buffer {
   return der(0x02, digits[0]! < 0x80 ? digits : Buffer.concat([Buffer.from([0]), digits]));
 }
 
-const ecdsaWithSha256 = sequence(identifier('2a8648ce3d040302'));
+const ecdsaWithSha256 = sequence(identifier(oids.ecdsaWithSha256));
 
 const commonName = (name: string): Buffer =>
-  sequence(der(0x31, sequence(identifier('550403'), der(0x0c, Buffer.from(name)))));
+  sequence(der(0x31, sequence(identifier(oids.commonName), der(0x0c, Buffer.from(name)))));
 
 /** @param milliseconds since the epoch */
 function time(milliseconds: number): Buffer {

@@ -12,7 +12,7 @@ export interface ServiceRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly authorization: string | undefined;
-  // `any`, because tests read bodies of many shapes and compare their members with expected values.
+  // `any`, because tests read bodies of many shapes and compare their fields with expected values.
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly body: any;
 }
@@ -26,7 +26,7 @@ export type Respond = (
   request: ServiceRequest,
 ) => ServiceResponse | undefined | Promise<ServiceResponse | undefined>;
 
-/** Members of a registration file that replace the members of `registrationOf`. */
+/** Fields of a registration file that replace the fields of `registrationOf`. */
 export type RegistrationMembers = Readonly<Record<string, unknown>>;
 
 /** A real application service: an HTTP server that records requests, and its registration file. */
@@ -37,6 +37,7 @@ export class ApplicationService {
   /** Answers requests; without an answer, they are accepted with `{}`. */
   respond: Respond = () => undefined;
   readonly url: string;
+  /** Path of the registration file. */
   readonly file: string;
   readonly #close: () => Promise<void>;
   readonly #waiting = new Set<() => void>();

@@ -144,9 +144,9 @@ export class SenderUnderTest {
    */
   async restart(crash = false): Promise<void> {
     if (!crash) await this.sender.stop();
-    const before = this.#http;
+    const previousHttp = this.#http;
     this.rooms = await this.rooms.restart(this.#open);
-    await before?.close();
+    await previousHttp?.close();
     await this.#start();
   }
 
@@ -158,7 +158,7 @@ export class SenderUnderTest {
     this.#authority.remove();
   }
 
-  /** @param more further names of the same server */
+  /** Starts a server that receives transactions. @param more further names of the same server */
   async recipient(name: string, ...more: readonly string[]): Promise<Recipient> {
     const recipient: Recipient = {
       name,
@@ -179,10 +179,10 @@ export class SenderUnderTest {
       this.#authority.issue(name, ...more),
     );
     this.#recipients.push(server);
-    for (const one of [name, ...more]) {
-      this.resolver.hosts.set(one, ['127.0.0.1']);
-      const record = { name: one, port: server.port, priority: 0, weight: 0 };
-      this.resolver.srv.set(`_matrix-fed._tcp.${one}`, [record]);
+    for (const serverName of [name, ...more]) {
+      this.resolver.hosts.set(serverName, ['127.0.0.1']);
+      const record = { name: serverName, port: server.port, priority: 0, weight: 0 };
+      this.resolver.srv.set(`_matrix-fed._tcp.${serverName}`, [record]);
     }
     return recipient;
   }
@@ -214,8 +214,8 @@ export class SenderUnderTest {
   }
 
   /**
-   * Resolves when no stored pair of a server and a room is left. Records are deleted at the first save after the
-   * acknowledgement; advances the clock until then.
+   * Advances the clock until the sender has no record of a room in which a server lacks events. The sender deletes such
+   * a record when it saves for the first time after the acknowledgement.
    */
   nothingMissed(): Promise<void> {
     return until(async () => {

@@ -40,14 +40,14 @@ export interface TestFederation extends FederationClientSlice {
   close(): Promise<void>;
 }
 
-export async function openTestFederation(given: TestFederationOptions): Promise<TestFederation> {
-  const { name, key, authority, open, options = {} } = given;
+export async function openTestFederation(parameters: TestFederationOptions): Promise<TestFederation> {
+  const { name, key, authority, open, options = {} } = parameters;
   const resolver = new FakeResolver();
   for (const host of ['a.example', 'b.example', 'far.example']) resolver.hosts.set(host, ['127.0.0.1']);
   const config = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
   const http = new OutboundHttp({ caches: plainCaches(systemClock), config, clock: systemClock, resolver });
   const clock = eagerClock();
-  const database = given.database ?? (await open(federationClientMigrations));
+  const database = parameters.database ?? (await open(federationClientMigrations));
   const caches = new CacheRegistry(systemClock, sectionDefaults(cachesSection));
   const slice = await openFederationClient({
     http,

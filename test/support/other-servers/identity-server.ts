@@ -19,7 +19,7 @@ export class IdentityServerUnderTest {
   readonly invites: StoredInvite[] = [];
   /** Received requests as `METHOD /path`, below `/_matrix/identity/v2`. */
   readonly receivedRequests: string[] = [];
-  /** Whether `/pubkey/isvalid` reports its own key as valid. */
+  /** Whether `/pubkey/isvalid` reports the key of this identity server as valid. */
   keysAreValid = true;
   /** The `lookup_pepper`; a lookup with another pepper fails with M_INVALID_PEPPER. */
   pepper = 'salt';
@@ -28,7 +28,7 @@ export class IdentityServerUnderTest {
   answersNull = false;
   /** Mail addresses that were validated, by session id. */
   readonly validated = new Map<string, string>();
-  /** `Authorization` headers of the requests to forget an address. */
+  /** `Authorization` headers of the `/3pid/unbind` requests. */
   readonly signatures: string[] = [];
   /** Responses that replace the normal one, by path. */
   readonly answers = new Map<string, { readonly status: number; readonly body: unknown }>();

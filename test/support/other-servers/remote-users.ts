@@ -19,7 +19,7 @@ export class RemoteUser {
     this.addDevice();
   }
 
-  /** @returns its id */
+  /** Adds a device with signed keys. @returns the device id */
   addDevice(deviceId = `D${this.#deviceCount++}`): string {
     const device = new ClientDevice(this.userId, deviceId);
     this.devices.set(deviceId, device);
@@ -71,7 +71,7 @@ export class RemoteUser {
   }
 }
 
-/** The remote servers of such users: records key requests and responds to them. */
+/** The remote servers of users: they respond to requests for keys, and the requests are recorded. */
 export class FakeRemoteKeys implements RemoteKeys {
   readonly users = new Map<string, RemoteUser>();
   /** Requests in order: `query <server>`, `devices <user>` and `claim <server>`. */
@@ -88,12 +88,12 @@ export class FakeRemoteKeys implements RemoteKeys {
 
   async query(server: string, users: ReadonlyMap<string, readonly string[]>): Promise<JsonObject> {
     this.#recordRequest(`query ${server}`);
-    const found = [...users.keys()].flatMap((userId) => this.users.get(userId) ?? []);
+    const devices = [...users.keys()].flatMap((userId) => this.users.get(userId) ?? []);
     return {
-      device_keys: Object.fromEntries(found.map(({ userId, keys }) => [userId, Object.fromEntries(keys)])),
-      master_keys: Object.fromEntries(found.map(({ userId, identity }) => [userId, identity.masterKey()])),
+      device_keys: Object.fromEntries(devices.map(({ userId, keys }) => [userId, Object.fromEntries(keys)])),
+      master_keys: Object.fromEntries(devices.map(({ userId, identity }) => [userId, identity.masterKey()])),
       self_signing_keys: Object.fromEntries(
-        found.map(({ userId, identity }) => [userId, identity.selfSigningKey()]),
+        devices.map(({ userId, identity }) => [userId, identity.selfSigningKey()]),
       ),
     };
   }

@@ -82,12 +82,17 @@ export class ScriptedMember {
     return new ScriptedMember({ server, host, roomId, userId, join: answer.join, state });
   }
 
+  /** Joins by make_join and send_join. @returns the response to send_join, and the join event */
   static async tryToJoin(server: ScriptedServer, host: string, roomId: string, userId: string) {
-    const made = await server.ask(host, 'GET', `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11&ver=1`);
-    assert.equal(made.status, 200, JSON.stringify(made.body));
-    const version = getRoomVersion(String(made.body['room_version']))!;
+    const template = await server.ask(
+      host,
+      'GET',
+      `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11&ver=1`,
+    );
+    assert.equal(template.status, 200, JSON.stringify(template.body));
+    const version = getRoomVersion(String(template.body['room_version']))!;
     const { event: join } = buildFromTemplate(
-      graphReferences(made.body['event'] as JsonObject, version),
+      graphReferences(template.body['event'] as JsonObject, version),
       { roomId, type: 'm.room.member', sender: userId, stateKey: userId, content: { membership: 'join' } },
       version,
       {

@@ -34,8 +34,8 @@ export class ScriptedResident {
   readonly #stateBefore = new Map<string, State>();
   /** Events of the homeserver that this server has accepted, by event id. */
   readonly #accepted = new Map<string, RoomEvent>();
-  /** The events that a join may follow, and the state after them. */
-  #joined = new Map<string, RoomEvent>();
+  /** The current state of the room. */
+  #currentState = new Map<string, RoomEvent>();
 
   /** @param host the name of the homeserver under test */
   constructor(server: ScriptedServer, host: string, room = new SignedRoom('11', signerOf(server))) {
@@ -48,8 +48,8 @@ export class ScriptedResident {
       this.#stateBefore.set(event.eventId, state);
       state = after(state, event);
     }
-    this.#joined = state;
-    this.#answer();
+    this.#currentState = state;
+    this.#setHandlers();
   }
 
   /** Makes the responses to requests for states wait. @returns a function that ends the wait */
@@ -61,28 +61,28 @@ export class ScriptedResident {
 
   /** Adds a state event of the room after the newest event, without sending it. */
   setState(type: string, content: JsonObject, stateKey = '', sender = this.room.creator): BuiltEvent {
-    return this.#note(this.room.setState(type, content, stateKey, sender));
+    return this.#recordState(this.room.setState(type, content, stateKey, sender));
   }
 
   /** Adds a message after the newest event, without sending it. */
   say(body: string, sender = this.room.creator): BuiltEvent {
-    return this.#note(this.room.say(body, sender));
+    return this.#recordState(this.room.say(body, sender));
   }
 
   /** Adds a message after these events, without sending it. */
   merge(body: string, ...prev: readonly BuiltEvent[]): BuiltEvent {
-    return this.#note(this.room.merge(body, ...prev));
+    return this.#recordState(this.room.merge(body, ...prev));
   }
 
   /** Makes an event of the homeserver the newest event of the room, and serves the state before it. */
   accept(event: RoomEvent): void {
-    this.#stateBefore.set(event.eventId, this.#joined);
+    this.#stateBefore.set(event.eventId, this.#currentState);
     this.#append(event);
   }
 
   #append(event: RoomEvent): void {
     this.#accepted.set(event.eventId, event);
-    this.#joined = after(this.#joined, event);
+    this.#currentState = after(this.#currentState, event);
     this.room.accept(event);
   }
 
@@ -109,9 +109,9 @@ export class ScriptedResident {
       .map(({ path, query }) => `${path.split('/')[4]} ${query.get('event_id')}`);
   }
 
-  #note(built: BuiltEvent): BuiltEvent {
-    this.#stateBefore.set(built.event.eventId, this.#joined);
-    this.#joined = after(this.#joined, built.event);
+  #recordState(built: BuiltEvent): BuiltEvent {
+    this.#stateBefore.set(built.event.eventId, this.#currentState);
+    this.#currentState = after(this.#currentState, built.event);
     return built;
   }
 
@@ -136,20 +136,20 @@ export class ScriptedResident {
 
   async #transaction(body: JsonObject): Promise<JsonObject> {
     const path = `${v1}/send/resident${transactions++}`;
-    const all = { origin: this.server.name, origin_server_ts: Date.now(), pdus: [], ...body };
-    const { status, body: answer } = await this.server.ask(this.#host, 'PUT', path, all);
+    const transaction = { origin: this.server.name, origin_server_ts: Date.now(), pdus: [], ...body };
+    const { status, body: answer } = await this.server.ask(this.#host, 'PUT', path, transaction);
     if (status !== 200) throw new Error(`the transaction was refused: ${JSON.stringify(answer)}`);
     return answer;
   }
 
-  #answer(): void {
+  #setHandlers(): void {
     const { server, room } = this;
-    const refused = [404, { errcode: 'M_NOT_FOUND', error: 'This server does not have that' }] as const;
+    const refused = [404, { errcode: 'M_NOT_FOUND', error: 'This server does not have the event' }] as const;
     server.on(`GET ${v1}/make_join/`, ({ path }) => room.membershipTemplate(path.split('/').at(-1)!, 'join'));
     server.on('PUT /_matrix/federation/v2/send_join/', ({ body }) => {
       const { event } = receivePdu(body, room.version);
-      const before = [...this.#joined.values()];
-      const state = before.filter(
+      const stateBefore = [...this.#currentState.values()];
+      const state = stateBefore.filter(
         ({ type, stateKey }) => type !== 'm.room.member' || this.heroes.includes(stateKey!),
       );
       const chain = this.#authChain([event, ...state]);

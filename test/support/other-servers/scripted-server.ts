@@ -7,7 +7,7 @@ import { newSigningKey } from '../inputs/signing-key.ts';
 import { serveOnLoopback } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
-/** A received request; the path has the ecosystem's spelling and is decoded. */
+/** A received request; its path begins with `/_matrix` and is decoded. */
 export interface ScriptedRequest {
   readonly method: string;
   readonly path: string;
@@ -36,8 +36,8 @@ export interface ReceivedAnswer {
 }
 
 /**
- * A server whose responses a test defines. By default it publishes its key and responds M_NOT_FOUND to all
- * else.
+ * A server whose responses a test defines. By default it publishes its key and responds M_NOT_FOUND to all other
+ * requests.
  */
 export interface ScriptedServer {
   readonly name: string;
@@ -51,7 +51,7 @@ export interface ScriptedServer {
   on(start: string, handler: ScriptedHandler): void;
   /**
    * Sends a signed request to a server.
-   * @param path as it is sent, in the ecosystem's spelling
+   * @param path as it is sent; it begins with `/_matrix`
    * @param body JSON, or its canonical text
    * @param signed the text that the signature covers, when it differs from the body
    */
@@ -93,9 +93,9 @@ export async function startScriptedServer({
       raw,
     };
     receivedRequests.push(request);
-    const found = handlers.findLast(({ start }) => `${request.method} ${path}`.startsWith(start));
-    const answer = found
-      ? await found.handler(request, response)
+    const handler = handlers.findLast(({ start }) => `${request.method} ${path}`.startsWith(start));
+    const answer = handler
+      ? await handler.handler(request, response)
       : ([404, { errcode: 'M_NOT_FOUND', error: 'Not scripted' }] as const);
     if (Array.isArray(answer)) send(response, answer[0] as number, answer[1] as JsonObject);
     else if (answer !== undefined) send(response, 200, answer as JsonObject);

@@ -138,7 +138,7 @@ export class SeveralServers {
   }
 
   async stop(): Promise<void> {
-    for (const one of this.#started.splice(0).reverse()) await one.stop();
+    for (const server of this.#started.splice(0).reverse()) await server.stop();
     this.#authority.remove();
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -158,7 +158,7 @@ export class SeveralServers {
     return port;
   }
 
-  #configuration(name: string, given: ConfigurationOverrides = {}): ConfigurationOverrides {
+  #configuration(name: string, overrides: ConfigurationOverrides = {}): ConfigurationOverrides {
     const path = (suffix: string) => join(this.#folder, name + suffix);
     const { key, cert } = this.#authority.issue(name);
     writeFileSync(path('.key.pem'), key);
@@ -166,8 +166,8 @@ export class SeveralServers {
     writeFileSync(path('.signing.key'), writeSigningKeys([newSigningKey(`of_${name[0]}`)]));
     const listener = { port: 0, type: 'http', bind_addresses: ['127.0.0.1'] } as const;
     return {
-      ...given,
-      server: { server_name: name, ...given.server },
+      ...overrides,
+      server: { server_name: name, ...overrides.server },
       http: {
         listeners: [
           { ...listener, resources: [{ names: ['client'] }] },
@@ -175,14 +175,14 @@ export class SeveralServers {
         ],
         tls_certificate_path: path('.cert.pem'),
         tls_private_key_path: path('.key.pem'),
-        ...given.http,
+        ...overrides.http,
       },
-      outbound: { ip_range_whitelist: ['127.0.0.0/8'], ...given.outbound },
+      outbound: { ip_range_whitelist: ['127.0.0.0/8'], ...overrides.outbound },
       federationClient: {
         signing_key_path: path('.signing.key'),
         federation_custom_ca_list: [this.#authority.path],
         trusted_key_servers: [],
-        ...given.federationClient,
+        ...overrides.federationClient,
       },
     };
   }

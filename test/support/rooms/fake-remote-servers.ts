@@ -68,8 +68,9 @@ export class FakeRemoteServers implements OtherServers {
 
   /** Counts the requests of a method, of one server or all. */
   count(method: Method, server?: string): number {
-    return this.receivedRequests.filter((one) => one.method === method && (!server || one.server === server))
-      .length;
+    return this.receivedRequests.filter(
+      (request) => request.method === method && (!server || request.server === server),
+    ).length;
   }
 }
 

@@ -16,9 +16,9 @@ export async function joinWithoutMembers(
   const room = new ReferenceRoom();
   for (let index = 0; index < 5; index++) room.member(`@user${index}:s.example`, 'join');
   const { event, state, authChain } = room.join(userId);
-  const essential = state.filter((one) => one.event.type !== 'm.room.member');
-  const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
-  const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
+  const essential = state.filter(({ event }) => event.type !== 'm.room.member');
+  const authEventIds = [event, ...essential].flatMap((verified) => verified.event.authEventIds);
+  const chain = room.stateAndAuthChain(new Map(authEventIds.map((id) => [id, id])));
   await placement.enter(room.room, {
     event,
     state: essential,
@@ -26,6 +26,6 @@ export async function joinWithoutMembers(
     partial: { servers: ['a.example'], from: 'a.example' },
   });
   await placement.addOutliers(room.room, [...authChain, ...state]);
-  const stateBefore = state.map((one) => one.event.eventId);
+  const stateBefore = state.map((verified) => verified.event.eventId);
   return { room, complete: () => placement.completeState(room.roomId, { stateBefore }) };
 }

@@ -38,6 +38,15 @@ export interface ReferenceDraft {
 
 let rooms = 0;
 
+/** The signer of each server; all rooms share them, because making a key takes longer than an event. */
+const signers = new Map<string, EventSigner>();
+
+function signerOf(serverName: string): EventSigner {
+  const signer = signers.get(serverName) ?? { serverName, key: newSigningKey('1') };
+  signers.set(serverName, signer);
+  return signer;
+}
+
 /**
  * A room computed in the simplest way that follows the specification: whole states per event and the
  * protocol's own state resolution. Tests compare the server's results for the same events with it.
@@ -48,7 +57,6 @@ export class ReferenceRoom {
   readonly events = new Map<string, VerifiedEvent>();
   readonly rejected = new Set<string>();
   readonly #statesAfter = new Map<string, StateMap<string>>();
-  readonly #signers = new Map<string, EventSigner>();
   #extremities: readonly string[] = [];
   readonly #number = rooms++;
   /** Starts at a different value in each room, so that room ids made from the create event differ. */
@@ -86,9 +94,9 @@ export class ReferenceRoom {
   }
 
   get(eventId: string): VerifiedEvent {
-    const found = this.events.get(eventId);
-    if (!found) throw new Error(`the reference room has no event ${eventId}`);
-    return found;
+    const event = this.events.get(eventId);
+    if (!event) throw new Error(`the reference room has no event ${eventId}`);
+    return event;
   }
 
   /** Adds an event, allowed or not. @returns the event id */
@@ -162,13 +170,13 @@ export class ReferenceRoom {
   #accept(verified: VerifiedEvent): VerifiedEvent {
     const { event } = verified;
     this.events.set(event.eventId, verified);
-    const before = this.stateAfter(event.prevEventIds);
-    if (!this.#isAllowed(event, before)) this.rejected.add(event.eventId);
-    const changes = event.stateKey !== undefined && !this.rejected.has(event.eventId);
-    const after = changes
-      ? new Map(before).set(stateMapKey(event.type, event.stateKey ?? ''), event.eventId)
-      : before;
-    this.#statesAfter.set(event.eventId, after);
+    const stateBefore = this.stateAfter(event.prevEventIds);
+    if (!this.#isAllowed(event, stateBefore)) this.rejected.add(event.eventId);
+    const changesState = event.stateKey !== undefined && !this.rejected.has(event.eventId);
+    const stateAfter = changesState
+      ? new Map(stateBefore).set(stateMapKey(event.type, event.stateKey ?? ''), event.eventId)
+      : stateBefore;
+    this.#statesAfter.set(event.eventId, stateAfter);
     if (!this.rejected.has(event.eventId)) {
       this.#extremities = [
         ...this.#extremities.filter((end) => !event.prevEventIds.includes(end)),
@@ -178,17 +186,17 @@ export class ReferenceRoom {
     return verified;
   }
 
-  #isAllowed(event: RoomEvent, before: StateMap<string>): boolean {
+  #isAllowed(event: RoomEvent, stateBefore: StateMap<string>): boolean {
     const find = (eventId: string) => this.events.get(eventId)?.event;
     const isRejected = (eventId: string) => this.rejected.has(eventId);
     if (!checkAuthEvents(event, { event: find, isRejected }).allowed) return false;
     const create = [...this.events.values()][0]?.event;
-    const named = event.authEventIds.map(find);
+    const authEvents = event.authEventIds.map(find);
     const inAuth = (type: string, stateKey: string) =>
-      named.find((one) => one?.type === type && one.stateKey === stateKey) ??
+      authEvents.find((authEvent) => authEvent?.type === type && authEvent.stateKey === stateKey) ??
       (type === 'm.room.create' && !this.version.createInAuthEvents ? create : undefined);
     const inState = (type: string, stateKey: string) => {
-      const eventId = before.get(stateMapKey(type, stateKey));
+      const eventId = stateBefore.get(stateMapKey(type, stateKey));
       return eventId === undefined ? undefined : find(eventId);
     };
     return authorize(event, inAuth).allowed && authorize(event, inState).allowed;
@@ -218,13 +226,7 @@ export class ReferenceRoom {
         }),
       },
       this.version,
-      this.#signer(serverOfUser(draft.sender)),
+      signerOf(serverOfUser(draft.sender)),
     );
-  }
-
-  #signer(serverName: string): EventSigner {
-    const signer = this.#signers.get(serverName) ?? { serverName, key: newSigningKey('1') };
-    this.#signers.set(serverName, signer);
-    return signer;
   }
 }

@@ -55,13 +55,13 @@ export class RemoteRoom {
 
   /** Makes a public room with shared history. @param creator creates and joins it */
   constructor(creator: string, { version = '10', now = 1_600_000_000_000 } = {}) {
-    const found = getRoomVersion(version);
-    if (!found) throw new Error(`there is no room version ${version}`);
-    this.version = found;
+    const roomVersion = getRoomVersion(version);
+    if (!roomVersion) throw new Error(`there is no room version ${version}`);
+    this.version = roomVersion;
     this.#now = now;
-    const makesId = found.roomId === 'create event';
+    const makesId = roomVersion.roomId === 'create event';
     this.roomId = makesId ? '' : `!remote${Math.abs(hashOf(creator))}:${serverOfUser(creator)}`;
-    const content = { room_version: version, ...(found.creator === 'content' && { creator }) };
+    const content = { room_version: version, ...(roomVersion.creator === 'content' && { creator }) };
     const create = this.add({ type: 'm.room.create', sender: creator, stateKey: '', content, prev: [] });
     if (makesId) this.roomId = `!${create.slice(1)}`;
     this.join(creator);
@@ -73,9 +73,9 @@ export class RemoteRoom {
 
   /** Returns the signing key of a server, made on first use. */
   key(server: string): SigningKey {
-    const known = this.keys.get(server) ?? newSigningKey('k');
-    this.keys.set(server, known);
-    return known;
+    const key = this.keys.get(server) ?? newSigningKey('k');
+    this.keys.set(server, key);
+    return key;
   }
 
   join(userId: string, more: Partial<RemoteDraft> = {}): string {
@@ -90,13 +90,16 @@ export class RemoteRoom {
   /** Adds an event, which becomes the newest. @returns the event id */
   add(draft: RemoteDraft): string {
     const prev = draft.prev ?? [this.newest];
-    const before = new Map(prev.flatMap((id) => [...(this.events.get(id)?.stateAfter ?? [])]));
+    const [first, ...others] = prev.map((id) => this.events.get(id)?.stateAfter ?? new Map<string, string>());
+    // Shares the state where possible, because a room of thousands of events would copy it for each event.
+    const stateBefore =
+      first && others.length === 0 ? first : new Map([first ?? [], ...others].flatMap((state) => [...state]));
     const { stateKey } = draft;
     const subject = { ...draft, stateKey };
     const auth =
       draft.auth ??
       selectAuthEventKeys(subject, this.version)
-        .map((key) => before.get(key))
+        .map((key) => stateBefore.get(key))
         .filter((id) => id !== undefined);
     const deepest = Math.max(0, ...prev.map((id) => this.events.get(id)?.event.depth ?? 0));
     const serverName = serverOfUser(draft.sender);
@@ -116,18 +119,20 @@ export class RemoteRoom {
         ...(this.version.eventId === 'origin' && {
           eventId: `$${String(this.nextEventNumber++).padStart(4, '0')}:${serverName}`,
           referenceHash: (id: string) => {
-            const named = this.events.get(id);
-            return named ? referenceHash(named.event.pdu, this.version) : 'AAAA';
+            const referenced = this.events.get(id);
+            return referenced ? referenceHash(referenced.event.pdu, this.version) : 'AAAA';
           },
         }),
       },
       this.version,
       { serverName, key: draft.key ?? this.key(serverName) },
     );
-    const after = new Map(before);
     const { eventId } = built.event;
-    if (stateKey !== undefined) after.set(stateMapKey(draft.type, stateKey), eventId);
-    this.events.set(eventId, { ...built, stateBefore: before, stateAfter: after });
+    const stateAfter =
+      stateKey === undefined
+        ? stateBefore
+        : new Map(stateBefore).set(stateMapKey(draft.type, stateKey), eventId);
+    this.events.set(eventId, { ...built, stateBefore, stateAfter });
     this.newest = eventId;
     return eventId;
   }
@@ -142,12 +147,12 @@ export class RemoteRoom {
   }
 
   get(eventId: string): RemoteEvent {
-    const found = this.events.get(eventId);
-    if (!found) throw new Error(`the remote room has no event ${eventId}`);
-    return found;
+    const event = this.events.get(eventId);
+    if (!event) throw new Error(`the remote room has no event ${eventId}`);
+    return event;
   }
 
-  /** The PDU in the format of the federation API. */
+  /** Returns the PDU in the format of the federation API. */
   pdu(eventId: string): JsonObject {
     return parseJson(this.get(eventId).json, { numbers: 'as written' }) as JsonObject;
   }
@@ -159,26 +164,26 @@ export class RemoteRoom {
   /** Returns the auth chain of the events, without the events themselves. */
   authChain(eventIds: Iterable<string>): Set<string> {
     const chain = new Set<string>();
-    const wanted = [...eventIds].flatMap((id) => this.get(id).event.authEventIds);
-    for (const id of wanted) {
+    const pending = [...eventIds].flatMap((id) => this.get(id).event.authEventIds);
+    for (const id of pending) {
       if (chain.has(id)) continue;
       chain.add(id);
-      wanted.push(...this.get(id).event.authEventIds);
+      pending.push(...this.get(id).event.authEventIds);
     }
     return chain;
   }
 
   /** Returns up to `limit` ancestors of the events, nearest first, skipping `known` ones. */
   before(eventIds: readonly string[], limit: number, known: ReadonlySet<string> = new Set()): string[] {
-    const found = new Set<string>();
-    const wanted = eventIds.flatMap((id) => this.get(id).event.prevEventIds);
-    for (const id of wanted) {
-      if (found.size === limit) break;
-      if (found.has(id) || known.has(id) || !this.events.has(id)) continue;
-      found.add(id);
-      wanted.push(...this.get(id).event.prevEventIds);
+    const ancestors = new Set<string>();
+    const pending = eventIds.flatMap((id) => this.get(id).event.prevEventIds);
+    for (const id of pending) {
+      if (ancestors.size === limit) break;
+      if (ancestors.has(id) || known.has(id) || !this.events.has(id)) continue;
+      ancestors.add(id);
+      pending.push(...this.get(id).event.prevEventIds);
     }
-    return [...found];
+    return [...ancestors];
   }
 }
 

@@ -130,7 +130,7 @@ export class RoomsUnderTest {
     await this.rooms.memberships.leave(userId, roomId);
   }
 
-  /** Sends a text message. @param more further members of its content @returns the event id */
+  /** Sends a text message. @param more further fields of its content @returns the event id */
   say(userId: string, roomId: string, body: string, more: JsonObject = {}): Promise<string> {
     return this.send(userId, roomId, 'm.room.message', { msgtype: 'm.text', body, ...more });
   }

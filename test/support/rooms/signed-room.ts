@@ -14,7 +14,7 @@ import {
 let rooms = 0;
 
 /**
- * A room of a server that a test simulates, with correctly hashed and signed events; nothing is authorized.
+ * A room of a server that a test simulates. Its events are correctly hashed and signed; the auth rules are not applied.
  */
 export class SignedRoom {
   readonly version: RoomVersion;
@@ -59,7 +59,7 @@ export class SignedRoom {
     );
   }
 
-  /** Makes an event of the room the newest one again, so that the next one forks the history. */
+  /** Makes an event of the room the newest one again, so that the next event forks the history. */
   backTo({ event }: Pick<BuiltEvent, 'event'>): void {
     this.#last = this.events.get(event.eventId) ?? { event };
   }
@@ -109,10 +109,10 @@ export class SignedRoom {
   }): BuiltEvent[] {
     return selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, this.version)
       .map((key) => this.state.get(key))
-      .filter((one) => one !== undefined);
+      .filter((event) => event !== undefined);
   }
 
-  /** The response to make_join, make_leave or make_knock: the room version and the event template. */
+  /** Returns the response to make_join, make_leave or make_knock: the room version and the event template. */
   membershipTemplate(userId: string, membership: string, content: JsonObject = {}): JsonObject {
     const draft = {
       type: 'm.room.member',
@@ -124,7 +124,7 @@ export class SignedRoom {
     return { room_version: this.version.id, event: { ...event, origin: this.signer.serverName } };
   }
 
-  /** The PDUs of the current state, also as its auth chain. */
+  /** The PDUs of the current state, which are given as the auth chain too. */
   stateAndAuthChain(): { readonly state: JsonObject[]; readonly auth_chain: JsonObject[] } {
     const pdus = [...this.state.values()].map(({ event }) => event.pdu);
     return { state: pdus, auth_chain: pdus };

@@ -25,6 +25,7 @@ import { adminRegistrationBody, adminRegistrationPath } from '../users/register-
 import { callApi } from './api-call.ts';
 import { plainCaches } from './caches.ts';
 
+/** Milliseconds. */
 export const minute = 60_000;
 
 /** Options of a server with open registration and quick password hashes. */
@@ -132,7 +133,7 @@ export class AccountsServer {
         log: silentLogger,
         http: setup.http,
         tokenKey: setup.tokenKey ?? Buffer.from('token key'),
-        jobs: new Jobs({ database, clock, log: silentLogger, alone: true }),
+        jobs: new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true }),
         limits: {
           registration: limiter(burst),
           tokenValidity: limiter(burst),

@@ -52,7 +52,7 @@ async function sharedInstallation(folder: string): Promise<string> {
   return commandLineOf(folder);
 }
 
-/** Makes a folder. @returns whether it did not exist */
+/** Makes a folder. @returns false when it existed already */
 function claimed(folder: string): boolean {
   try {
     mkdirSync(folder);

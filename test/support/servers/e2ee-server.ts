@@ -89,7 +89,7 @@ export class E2eeServer {
         const serverName = 'test';
         const { engine } = rooms;
         const common = { ...environment, log: silentLogger, devices, engine, caches, keyChanges, serverName };
-        const jobs = new Jobs({ ...environment, log: silentLogger, alone: true });
+        const jobs = new Jobs({ ...environment, log: silentLogger, isOnlyProcess: true });
         const e2ee = await openE2ee({ ...common, queues, reauthenticator, jobs, ...more });
         const toDevice = new ToDevice({ streams, clock, caches, devices, queues, serverName });
         deps = { e2ee, rooms, queues, keyChanges, jobs, toDevice };

@@ -34,13 +34,17 @@ const requesters: Record<string, Requester> = {
 };
 const authenticator: Authenticator = {
   authenticate(token, { assertedUserId }) {
-    const found = requesters[token];
-    if (found === undefined) throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown', { soft_logout: false });
-    return found.appservice !== undefined && assertedUserId !== undefined
-      ? { ...found, userId: assertedUserId }
-      : found;
+    const requester = requesters[token];
+    if (requester === undefined)
+      throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown', { soft_logout: false });
+    return requester.appservice !== undefined && assertedUserId !== undefined
+      ? { ...requester, userId: assertedUserId }
+      : requester;
   },
 };
+
+/** The allowed values of a parameter: more of them than the number of errors that the validator reports. */
+export const listOrders = [...'abcdefghijkl'];
 
 /** One entry for each long poll that has begun. */
 export const longPolls: { aborted: boolean }[] = [];
@@ -90,6 +94,7 @@ const routes: Route[] = [
         limit: Type.Integer({ default: 10 }),
         full: Type.Optional(Type.Boolean()),
         server: Type.Optional(Type.Array(Type.String())),
+        order: Type.Optional(Type.Union(listOrders.map((order) => Type.Literal(order)))),
       }),
     },
     ({ query }) => query,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type HearthConfiguration, sections } from '../../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../../src/homeserver.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
-import type { Section } from '../../../src/kernel/config/index.ts';
+import type { OptionPlaces, Section } from '../../../src/kernel/config/index.ts';
 import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 import { type Logger, silentLogger } from '../../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../../src/kernel/outbound/index.ts';
@@ -30,6 +30,8 @@ export interface TestServerOptions {
    * hashes.
    */
   readonly config?: ConfigurationOverrides;
+  /** The file and the line of options, which the admin API shows; by default all are defaults. */
+  readonly origins?: OptionPlaces;
   readonly clock?: Clock;
   readonly randomness?: Randomness;
   readonly log?: Logger;
@@ -72,7 +74,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const testDatabase = await makeTestDatabase(options.database, migrations);
   const mediaFolder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
   const start = async () => {
-    const homeserver = createHomeserver({
+    const environment = {
       configuration: testConfiguration({
         ...options.config,
         media: { media_store_path: mediaFolder, ...options.config?.media },
@@ -83,7 +85,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       databaseOptions: testDatabase.options,
       ...(options.resolver && { resolver: options.resolver }),
       ...(options.authorities && { authorities: options.authorities }),
-    });
+    };
+    const homeserver = createHomeserver(environment, options.origins);
     const { addresses } = await homeserver.start();
     options.listening?.(addresses);
     return { homeserver, baseUrl: addresses[0]! };
@@ -135,36 +138,45 @@ async function startPostgresIfNeeded({ database }: TestServerOptions) {
 /** The signing key of every test server. */
 const signingKey = join(import.meta.dirname, '..', '..', 'fixtures', 'test.signing.key');
 
+/** The values by which the sections of test servers differ from the defaults. */
+const testDefaults: Readonly<Record<string, object>> = {
+  server: { server_name: 'test' },
+  http: {
+    listeners: [
+      {
+        port: 0,
+        type: 'http',
+        bind_addresses: ['127.0.0.1'],
+        resources: [{ names: ['client', 'federation'] }],
+      },
+    ],
+  },
+  accounts: {
+    enable_registration: true,
+    enable_registration_without_verification: true,
+    registration_shared_secret: 'shared secret',
+    bcrypt_rounds: 4,
+  },
+  // Tests repeat initial syncs and expect each one to be computed.
+  caches: { caches: { sync_response_cache_duration: 0 } },
+  federationClient: { signing_key_path: signingKey },
+  rateLimits: withHugeBuckets(sectionDefaults(sections.rateLimits)),
+};
+
+/** The values of the sections that a test does not change. */
+const unchanged = new Map<string, object>();
+
 /** Returns a complete configuration for tests. */
 export function testConfiguration(overrides: ConfigurationOverrides = {}): HearthConfiguration {
-  const testDefaults: Record<string, object> = {
-    server: { server_name: 'test' },
-    http: {
-      listeners: [
-        {
-          port: 0,
-          type: 'http',
-          bind_addresses: ['127.0.0.1'],
-          resources: [{ names: ['client', 'federation'] }],
-        },
-      ],
-    },
-    accounts: {
-      enable_registration: true,
-      enable_registration_without_verification: true,
-      registration_shared_secret: 'shared secret',
-      bcrypt_rounds: 4,
-    },
-    // Tests repeat initial syncs and expect each one to be computed.
-    caches: { caches: { sync_response_cache_duration: 0 } },
-    federationClient: { signing_key_path: signingKey },
-    rateLimits: withHugeBuckets(sectionDefaults(sections.rateLimits)),
-  };
-  const given = overrides as Record<string, object | undefined>;
-  const values = Object.entries(sections).map(([name, section]) => [
-    name,
-    sectionDefaults(section as Section<object>, { ...testDefaults[name], ...given[name] }),
-  ]);
+  const bySection = overrides as Record<string, object | undefined>;
+  const values = Object.entries(sections).map(([name, section]) => {
+    const read = () =>
+      sectionDefaults(section as Section<object>, { ...testDefaults[name], ...bySection[name] });
+    if (bySection[name] !== undefined) return [name, read()];
+    const known = unchanged.get(name) ?? read();
+    unchanged.set(name, known);
+    return [name, known];
+  });
   return Object.fromEntries(values) as HearthConfiguration;
 }
 

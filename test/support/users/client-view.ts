@@ -36,12 +36,12 @@ export class ClientView {
     if ('summary' in update) Object.assign(room.summary, update.summary);
   }
 
-  /** Returns the known room, or an empty one when the user has entered it. */
+  /** Returns the room as known so far, or an empty room when it is new in this section. A left room keeps its data. */
   #room(roomId: string, section: RoomOfClient['section']): RoomOfClient {
-    const known = this.rooms.get(roomId);
-    if (known && (known.section === section || section === 'leave')) {
-      known.section = section;
-      return known;
+    const knownRoom = this.rooms.get(roomId);
+    if (knownRoom && (knownRoom.section === section || section === 'leave')) {
+      knownRoom.section = section;
+      return knownRoom;
     }
     const room: RoomOfClient = { section, state: new Map(), timeline: [], summary: {} };
     this.rooms.set(roomId, room);

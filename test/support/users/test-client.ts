@@ -65,7 +65,7 @@ export class TestClient {
     return this.#user.token;
   }
 
-  /** @param path below `/_matrix/client/v3` */
+  /** Sends a request. @param path below `/_matrix/client/v3` */
   call(
     method: string,
     path: string,
@@ -123,7 +123,7 @@ export class TestClient {
     await this.do('POST', `/knock/${enc(roomId)}`, {});
   }
 
-  /** @returns the event id */
+  /** Sends a text message. @returns the event id */
   say(roomId: string, body: string): Promise<string> {
     return this.send(roomId, 'm.room.message', { msgtype: 'm.text', body });
   }

@@ -32,12 +32,12 @@ export class TestRoom {
     others: readonly TestUser[] = [],
     creation: object = { preset: 'public_chat' },
   ): Promise<TestRoom> {
-    const made = await server.api('POST', '/_matrix/client/v3/createRoom', {
+    const answer = await server.api('POST', '/_matrix/client/v3/createRoom', {
       token: creator.token,
       body: creation,
     });
-    assert.equal(made.status, 200, made.raw);
-    const room = new TestRoom(server, String(made.body['room_id']));
+    assert.equal(answer.status, 200, answer.raw);
+    const room = new TestRoom(server, String(answer.body['room_id']));
     for (const user of others) await room.join(user);
     return room;
   }
@@ -90,7 +90,7 @@ export class TestRoom {
     return this.call(user, 'PUT', `/send/${type}/talk${transactions++}`, { body: content });
   }
 
-  /** Sends a text message. @param more further members of its content */
+  /** Sends a text message. @param more further fields of its content */
   say(user: TestUser, body: string, more: object = {}): Promise<string> {
     return this.send(user, 'm.room.message', { msgtype: 'm.text', body, ...more });
   }

@@ -73,8 +73,8 @@ function scriptOf(api: URL): URL {
 /** Allows the page the scripts and frames of the CAPTCHA service, and nothing else from elsewhere. */
 function captchaPolicy({ hostname, origin }: URL): ContentSecurityPolicy {
   const isGoogle = /(^|\.)(recaptcha\.net|google\.com)$/.test(hostname);
-  const own = `${origin}/`;
-  if (!isGoogle) return { 'script-src': own, 'frame-src': own, 'connect-src': own };
+  const anyPath = `${origin}/`;
+  if (!isGoogle) return { 'script-src': anyPath, 'frame-src': anyPath, 'connect-src': anyPath };
   const service = `${origin}/recaptcha/`;
   return {
     'script-src': `${service} https://www.gstatic.com/recaptcha/ https://www.gstatic.cn/recaptcha/`,

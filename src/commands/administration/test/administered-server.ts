@@ -41,7 +41,7 @@ export interface AdministeredServer {
   /** Writes a private file. @returns its path */
   file(name: string, text: string): string;
   /** Runs a command that must succeed. @returns its output */
-  done(...args: readonly string[]): Promise<string>;
+  succeeds(...args: readonly string[]): Promise<string>;
   /** Runs a command that must fail. @returns the message */
   fails(...args: readonly string[]): Promise<string>;
   /** Runs a command with `--json` that must succeed. @returns the JSON */
@@ -62,7 +62,7 @@ export function administeredServer(database: 'sqlite' | 'postgres'): Administere
     return path;
   };
 
-  const done = async (...args: readonly string[]) => {
+  const succeeds = async (...args: readonly string[]) => {
     const { out, failure } = await run(home, ...args);
     assert.equal(failure, '');
     return out;
@@ -73,7 +73,7 @@ export function administeredServer(database: 'sqlite' | 'postgres'): Administere
     assert.notEqual(failure, '');
     return failure;
   };
-  const json = async (...args: readonly string[]) => JSON.parse(await done(...args, '--json'));
+  const json = async (...args: readonly string[]) => JSON.parse(await succeeds(...args, '--json'));
   const request = async (method: string, path: string, body?: object) => {
     const answer = await server.api(method, path, { token: ann.token, ...(body && { body }) });
     assert.equal(answer.status, 200, answer.raw);
@@ -85,7 +85,7 @@ export function administeredServer(database: 'sqlite' | 'postgres'): Administere
     server = await startTestServer({ database });
     adminToken = (await registerAdmin(server)).token;
     ann = await server.register('ann');
-    await done(
+    await succeeds(
       'login',
       '--server',
       server.baseUrl,
@@ -114,7 +114,7 @@ export function administeredServer(database: 'sqlite' | 'postgres'): Administere
       return adminToken;
     },
     file,
-    done,
+    succeeds: succeeds,
     fails,
     json,
     request,

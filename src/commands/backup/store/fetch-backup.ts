@@ -20,16 +20,16 @@ export async function fetchBackup(
 ): Promise<void> {
   const { backups } = await readIndex(provider);
   const names = backups.map((backup) => backup.name);
-  const wanted = name ?? names.at(-1);
-  if (wanted === undefined || !names.includes(wanted))
+  const backupName = name ?? names.at(-1);
+  if (backupName === undefined || !names.includes(backupName))
     throw new CommandFailure(
       names.length === 0
         ? 'the store has no backups'
-        : `the store has no backup ${wanted}; it has ${names.join(', ')}`,
+        : `the store has no backup ${backupName}; it has ${names.join(', ')}`,
     );
-  const { manifest, files } = await readBackup(provider, wanted);
+  const { manifest, files } = await readBackup(provider, backupName);
   const stray = files.find(({ path }) => path.startsWith('/') || path.split('/').includes('..'));
-  if (stray) throw new CommandFailure(`the backup ${wanted} names a file outside of the backup`);
+  if (stray) throw new CommandFailure(`the backup ${backupName} names a file outside of the backup`);
   if (hasManifest(directory)) {
     if (readManifest(directory).createdTs === manifest.createdTs) return;
     throw new CommandFailure(`${directory} has another backup: give another directory`);

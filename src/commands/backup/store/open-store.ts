@@ -22,6 +22,7 @@ type OutboundOptions = Pick<HearthConfiguration, 'outbound' | 'caches'>;
  */
 export async function openStore(address: string, { outbound, caches }: OutboundOptions): Promise<OpenStore> {
   const registry = new CacheRegistry(systemClock, caches);
+  // The operator has chosen the storage server, so all addresses are allowed, private ones included.
   const config = { ...outbound, ip_range_blacklist: [], ip_range_whitelist: [] };
   const http = new OutboundHttp({ config, clock: systemClock, caches: registry });
   const close = async () => {

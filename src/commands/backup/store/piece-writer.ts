@@ -9,7 +9,7 @@ import type { BackupFile } from '../manifest.ts';
 import { piecePath, type StoredFile } from './stored-backup.ts';
 
 /**
- * Bytes of a piece. Unchanged pages of a SQLite file stay at their offsets, so that only pieces with changed pages are
+ * Bytes of a piece. Unchanged pages of a SQLite file stay at their offsets, so only pieces with changed pages are
  * stored again. Smaller pieces would need more requests.
  */
 const pieceBytes = 512 * 1024;

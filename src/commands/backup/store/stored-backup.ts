@@ -69,19 +69,19 @@ export const writeBackup = (provider: StorageProvider, name: string, backup: Sto
   writeJson(provider, backupPath(name), backup);
 
 /**
- * Adds a backup to the list. Another call may have changed the list since this one began: backups that it has added stay.
- * If it has deleted backups, pieces that this call took as stored may be gone.
- * @param known the list when this call began
+ * Adds a backup to the list. Backups that another call has added to the list in the meantime stay. After another call has
+ * deleted backups, the store may lack pieces that this call did not send because they were stored when it began.
+ * @param indexAtStart the list when this call began
  * @throws CommandFailure when a backup of that list is not listed any more
  */
 export async function addToIndex(
   provider: StorageProvider,
-  known: StoreIndex,
+  indexAtStart: StoreIndex,
   added: StoreIndex['backups'][number],
 ): Promise<void> {
   const index = await readIndex(provider);
   const names = new Set(index.backups.map(({ name }) => name));
-  if (!known.backups.every(({ name }) => names.has(name))) {
+  if (!indexAtStart.backups.every(({ name }) => names.has(name))) {
     await deleteBackup(provider, added.name);
     throw new CommandFailure(
       'another backup has deleted older backups of the store, and perhaps pieces that this one needs: start the backup again',

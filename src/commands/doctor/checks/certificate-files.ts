@@ -35,7 +35,7 @@ export function checkCertificateFiles(examination: Examination): readonly Findin
   const [leaf] = chain;
   const { hostname } = clientsUrl(examination);
   const { host = hostname } = parseServerName(configuration.server.server_name) ?? {};
-  const found = certificateFindings(
+  const findings = certificateFindings(
     path,
     hostname,
     {
@@ -48,7 +48,7 @@ export function checkCertificateFiles(examination: Examination): readonly Findin
     },
     clock.now(),
   );
-  return [...found.map(ofFile), ...keyFindings(leaf!, keyPath)];
+  return [...findings.map(ofFile), ...keyFindings(leaf!, keyPath)];
 }
 
 /** Findings that do not matter behind a reverse proxy. */

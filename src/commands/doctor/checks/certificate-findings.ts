@@ -2,7 +2,7 @@ import { error, type Finding, ok, warning } from '../finding.ts';
 
 const day = 24 * 60 * 60 * 1_000;
 
-/** Days before its end at which a certificate should have been renewed: usual authorities renew 30 days before. */
+/** Days before its end at which a certificate should have been renewed: usual tools renew certificates 30 days before. */
 const warningDays = 14;
 
 /** A certificate that was read from a file or presented by a server. */
@@ -28,7 +28,7 @@ export function certificateFindings(
   certificate: FoundCertificate,
   now: number,
 ): Finding[] {
-  const found = [
+  const findings = [
     ...timeFindings(where, certificate, now),
     ...(certificate.isForName
       ? []
@@ -41,7 +41,7 @@ export function certificateFindings(
         ]),
     ...chainFindings(where, certificate),
   ];
-  if (found.length > 0) return found;
+  if (findings.length > 0) return findings;
   const days = Math.floor((certificate.validTo - now) / day);
   return [ok('certificate', `${where}: the certificate is valid for ${name}, for ${days} more days.`)];
 }

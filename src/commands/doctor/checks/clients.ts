@@ -36,12 +36,12 @@ export async function checkClients(examination: Examination, runs: boolean): Pro
           `public_baseurl: https://${url.host}/`,
         ),
       ];
-  const found = [...names, ...certificates];
-  if (!runs || found.some(({ level }) => level === 'error')) return found;
-  found.push(...(await checkVersions(url, port, examination)));
+  const findings = [...names, ...certificates];
+  if (!runs || findings.some(({ level }) => level === 'error')) return findings;
+  findings.push(...(await checkVersions(url, port, examination)));
   if (!isLocalName(serverName))
-    found.push(...(await checkClientWellKnown(serverName, given, url, examination)));
-  return found;
+    findings.push(...(await checkClientWellKnown(serverName, given, url, examination)));
+  return findings;
 }
 
 const nameOf = (host: string) => (/^[\d.]+$|:/.test(host) ? undefined : host);
@@ -64,7 +64,7 @@ async function checkVersions(base: URL, port: number, examination: Examination):
 
 async function checkClientWellKnown(
   serverName: string,
-  given: string | null,
+  configuredUrl: string | null,
   base: URL,
   examination: Examination,
 ): Promise<Finding[]> {
@@ -73,18 +73,18 @@ async function checkClientWellKnown(
   const url = new URL(`https://${parts.host}/.well-known/matrix/client`);
   const answer = await requestUrl(examination, url);
   const homeserver = jsonOf(answer)?.['m.homeserver'] as { base_url?: unknown } | undefined;
-  const found = typeof homeserver?.base_url === 'string' ? URL.parse(homeserver.base_url) : null;
+  const publishedUrl = typeof homeserver?.base_url === 'string' ? URL.parse(homeserver.base_url) : null;
   const isMissing = answer instanceof OutboundError || answer.status !== 200;
   if (isMissing && base.hostname === parts.host) {
     return [
       note(
         'well-known-client',
         `${url} answers ${describeAnswer(answer)}; clients then try https://${parts.host}/, which is right here.`,
-        ...(given === null ? [`public_baseurl: https://${parts.host}/`] : []),
+        ...(configuredUrl === null ? [`public_baseurl: https://${parts.host}/`] : []),
       ),
     ];
   }
-  if (found === null) {
+  if (publishedUrl === null) {
     return [
       error(
         'well-known-client',
@@ -93,17 +93,17 @@ async function checkClientWellKnown(
       ),
     ];
   }
-  if (found.host !== base.host || found.protocol !== base.protocol) {
+  if (publishedUrl.host !== base.host || publishedUrl.protocol !== base.protocol) {
     return [
       error(
         'well-known-client',
-        `${url} leads clients to ${found}, and public_baseurl is ${given ?? `not set, which means ${base}`}.`,
-        `public_baseurl: ${found}`,
+        `${url} leads clients to ${publishedUrl}, and public_baseurl is ${configuredUrl ?? `not set, which means ${base}`}.`,
+        `public_baseurl: ${publishedUrl}`,
       ),
     ];
   }
   if (!allowsWebClients(answer)) return [withoutCors('well-known-cors', url)];
-  return [ok('well-known-client', `${url} leads clients to ${found}.`)];
+  return [ok('well-known-client', `${url} leads clients to ${publishedUrl}.`)];
 }
 
 function allowsWebClients(answer: PublicAnswer): boolean {

@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('reports a database whose contents were moved, and one that is being filled', async () => {
+    it('reports a database that was moved, and a database whose restore or move has not ended', async () => {
       const database = await open(migrations);
       const set = (state: string) =>
         database.transaction<Moves, unknown>(async (writer) => {
@@ -204,23 +204,23 @@ forPostgres((open) => {
     });
 
     it('reports why it cannot connect, with the command that mends it', async () => {
-      const found = (args: Record<string, unknown>) => check(options, args);
+      const findingsWith = (args: Record<string, unknown>) => check(options, args);
       assertFound(
-        await found({ dbname: 'missing' }),
+        await findingsWith({ dbname: 'missing' }),
         'database-unreachable',
         'error',
         /"missing" does not exist/,
         /^createdb --encoding=UTF8 .* missing$/,
       );
       assertFound(
-        await found({ user: 'nobody' }),
+        await findingsWith({ user: 'nobody' }),
         'database-unreachable',
         'error',
         /"nobody" does not exist/,
         /pg_hba\.conf/,
       );
       assertFound(
-        await found({ port: 1 }),
+        await findingsWith({ port: 1 }),
         'database-unreachable',
         'error',
         /ECONNREFUSED/,

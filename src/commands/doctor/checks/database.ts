@@ -23,8 +23,10 @@ export const noWriter = 'No server has opened the database for writing.';
 /** Checks that the databases are usable and their schemas fit this version, and reports which process writes them. */
 export async function checkDatabase(examination: Inputs): Promise<readonly Finding[]> {
   const { main, state } = dataStoreEntries(examination.configuration.database);
-  const found = await checkOne(main, migrations, examination);
-  return state === main ? found : [...found, ...(await checkOne(state, stateMigrations, examination))];
+  const mainFindings = await checkOne(main, migrations, examination);
+  return state === main
+    ? mainFindings
+    : [...mainFindings, ...(await checkOne(state, stateMigrations, examination))];
 }
 
 async function checkOne(
@@ -105,8 +107,8 @@ function schemaFindings(
   if (applied === undefined || applied.length === 0) {
     return [note('database-empty', `${place} is empty; the first start creates the tables.`)];
   }
-  const known = new Set(wanted.map(({ name }) => name));
-  const newer = applied.filter((name) => !known.has(name));
+  const knownNames = new Set(wanted.map(({ name }) => name));
+  const newer = applied.filter((name) => !knownNames.has(name));
   if (newer.length > 0) {
     return [
       error(
@@ -116,7 +118,7 @@ function schemaFindings(
       ),
     ];
   }
-  const missing = known.size - applied.length;
+  const missing = knownNames.size - applied.length;
   if (missing === 0) return [ok('database-schema', 'All migrations are applied.')];
   return [
     note(
@@ -133,20 +135,20 @@ function postgresSettings(
   { clock }: Inputs,
 ): Finding[] {
   if (options.kind !== 'postgres') return [];
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   const name = options.database ?? options.user ?? 'hearth';
   if (collation) {
-    found.push(
+    findings.push(
       warning(
         'database-collation',
-        `The collation of the database was created with version ${collation.made} of the collation library of the operating system, which now has version ${collation.actual}. Hearth compares texts byte by byte, so its own tables are not affected; PostgreSQL logs a warning at each connection until the new version is recorded.`,
+        `The collation of the database was created with version ${collation.recorded} of the collation library of the operating system, which now has version ${collation.actual}. Hearth compares texts byte by byte, so its own tables are not affected; PostgreSQL logs a warning at each connection until the new version is recorded.`,
         `psql -d ${name} -c 'ALTER DATABASE "${name}" REFRESH COLLATION VERSION'`,
       ),
     );
   }
   const difference = now === undefined ? 0 : Math.abs(now - clock.now());
   if (difference > maxClockDifference) {
-    found.push(
+    findings.push(
       warning(
         'database-clock',
         `The clocks of this machine and of PostgreSQL differ by ${Math.round(difference / 1_000)} seconds.`,
@@ -156,7 +158,7 @@ function postgresSettings(
   }
   const needed = (options.connections?.max ?? 10) + 3;
   if (connections && connections.maximum < needed) {
-    found.push(
+    findings.push(
       error(
         'database-connections',
         `PostgreSQL allows ${connections.maximum} connections (max_connections), and this server may open ${needed}.`,
@@ -164,10 +166,10 @@ function postgresSettings(
       ),
     );
   }
-  return found;
+  return findings;
 }
 
-/** Connections beside those of the server: PostgreSQL reserves some for superusers, and administrators use tools. */
+/** Connections that other programs than the server need: PostgreSQL reserves some for superusers, and administrators use tools. */
 const spareConnections = 10;
 
 /**

@@ -89,11 +89,11 @@ async function checkPaths(endpoint: Endpoint, examination: Examination): Promise
     const text = `The keys of this server cannot be fetched at ${where}: the answer is ${describeAnswer(keys)}.`;
     return [error('federation-keys', text, fixOf(keys, endpoint.port, '/_matrix/key'))];
   }
-  const found = [...keyFindings(where, serverName, published, examination)];
+  const findings = [...keyFindings(where, serverName, published, examination)];
   // The slash in the room id must not be decoded on the way: signatures would not match.
   const escaped = await ask('/_matrix/federation/v1/state_ids/%21doctor%2Fdoctor?event_id=%24doctor');
   if (!(escaped instanceof OutboundError) && escaped.status !== 401 && escaped.status !== 403) {
-    found.push(
+    findings.push(
       error(
         'federation-paths',
         `The reverse proxy at ${where} changes paths (an escaped slash arrives as a plain one), so signatures of other servers do not match.`,
@@ -101,7 +101,7 @@ async function checkPaths(endpoint: Endpoint, examination: Examination): Promise
       ),
     );
   }
-  return found.length > 0 ? found : [ok('federation', `Other servers reach this server at ${where}.`)];
+  return findings.length > 0 ? findings : [ok('federation', `Other servers reach this server at ${where}.`)];
 }
 
 function* keyFindings(

@@ -25,18 +25,18 @@ export async function checkHost(examination: Examination): Promise<readonly Find
 }
 
 async function disks({ configuration, machine }: Examination): Promise<Finding[]> {
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   for (const [label, directory] of directoriesOf(configuration)) {
-    found.push(...writeFindings(label, directory));
+    findings.push(...writeFindings(label, directory));
     const { free, total, freeInodes } = await machine.space(existingParent(directory));
     const text = `${label} (${directory}): ${size(free)} of ${size(total)} are free`;
     const fix = `du -xh --max-depth=2 ${directory} | sort -h; then delete or move files, or enlarge the disk. Copies of remote media: hearth media purge-remote --before 30d`;
     if (free < noSpace)
-      found.push(error('disk-full', `${text}. Without space the server rejects messages.`, fix));
-    else if (free < littleSpace) found.push(warning('disk-space', `${text}.`, fix));
-    else found.push(ok('disk-space', `${text}.`));
+      findings.push(error('disk-full', `${text}. Without space the server rejects messages.`, fix));
+    else if (free < littleSpace) findings.push(warning('disk-space', `${text}.`, fix));
+    else findings.push(ok('disk-space', `${text}.`));
     if (freeInodes < fewInodes) {
-      found.push(
+      findings.push(
         warning(
           'disk-inodes',
           `${label} (${directory}): less than 2 % of the inodes are free.`,
@@ -45,7 +45,7 @@ async function disks({ configuration, machine }: Examination): Promise<Finding[]
       );
     }
   }
-  return found;
+  return findings;
 }
 
 /** Reports a directory in which the user of this command may not write. */
@@ -62,7 +62,7 @@ function writeFindings(label: string, directory: string): Finding[] {
   }
 }
 
-/** The directories in which the server writes, without those of a PostgreSQL server. */
+/** Returns the directories in which the server writes, without those of a PostgreSQL server. */
 function directoriesOf({ database, media }: Examination['configuration']): [label: string, path: string][] {
   const { main, state } = dataStoreEntries(database);
   const files = [...new Set([main, state])].flatMap((entry): [string, string][] => {
@@ -92,18 +92,18 @@ function memory({ configuration, machine }: Examination): Finding[] {
 }
 
 function openFiles({ configuration, machine }: Examination): Finding[] {
-  const { soft_file_limit: asked, pid_file: pidFile } = configuration.process;
+  const { soft_file_limit: softLimit, pid_file: pidFile } = configuration.process;
   const pid = runningPid(pidFile);
   const limit = machine.maxOpenFiles(pid) ?? machine.maxOpenFiles();
   if (limit === undefined) return [];
   const where = pid === undefined ? 'this shell' : `the running server (process ${pid})`;
   const fix =
     'LimitNOFILE=65536 in the [Service] section of the systemd unit (systemctl edit hearth), or ulimit -n 65536';
-  if (asked > limit) {
+  if (softLimit > limit) {
     return [
       error(
         'open-files',
-        `soft_file_limit is ${asked}, and ${where} may have ${limit} open files at most.`,
+        `soft_file_limit is ${softLimit}, and ${where} may have ${limit} open files at most.`,
         fix,
       ),
     ];

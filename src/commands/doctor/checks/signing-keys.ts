@@ -43,9 +43,9 @@ export function checkSigningKeys({ configuration, clock }: Examination): readonl
     ];
   }
   const names = keys.map(({ keyId }) => keyId);
-  const found: Finding[] = [ok('signing-key', `${path} has ${names.join(', ')}; ${names[0]} signs.`)];
+  const findings: Finding[] = [ok('signing-key', `${path} has ${names.join(', ')}; ${names[0]} signs.`)];
   if ((statSync(path).mode & 0o077) !== 0) {
-    found.push(
+    findings.push(
       warning(
         'signing-key-permissions',
         `Other users of this machine can read the signing key ${path}: with it, anyone can act as this server.`,
@@ -56,7 +56,7 @@ export function checkSigningKeys({ configuration, clock }: Examination): readonl
   for (const [keyId, { expired_ts: expired, key }] of Object.entries(old)) {
     const current = keys.find((one) => one.keyId === keyId);
     if (current !== undefined) {
-      found.push(
+      findings.push(
         current.publicKey.base64 === key.replace(/=+$/, '')
           ? warning(
               'old-signing-key-in-use',
@@ -70,7 +70,7 @@ export function checkSigningKeys({ configuration, clock }: Examination): readonl
             ),
       );
     } else if (expired > clock.now()) {
-      found.push(
+      findings.push(
         error(
           'old-signing-key-future',
           `old_signing_keys."${keyId}".expired_ts is in the future: it must be the time at which the key was last used.`,
@@ -79,5 +79,5 @@ export function checkSigningKeys({ configuration, clock }: Examination): readonl
       );
     }
   }
-  return found;
+  return findings;
 }

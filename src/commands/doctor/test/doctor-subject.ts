@@ -41,7 +41,7 @@ export interface SubjectChange {
   readonly mode?: number;
 }
 
-/** A server in order, with the network around it: every check finds nothing to mend. */
+/** A server without problems, with the network around it: no check finds anything to mend. */
 export interface DoctorSubject {
   readonly folder: string;
   readonly port: number;
@@ -116,7 +116,7 @@ export function doctorSubject(database: 'sqlite' | 'postgres'): DoctorSubject {
     const file = join(folder, 'homeserver.yaml');
     writeFileSync(file, stringify({ ...options, ...change.options }));
     chmodSync(file, change.mode ?? 0o600);
-    const outside = {
+    const systemInputs = {
       clock: { ...systemClock, ...(change.now && { now: change.now }) },
       randomness: systemRandomness,
       resolver: network.resolver,
@@ -124,7 +124,7 @@ export function doctorSubject(database: 'sqlite' | 'postgres'): DoctorSubject {
       authorities: [authority.pem],
     };
     const backupMark = 'backupMark' in change ? change.backupMark : mark();
-    return diagnose([file], { backupMark }, outside);
+    return diagnose([file], { backupMark }, systemInputs);
   };
   const findings = async (change: SubjectChange = {}) =>
     (await sections(change)).flatMap((section) => section.findings);
@@ -159,9 +159,12 @@ export function assertFound(
   message: RegExp,
   fix?: RegExp,
 ) {
-  const named = found.filter((one) => one.name === name);
-  const one = named.find((other) => message.test(other.message));
-  assert.ok(one, `${name} with ${message} in ${JSON.stringify(named.length > 0 ? named : found, null, 1)}`);
+  const candidates = found.filter((one) => one.name === name);
+  const one = candidates.find((other) => message.test(other.message));
+  assert.ok(
+    one,
+    `${name} with ${message} in ${JSON.stringify(candidates.length > 0 ? candidates : found, null, 1)}`,
+  );
   assert.equal(one.level, level, JSON.stringify(one));
   if (fix) assert.match(one.fix ?? '', fix);
 }

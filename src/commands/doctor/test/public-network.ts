@@ -16,8 +16,8 @@ export interface FrontAnswer {
 }
 
 /**
- * The network around a server: a reverse proxy with TLS in front of it, another server on the internet, and the way to
- * both, which is a CONNECT proxy, because tests cannot listen on port 443. DNS answers are made up.
+ * The network around a server: a reverse proxy with TLS in front of the server, another server on the internet, and a CONNECT
+ * proxy that leads to both, because tests cannot listen on port 443. DNS answers are made up.
  */
 export interface PublicNetwork {
   readonly resolver: FakeResolver;

@@ -27,7 +27,7 @@ export async function listTokens(api: Api, signal: AbortSignal): Promise<readonl
 export const createToken = (api: Api, limits: TokenLimits, token?: string): Promise<RegistrationToken> =>
   api.admin('POST', '/v1/registration_tokens/new', { body: { ...limits, ...(token && { token }) } });
 
-/** @param limits those that change */
+/** @param limits only the limits that change */
 export const changeToken = (
   api: Api,
   token: string,

@@ -1,13 +1,13 @@
 /** Requests to the admin API of the server that this page comes from, and to its client API to sign in and out. */
 
 /**
- * Whether the page was opened below `/_synapse`. Requests use the spelling of the page's own address, because a reverse
- * proxy may forward only one of the two.
+ * Whether the page was opened below `/_synapse`. Requests use the same spelling of paths as the page's own address, because
+ * a reverse proxy may forward only one spelling.
  */
-const isEcosystem = globalThis.location?.pathname.startsWith('/_synapse/') ?? false;
+const usesSynapsePaths = globalThis.location?.pathname.startsWith('/_synapse/') ?? false;
 
-export const adminPath = isEcosystem ? '/_synapse/admin' : '/_server/admin';
-export const clientPath = isEcosystem ? '/_matrix/client' : '/_proto/client';
+export const adminPath = usesSynapsePaths ? '/_synapse/admin' : '/_server/admin';
+export const clientPath = usesSynapsePaths ? '/_matrix/client' : '/_proto/client';
 
 /** Query parameters; those without a value are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;

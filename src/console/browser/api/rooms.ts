@@ -1,6 +1,6 @@
 /** Rooms: the list, one room, blocking and deleting. */
 import type { Page, PageRequest } from './lists.ts';
-import { type Api, ApiError, path } from './request.ts';
+import { type Api, path } from './request.ts';
 
 export interface ListedRoom {
   readonly room_id: string;
@@ -86,13 +86,8 @@ export async function deletionsOf(
   roomId: string,
   signal: AbortSignal,
 ): Promise<readonly Deletion[]> {
-  try {
-    const target = path`/v2/rooms/${roomId}/delete_status`;
-    return (await api.admin<{ results: Deletion[] }>('GET', target, { signal })).results;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return [];
-    throw error;
-  }
+  const query = { room_id: roomId };
+  return (await api.admin<{ results: Deletion[] }>('GET', '/v1/room_deletions', { query, signal })).results;
 }
 
 export const makeRoomAdministrator = (api: Api, roomId: string, userId: string): Promise<unknown> =>

@@ -173,3 +173,31 @@ export const sendNotice = (api: Api, userId: string, text: string): Promise<unkn
   api.admin('POST', '/v1/send_server_notice', {
     body: { user_id: userId, content: { msgtype: 'm.text', body: text } },
   });
+
+/** A notice to all users, which a job of the server sends. */
+export interface NoticeToAll {
+  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly total: number;
+  readonly sent: number;
+  readonly failed: number;
+  /** Error messages of the first users to whom the notice could not be sent. */
+  readonly failed_users: Readonly<Record<string, string>>;
+  readonly error?: string;
+}
+
+const toAllPath = '/v1/send_server_notice_to_all';
+
+/** Starts a job that sends a notice to all users. */
+export const sendNoticeToAll = (api: Api, text: string): Promise<unknown> =>
+  api.admin('POST', toAllPath, { body: { content: { msgtype: 'm.text', body: text } } });
+
+/** Returns the newest notice to all users of the last week; null if there is none. */
+export async function newestNoticeToAll(api: Api, signal: AbortSignal): Promise<NoticeToAll | null> {
+  const query = { action_name: 'server-notices/send-to-all', limit: 1, dir: 'b' };
+  const target = '/v1/scheduled_tasks';
+  const found = await api.admin<{ scheduled_tasks: Task[] }>('GET', target, { query, signal });
+  const id = found.scheduled_tasks[0]?.resource_id;
+  return id === undefined || id === null
+    ? null
+    : api.admin('GET', `${toAllPath}/${encodeURIComponent(id)}`, { signal });
+}

@@ -106,7 +106,7 @@ async function signIn(login: object): Promise<Session> {
 
 async function requireAdministrator(token: string): Promise<void> {
   try {
-    await send('GET', `${adminPath}/v1/server_version`, { token });
+    await send('GET', `${adminPath}/v1/background_updates/enabled`, { token });
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 403) throw error;
     throw new ApiError(403, error.errcode, 'This account is not a server administrator.');

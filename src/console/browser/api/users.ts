@@ -71,7 +71,7 @@ export const userDetails = (api: Api, userId: string, signal: AbortSignal): Prom
 export const changeUser = (api: Api, userId: string, change: UserChange): Promise<UserDetails> =>
   api.admin('PUT', path`/v2/users/${userId}`, { body: change });
 
-/** @throws ApiError M_USER_IN_USE; without this check, `changeUser` would change a user who exists */
+/** Checks that a user name is free, because `changeUser` would change an existing user. @throws ApiError M_USER_IN_USE */
 export const requireFreeName = (api: Api, name: string): Promise<unknown> =>
   api.admin('GET', '/v1/username_available', { query: { username: name } });
 

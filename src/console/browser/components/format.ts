@@ -6,7 +6,7 @@ const minute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: '
 
 export const formatCount = (value: number): string => count.format(value);
 
-/** Returns a time as a date; the latest possible date for times after it. @param time milliseconds since the epoch */
+/** Returns a time as a date. Times after the latest possible date become that date. @param time milliseconds since the epoch */
 export const dateOf = (time: number): Date => new Date(Math.min(time, 8.64e15));
 
 /** @param time milliseconds since the epoch */

@@ -40,13 +40,13 @@ export function Plot({ title, times, series, format, isDaily = false, isBytes = 
     if (element === null) return undefined;
     const labels = series.map(({ label }) => label);
     const options = optionsFor(element, { labels, format, isDaily, isBytes, setPointed });
-    const made = new UPlot(options, data, element);
-    plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    const uplot = new UPlot(options, data, element);
+    plot.current = uplot;
+    const observer = new ResizeObserver(() => uplot.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      uplot.destroy();
       plot.current = undefined;
     };
   }, [key, scheme, isDaily, isBytes]);

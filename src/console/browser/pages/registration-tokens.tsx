@@ -147,8 +147,8 @@ function limitsOf(fields: FormData): TokenLimits {
 }
 
 /**
- * Returns the limits that a form changes. An expiry that is left as it is shown stays exact, although the form shows it
- * without seconds, and stays in the past.
+ * Returns the limits that a form changes. An expiry that the administrator has not edited is left out, because the form
+ * shows it without seconds.
  */
 function changedLimits(fields: FormData, token: RegistrationToken): Partial<TokenLimits> {
   const { uses_allowed, expiry_time } = limitsOf(fields);

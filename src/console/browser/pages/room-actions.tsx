@@ -5,7 +5,7 @@ import { useSession } from '../shell/session-context.ts';
 
 interface RoomActionsProps {
   readonly roomId: string;
-  /** Whether this server has the room; others can only be blocked. */
+  /** Whether this server has the room. Rooms that it does not have can only be blocked. */
   readonly isKnown: boolean;
   readonly isBlocked: boolean;
   readonly onDone: () => void;

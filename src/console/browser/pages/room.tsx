@@ -34,11 +34,11 @@ export function RoomPage({ roomId }: { readonly roomId: string }) {
     blocked.reload();
     deletions.reload();
   };
-  const found = room.value;
+  const loadedRoom = room.value;
   return (
     <Page
-      title={found?.name ?? found?.canonical_alias ?? roomId}
-      about={found?.name ?? roomId}
+      title={loadedRoom?.name ?? loadedRoom?.canonical_alias ?? roomId}
+      about={loadedRoom?.name ?? roomId}
       up={{ href: addressOf('rooms'), text: 'Rooms' }}
     >
       <Deletions deletions={deletions} />
@@ -53,10 +53,15 @@ export function RoomPage({ roomId }: { readonly roomId: string }) {
           }
         </WhenLoaded>
         {blocked.value !== undefined && (
-          <RoomActions roomId={roomId} isKnown={Boolean(found)} isBlocked={blocked.value} onDone={reload} />
+          <RoomActions
+            roomId={roomId}
+            isKnown={Boolean(loadedRoom)}
+            isBlocked={blocked.value}
+            onDone={reload}
+          />
         )}
       </Section>
-      {found && <Members roomId={roomId} reloads={reloads} />}
+      {loadedRoom && <Members roomId={roomId} reloads={reloads} />}
     </Page>
   );
 }

@@ -71,7 +71,7 @@ export function RoomBadges({ room }: { readonly room: ListedRoom }) {
 export function RoomsPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   const { q = '', filter = '' } = address.query;
-  const wanted = { ...filters[filter], ...(q !== '' && { search_term: q }) };
+  const listFilter = { ...filters[filter], ...(q !== '' && { search_term: q }) };
   return (
     <Page title="Rooms">
       <div class="filters">
@@ -95,7 +95,7 @@ export function RoomsPage({ address }: { readonly address: PageAddress }) {
         keyOf={({ room_id }) => room_id}
         inputs={[q, filter]}
         largestFirst={['joined_members', 'joined_local_members', 'version', 'state_events']}
-        load={(page, signal) => listRooms(api, wanted, page, signal)}
+        load={(page, signal) => listRooms(api, listFilter, page, signal)}
         empty={q === '' ? 'There are no such rooms.' : `No room matches “${q}”.`}
       />
     </Page>

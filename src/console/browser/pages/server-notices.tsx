@@ -1,56 +1,33 @@
-import { useRef, useState } from 'preact/hooks';
-import { ApiError } from '../api/request.ts';
-import { sendNotice } from '../api/server.ts';
-import { listUsers } from '../api/users.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { type NoticeToAll, newestNoticeToAll, sendNotice, sendNoticeToAll } from '../api/server.ts';
 import { Action, textOf } from '../components/dialog.tsx';
 import { TextArea, TextField } from '../components/fields.tsx';
 import { formatCount } from '../components/format.ts';
-import { Page, Progress, Section } from '../components/layout.tsx';
+import { Facts, Page, Progress, Section, WhenLoaded } from '../components/layout.tsx';
+import { useLoaded } from '../shell/loading.ts';
 import { useSession } from '../shell/session-context.ts';
 
-/**
- * Whether a notice failed because of its recipient, so that it can be sent to others. Where notices are turned off, the
- * errcode is M_UNKNOWN.
- */
-const isAboutUser = (error: unknown): boolean =>
-  error instanceof ApiError && [400, 403, 404].includes(error.status) && error.errcode !== 'M_UNKNOWN';
+/** Milliseconds between two requests for the progress of a notice to all users. */
+const interval = 1_000;
+
+const isRunning = (notice: NoticeToAll | null | undefined) =>
+  notice?.status === 'scheduled' || notice?.status === 'active';
 
 /** Sends notices to one user, or to all. */
 export function ServerNoticesPage() {
   const { api } = useSession();
-  const [sent, setSent] = useState<{ readonly done: number; readonly total: number }>();
-  /** The users who have received a notice to all: after an error, it is sent to the others only. */
-  const received = useRef({ text: '', users: new Set<string>() });
+  const [isWatched, setWatched] = useState(false);
+  const newest = useLoaded((signal) => newestNoticeToAll(api, signal), [], isWatched ? interval : undefined);
+  const runs = isRunning(newest.value);
+  useEffect(() => setWatched(runs), [runs]);
   const sendToOne = async (fields: FormData) => {
     const user = textOf(fields, 'user');
     await sendNotice(api, user, textOf(fields, 'text'));
     return `The notice has been sent to ${user}.`;
   };
   const sendToAll = async (fields: FormData) => {
-    const text = textOf(fields, 'text');
-    const abort = new AbortController();
-    if (received.current.text !== text) received.current = { text, users: new Set() };
-    const { users } = received.current;
-    let [done, failed] = [0, 0];
-    for (let from: number | undefined = 0; from !== undefined; ) {
-      const filter = { deactivated: false, guests: false };
-      const page = await listUsers(api, filter, { from, limit: 100 }, abort.signal);
-      for (const { name } of page.rows) {
-        try {
-          if (!users.has(name)) await sendNotice(api, name, text);
-          users.add(name);
-        } catch (error) {
-          if (!isAboutUser(error)) throw error;
-          failed += 1;
-        }
-        done += 1;
-        setSent({ done, total: page.total });
-      }
-      from = page.next;
-    }
-    received.current = { text: '', users: new Set() };
-    const rest = failed === 0 ? '' : ` ${formatCount(failed)} users did not get it.`;
-    return `The notice has been sent to ${formatCount(done - failed)} users.${rest}`;
+    await sendNoticeToAll(api, textOf(fields, 'text'));
+    return 'The server sends the notice to all users.';
   };
   return (
     <Page title="Server notices">
@@ -75,13 +52,35 @@ export function ServerNoticesPage() {
             title="Notice to all users of this server"
             confirm="Send to all"
             action={sendToAll}
+            onDone={newest.reload}
           >
-            <p>Every active user except guests gets it. Keep this page open until it is done.</p>
+            <p>Every active user except guests and users of application services gets it.</p>
             <TextArea label="Text" name="text" required />
-            {sent && <Progress label="Sent notices" value={sent.done / Math.max(1, sent.total)} />}
           </Action>
         </div>
       </Section>
+      <WhenLoaded loaded={newest}>{(notice) => notice && <Newest notice={notice} />}</WhenLoaded>
     </Page>
   );
+}
+
+/** The progress and the outcome of the newest notice to all users. */
+function Newest({ notice }: { readonly notice: NoticeToAll }) {
+  const { total, sent, failed, error } = notice;
+  const failures = Object.entries(notice.failed_users);
+  return (
+    <Section title="Newest notice to all users">
+      {isRunning(notice) && <Progress label="Sent notices" value={(sent + failed) / Math.max(1, total)} />}
+      <p role="status">
+        {textAbout(notice)} {failed > 0 && `Users who did not get it: ${formatCount(failed)}.`} {error ?? ''}
+      </p>
+      {failures.length > 0 && <Facts facts={failures} />}
+    </Section>
+  );
+}
+
+function textAbout({ status, sent, total }: NoticeToAll): string {
+  if (status === 'complete') return `The notice has been sent to ${formatCount(sent)} users.`;
+  const part = `${formatCount(sent)} of ${formatCount(total)} users have got it.`;
+  return status === 'failed' ? `The notice could not be sent to all users: ${part}` : part;
 }

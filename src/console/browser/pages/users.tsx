@@ -44,7 +44,7 @@ const columns: readonly Column<ListedUser>[] = [
 export function UsersPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   const { q = '', filter = '' } = address.query;
-  const wanted = { ...filters[filter], ...(q !== '' && { name: q }) };
+  const listFilter = { ...filters[filter], ...(q !== '' && { name: q }) };
   return (
     <Page title="Users" actions={<CreateUser />}>
       <div class="filters">
@@ -67,7 +67,7 @@ export function UsersPage({ address }: { readonly address: PageAddress }) {
         columns={columns}
         keyOf={({ name }) => name}
         inputs={[q, filter]}
-        load={(page, signal) => listUsers(api, wanted, page, signal)}
+        load={(page, signal) => listUsers(api, listFilter, page, signal)}
         empty={q === '' ? 'There are no such accounts.' : `No account matches “${q}”.`}
       />
     </Page>

@@ -25,7 +25,7 @@ export const get = (destination: string) => ({ destination, method: 'GET', path:
 /** A requesting server and the servers that respond, with TLS certificates. */
 export class RequestsUnderTest {
   readonly authority: TestAuthority = commonTestAuthority();
-  readonly #usual: TlsOptions = this.authority.issue('a.example', 'b.example');
+  readonly #defaultTls: TlsOptions = this.authority.issue('a.example', 'b.example');
   readonly #opened: { close(): Promise<void> | void }[] = [];
 
   /** Opens the requesting server `here.example`. */
@@ -43,7 +43,7 @@ export class RequestsUnderTest {
 
   /** Starts a server that responds by `listener`. Its name is `a.example` with its port. */
   async serve(listener: Listener, tls: TlsOptions = {}) {
-    const server = await serveOnLoopback(listener, { ...this.#usual, ...tls });
+    const server = await serveOnLoopback(listener, { ...this.#defaultTls, ...tls });
     this.#opened.push(server);
     return { ...server, name: `a.example:${server.port}` };
   }

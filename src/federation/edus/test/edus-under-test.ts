@@ -40,8 +40,8 @@ export async function startEdus(
   const sent: { to: string[]; edu: EphemeralEdu; lazy: boolean }[] = [];
   const sender = {
     sendEdu: (to: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}) => {
-      const others = [...to].filter((server) => server !== 'test');
-      if (others.length > 0) sent.push({ to: others, edu, lazy });
+      const remoteServers = [...to].filter((server) => server !== 'test');
+      if (remoteServers.length > 0) sent.push({ to: remoteServers, edu, lazy });
     },
   };
   const senderDeps = { ...shared, serverName: 'test', sender, log: silentLogger, transactionsPerSecond };

@@ -14,15 +14,9 @@ export interface EduOutboxDeps {
 }
 
 /**
- * Number of ids reserved at a time: one transaction may add EDUs for all servers that share rooms with a user, for each
- * of many devices.
- */
-const idsAtOnce = 1_000_000;
-
-/**
- * EDUs that must arrive: to-device messages and device list updates. They are stored in the transaction of
- * their cause, and deleted when the destination has acknowledged them. Each destination receives them in the
- * order in which they were added.
+ * EDUs that must arrive: to-device messages and device list updates. They are stored in the database transaction of
+ * the change that causes them, and deleted when the destination has acknowledged them. Each destination receives its
+ * EDUs in the order in which they were added.
  */
 export class EduOutbox {
   readonly #deps: EduOutboxDeps;
@@ -34,8 +28,9 @@ export class EduOutbox {
     this.#ids = ids;
   }
 
+  /** Opens the outbox with the sequence that numbers its EDUs. */
   static async open(deps: EduOutboxDeps): Promise<EduOutbox> {
-    return new EduOutbox(deps, await Sequence.open(deps.database, 'federation_outbox', idsAtOnce));
+    return new EduOutbox(deps, await Sequence.open(deps.database, 'federation_outbox'));
   }
 
   /**
@@ -46,7 +41,7 @@ export class EduOutbox {
     await this.addForAll(writer, [destination], edu);
   }
 
-  /** Adds the same EDU for several servers, except for servers outside of the federation. */
+  /** Adds the same EDU for several servers, except for servers that `federation_domain_whitelist` excludes. */
   async addForAll(writer: AnyWriter, destinations: Iterable<string>, { type, content }: Edu): Promise<void> {
     const { clock, isDestination } = this.#deps;
     const shared = { type, content: canonicalJson(content, 'as written'), added_ts: clock.now() };

@@ -13,7 +13,7 @@ export class OutboxReader {
   /** Ids of acknowledged EDUs that are not deleted yet. */
   #acknowledged: readonly number[] = [];
   #mayHaveEdus = false;
-  /** Counts additions, so that one during a read is noticed. */
+  /** Number of calls of `onAdded`: when it changes during a read, there may be EDUs that were not read. */
   #additions = 0;
 
   constructor(destination: string, database: Database) {
@@ -26,6 +26,7 @@ export class OutboxReader {
     return this.#mayHaveEdus || this.#acknowledged.length > 0;
   }
 
+  /** Notes that an EDU was added to the outbox for this destination. */
   onAdded(): void {
     this.#mayHaveEdus = true;
     this.#additions++;

@@ -4,11 +4,11 @@ import type { Edu } from './edu.ts';
 
 /** An EDU about a current state, which expires. */
 export interface EphemeralEdu extends Edu {
-  /** Key of the subject: the EDU replaces a pending one with the same type and key. */
+  /** Key of the subject: the EDU replaces a pending EDU with the same type and key. */
   readonly key: string;
   /** Milliseconds after which it is not sent any more. */
   readonly lifetime: number;
-  /** Combines several contents into as few as possible; without it each is sent as an EDU of its own. */
+  /** Combines several contents into as few as possible. Absent: each content is sent as an EDU of its own. */
   readonly combine?: (contents: readonly JsonObject[]) => JsonObject[];
 }
 
@@ -34,10 +34,12 @@ export class PendingEdus {
     this.#clock = clock;
   }
 
+  /** Number of pending EDUs, without the EDUs in flight. */
   get size(): number {
     return this.#pending.size;
   }
 
+  /** Adds an EDU in place of a pending EDU of the same type and key; drops the oldest EDU when there are too many. */
   add(edu: EphemeralEdu): void {
     const key = `${edu.type}\0${edu.key}`;
     this.#pending.delete(key);
@@ -55,7 +57,7 @@ export class PendingEdus {
   }
 
   /**
-   * Makes the EDUs in flight pending again, in front of the others, because they did not arrive; an EDU that a newer one
+   * Makes the EDUs in flight pending again, before all newer EDUs, because they did not arrive; an EDU that a newer EDU
    * replaces is dropped.
    */
   putBack(): void {
@@ -73,7 +75,10 @@ export class PendingEdus {
     for (const [key, { expiresAt }] of this.#pending) if (expiresAt <= deadline) this.#pending.delete(key);
   }
 
-  /** Removes and returns the oldest EDUs, after combining at most `limit`; drops expired ones. The returned EDUs are in flight. */
+  /**
+   * Removes the oldest EDUs, combines them, and returns at most `limit` EDUs, which are in flight from then on; drops
+   * expired EDUs.
+   */
   take(limit: number): Edu[] {
     const now = this.#clock.monotonic();
     const edus: Edu[] = [];
@@ -95,7 +100,10 @@ export class PendingEdus {
     return edus;
   }
 
-  /** Removes EDUs of one type and returns at most `limit` EDUs that combine them. @param first the oldest EDU of the type */
+  /**
+   * Removes EDUs of one type and returns at most `limit` EDUs that combine them.
+   * @param first the oldest EDU of the type
+   */
   #takeCombined(first: EphemeralEdu, limit: number, now: number): Edu[] {
     const { type, combine = (contents) => [...contents] } = first;
     const selected = new Map<string, Pending>();

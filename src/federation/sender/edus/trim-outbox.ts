@@ -14,14 +14,12 @@ const hour = 3_600_000;
 /** Maximum age of an EDU in milliseconds, and maximum number of EDUs for one destination. */
 const [maxAge, maxPerDestination] = [30 * 24 * hour, 50_000];
 
-/**
- * Deletes EDUs that were not acknowledged within 30 days, and the oldest ones of destinations with too many.
- */
+/** Deletes EDUs that were not acknowledged within 30 days, and the oldest EDUs of destinations with too many. */
 export function trimOutboxHourly(jobs: Jobs, deps: TrimOutboxDeps): void {
   jobs.every('federation/forget-edus', hour, { run: () => trimOutbox(deps) });
 }
 
-/** Runs one round of the cleanup. @param limit maximum number of EDUs for one destination */
+/** Deletes old EDUs. @param limit maximum number of EDUs for one destination */
 export function trimOutbox({ database, clock }: TrimOutboxDeps, limit = maxPerDestination): Promise<void> {
   return database.transaction<SenderTables, void>(async (writer) => {
     await deleteOutgoingBefore(writer, clock.now() - maxAge);

@@ -16,14 +16,14 @@ export interface CatchUpDeps {
   readonly progress: DeliveryProgress;
 }
 
-/** Maximum number of forward extremities by other servers that are sent as well: the newest ones. */
+/** Maximum number of forward extremities from other servers that are sent besides local ones; the newest are chosen. */
 const maxByOthers = 10;
 
 type Placed = StoredEvent & { readonly stream: number };
 
 /**
- * Finds the events for a server that has missed some: the newest ones of each room, from which it can fetch
- * the others.
+ * Finds the events to send to a server that has missed events: the newest events of each room. The server can fetch the
+ * earlier events itself.
  */
 export class CatchUp {
   readonly #deps: CatchUpDeps;
@@ -63,12 +63,11 @@ export class CatchUp {
   }
 
   /**
-   * Returns the newest events of a room that the server lacks, and the stream position up to which it is then
-   * complete: the room's forward extremities, and the former extremities from before this server was removed
-   * from the room for some time. All of these events that this server sent are returned, oldest first, at most `limit` at a
-   * time; the record of the room is deleted when the last event has arrived. A server that has left the room gets
-   * only events that concern it and that it cannot request: the last missed event, and the events that end invites
-   * of its users.
+   * Returns the newest events of a room that the server lacks, and the stream position up to which it is then complete:
+   * the room's forward extremities, and the former extremities from before this server was removed from the room for
+   * some time. All of these events that this server sent are returned, oldest first, at most `limit` at a time; the
+   * record of the room is deleted when the last event has arrived. A server that has left the room gets only events
+   * that concern it and that it cannot request: the last missed event, and the events that end invites of its users.
    * @param room `missed`: the last missed event, absent when it was purged
    */
   async #newest(
@@ -85,9 +84,11 @@ export class CatchUp {
       const endedInvites = head
         ? await this.#endedInvites(destination, head, { after: arrivedAt, upTo: missedAt })
         : [];
-      const all = [...endedInvites.filter(({ nid }) => nid !== missed?.nid), ...lastMissed].sort(byStream);
-      const events = all.slice(0, limit);
-      return { events, upTo: all.length > limit ? (events.at(-1)?.stream ?? missedAt) : missedAt };
+      const missedEvents = [...endedInvites.filter(({ nid }) => nid !== missed?.nid), ...lastMissed].sort(
+        byStream,
+      );
+      const events = missedEvents.slice(0, limit);
+      return { events, upTo: missedEvents.length > limit ? (events.at(-1)?.stream ?? missedAt) : missedAt };
     }
     const nids = [...head.formerExtremities, ...head.extremities.map(({ nid }) => nid)];
     // Extremities that are not on disk yet are fanned out later; they refer to the events they have replaced.

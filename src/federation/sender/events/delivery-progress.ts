@@ -65,7 +65,7 @@ export class DeliveryProgress {
     return (this.#unsaved.get(destination)?.missed.size ?? 0) > 0;
   }
 
-  /** Resolves when all changes so far are on disk. After a failure they are written with the next ones. */
+  /** Resolves when all changes so far are on disk. After a failure they are written with the next changes. */
   flush(): Promise<void> {
     const flushed = this.#writing.then(() => this.#write());
     this.#writing = flushed.catch(() => undefined);
@@ -103,8 +103,8 @@ export class DeliveryProgress {
   }
 
   #of(destination: string): DestinationProgress {
-    const known = this.#unsaved.get(destination);
-    if (known) return known;
+    const unsaved = this.#unsaved.get(destination);
+    if (unsaved) return unsaved;
     const progress: DestinationProgress = { missed: new Map(), arrived: new Map(), position: undefined };
     this.#unsaved.set(destination, progress);
     return progress;

@@ -31,7 +31,7 @@ const pageSize = 500;
 export class EventFanOut {
   readonly #deps: EventFanOutDeps;
   readonly #servers: RoomServers;
-  /** Buffered events of this server, and state events of others, in order; complete after `#factsSince`. */
+  /** Buffered events of this server, and state events of other servers, in order; complete after `#factsSince`. */
   #facts: { readonly stored: StoredEvent; readonly position: number }[] = [];
   #factsSince: number;
   /** Stream position up to which events were fanned out. */

@@ -23,7 +23,7 @@ export class PendingEvents {
   readonly #destination: string;
   readonly #deps: Pick<QueueDeps, 'progress' | 'catchUp'>;
   #pending: OutgoingPdu[] = [];
-  /** Events in flight, or to be sent again before all others. */
+  /** Events in flight, or to be sent again before all other events. */
   #inFlight: readonly OutgoingPdu[] = [];
   /** Stream position up to which the events in memory are also recorded in the database. */
   #recordedUpTo = 0;
@@ -41,6 +41,7 @@ export class PendingEvents {
     this.#behind = behind;
   }
 
+  /** Whether the server has missed events, which are recorded in the database. */
   get behind(): boolean {
     return this.#behind;
   }
@@ -73,10 +74,7 @@ export class PendingEvents {
     this.#pending = [];
   }
 
-  /**
-   * Records events that are in memory only as missed, so that a crash does not lose them. They stay in
-   * memory.
-   */
+  /** Records unacknowledged events in memory as missed, so that a crash does not lose them. They stay in memory. */
   recordMissed(): void {
     for (const pdu of this.#unsent()) {
       if (pdu.stream <= this.#recordedUpTo) continue;
@@ -93,11 +91,12 @@ export class PendingEvents {
     const { catchUp, progress } = this.#deps;
     while (this.#behind) {
       const missed = this.#missed;
-      const found = await catchUp.next(this.#destination, limit);
-      if (!found) {
+      const nextEvents = await catchUp.next(this.#destination, limit);
+      if (!nextEvents) {
         if (missed === this.#missed) this.#behind = false;
-      } else if (found.pdus.length > 0) return found;
-      else for (const [roomNid, upTo] of found.caughtUp) progress.arrived(this.#destination, roomNid, upTo);
+      } else if (nextEvents.pdus.length > 0) return nextEvents;
+      else
+        for (const [roomNid, upTo] of nextEvents.caughtUp) progress.arrived(this.#destination, roomNid, upTo);
     }
     return undefined;
   }

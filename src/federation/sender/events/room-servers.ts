@@ -12,8 +12,8 @@ interface GroupServers {
 const maxRooms = 5_000;
 
 /**
- * Finds the servers in a room in the state before an event. The head of the room may be newer than the events
- * being fanned out: servers that have joined since must not get them, and servers that have left since must.
+ * Finds the servers in a room in the state before an event. The head of the room may be newer than the events being
+ * fanned out: servers that have joined since must not get these events, and servers that have left since must get them.
  */
 export class RoomServers {
   readonly #engine: Pick<RoomReader, 'events' | 'groups'>;
@@ -63,7 +63,7 @@ export class RoomServers {
   }
 
   /**
-   * Counts joined users of a state group; most of its state is in the head, the rest is read from the
+   * Counts the joined users of a state group by server. Events that are not state of the head are read from the
    * database.
    */
   async #load(group: number, head: RoomHead): Promise<Map<string, number>> {

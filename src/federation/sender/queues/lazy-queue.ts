@@ -4,8 +4,7 @@ import type { Clock, Timer } from '../../../kernel/clock.ts';
 const [interval, perRound] = [100, 10];
 
 /**
- * Destinations with EDUs that are not urgent: they are sent to a few at a time, so that urgent traffic is not
- * delayed.
+ * Destinations with EDUs that are not urgent: they are sent to a few at a time, so that urgent traffic is not delayed.
  */
 export class LazyQueue {
   readonly #clock: Clock;
@@ -18,11 +17,13 @@ export class LazyQueue {
     this.#onTurn = onTurn;
   }
 
+  /** Adds a destination, unless it waits already. */
   add(destination: string): void {
     this.#pending.add(destination);
     this.#timer ??= this.#clock.setTimer(interval, () => this.#round());
   }
 
+  /** Drops the waiting destinations. */
   stop(): void {
     this.#timer?.cancel();
     this.#pending.clear();
@@ -30,9 +31,9 @@ export class LazyQueue {
 
   #round(): void {
     this.#timer = undefined;
-    let left = perRound;
+    let remaining = perRound;
     for (const destination of this.#pending) {
-      if (left-- === 0) break;
+      if (remaining-- === 0) break;
       this.#pending.delete(destination);
       this.#onTurn(destination);
     }

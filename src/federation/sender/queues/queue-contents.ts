@@ -34,6 +34,7 @@ export class QueueContents {
     return this.#edus.size;
   }
 
+  /** Adds an ephemeral EDU, in place of a pending EDU of the same type and key. */
   addEphemeral(edu: EphemeralEdu): void {
     this.#edus.add(edu);
   }
@@ -57,8 +58,8 @@ export class QueueContents {
     const missed = await this.events.catchUp(Math.min(maxPdus, limit));
     const durable = await this.#outbox.read(Math.min(maxEdus, limit - (missed?.pdus.length ?? 0)));
     const { pdus, caughtUp } = missed ?? this.events.take(Math.min(maxPdus, limit - durable.length));
-    const left = Math.min(maxEdus, limit - pdus.length) - durable.length;
-    const ephemeral = left > 0 ? this.#edus.take(left) : [];
+    const freeEdus = Math.min(maxEdus, limit - pdus.length) - durable.length;
+    const ephemeral = freeEdus > 0 ? this.#edus.take(freeEdus) : [];
     if (pdus.length + durable.length + ephemeral.length === 0) return undefined;
     return { id: this.#nextId(), pdus, durable, ephemeral, caughtUp };
   }
@@ -70,9 +71,7 @@ export class QueueContents {
     await this.#outbox.acknowledge(transaction.durable);
   }
 
-  /**
-   * Makes the ephemeral EDUs of a failed transaction pending again: they are not sent with its repetition.
-   */
+  /** Makes the ephemeral EDUs of a failed transaction pending again: the repeated transaction does not contain them. */
   putBackEphemeral(transaction: Transaction): void {
     transaction.ephemeral = [];
     this.#edus.putBack();

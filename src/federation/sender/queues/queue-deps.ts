@@ -19,7 +19,7 @@ export interface QueueDeps {
   readonly progress: DeliveryProgress;
   readonly catchUp: CatchUp;
   readonly retained: RetainedTransactions;
-  /** Separate slots, so that unreachable servers do not use up those of reachable ones. */
+  /** Separate slots, so that unreachable servers do not use up the slots of reachable servers. */
   readonly slots: { readonly healthy: SendSlots; readonly unproven: SendSlots };
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;

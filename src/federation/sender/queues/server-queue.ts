@@ -14,16 +14,15 @@ const defaultBackoff = 5_000;
 export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry';
 
 /**
- * Sends to one server: one transaction at a time, in order, each repeated until the server acknowledges it. A
- * server that is too slow or unreachable is `behind`: the database records the rooms with events
- * that it lacks. When it is reachable again, it gets the newest events of these rooms, and fetches the
- * others itself.
+ * Sends to one server: one transaction at a time, in order, each repeated until the server acknowledges it. A server
+ * that is too slow or unreachable is `behind`: the database records the rooms with events that it lacks. When it is
+ * reachable again, it gets the newest events of these rooms, and fetches older events itself.
  */
 export class ServerQueue {
   readonly destination: string;
   readonly #deps: QueueDeps;
   readonly #contents: QueueContents;
-  /** The transaction in flight, or to be sent again before all others. */
+  /** The transaction in flight, or to be sent again before all other transactions. */
   #transaction: Transaction | undefined;
   /** The size that `RetainedTransactions` counts for `#transaction`; 0 where it is not retained. */
   #retainedSize = 0;
@@ -46,6 +45,7 @@ export class ServerQueue {
     return this.#contents.isEmpty && !this.#transaction && !this.#running && !this.#retry;
   }
 
+  /** The state of the queue, for metrics. */
   get state(): QueueState {
     if (this.#retry) return 'waiting to retry';
     if (this.#contents.events.behind) return 'catching up';
@@ -58,10 +58,7 @@ export class ServerQueue {
     return { pdus: this.#contents.events.size + inFlight, edus: this.#contents.ephemeral };
   }
 
-  /**
-   * Milliseconds for which something is pending and nothing was acknowledged; `undefined` when nothing is
-   * pending.
-   */
+  /** Milliseconds for which something is pending and nothing was acknowledged; `undefined` when nothing is pending. */
   get waitingFor(): number | undefined {
     return this.#busySince === undefined ? undefined : this.#deps.clock.monotonic() - this.#busySince;
   }
@@ -112,18 +109,12 @@ export class ServerQueue {
     this.kick();
   }
 
-  /**
-   * Records events that are in memory only as missed, so that a crash does not lose them. They stay in
-   * memory.
-   */
+  /** Records unacknowledged events in memory as missed, so that a crash does not lose them. They stay in memory. */
   recordMissed(): void {
     this.#contents.events.recordMissed();
   }
 
-  /**
-   * Resolves after the stopping signal when no request is pending, and records unacknowledged events as
-   * missed.
-   */
+  /** Resolves after the stopping signal when no request is pending, and records unacknowledged events as missed. */
   async stopped(): Promise<void> {
     this.#retry?.cancel();
     await this.#running;
@@ -235,8 +226,7 @@ export class ServerQueue {
   }
 
   /**
-   * Handles a failed delivery: pending events are only recorded in the database until the server is reachable
-   * again.
+   * Handles a failed delivery: pending events are only recorded in the database until the server is reachable again.
    */
   async #failed(transaction: Transaction, error: FederationError, startedAt: number): Promise<void> {
     const { destinations, retained, clock, observer, log } = this.#deps;

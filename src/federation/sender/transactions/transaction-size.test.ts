@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { maxEdus, maxPdus } from './transaction.ts';
 import { TransactionSize } from './transaction-size.ts';
 
-test('TransactionSize halves refused transactions down to one item, and doubles accepted ones up to the maximum', () => {
+test('TransactionSize halves the size after refused transactions down to one item, and doubles the size after accepted transactions up to the maximum', () => {
   const size = new TransactionSize();
   assert.equal(size.limit, maxPdus + maxEdus);
   for (const [count, left] of [

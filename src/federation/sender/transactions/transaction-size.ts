@@ -3,21 +3,19 @@ import { maxEdus, maxPdus } from './transaction.ts';
 /** Maximum number of events and EDUs in a transaction. */
 const maxItems = maxPdus + maxEdus;
 
-/**
- * Number of refused transactions with a single item, one after the other, after which the server gets a
- * backoff.
- */
+/** Number of refused transactions with a single item, one after the other, after which the server gets a backoff. */
 const maxDropped = 5;
 
 /**
- * Decides the number of items in a transaction to one server. A refused transaction is divided until the
- * refused item is found; accepted ones grow again.
+ * Decides the number of items in each transaction to one server. The number is halved after a refused transaction,
+ * until the refused item is found, and doubled after an acknowledged transaction.
  */
 export class TransactionSize {
   /** Maximum number of events and EDUs of all kinds. */
   #limit = maxItems;
   #dropped = 0;
 
+  /** Maximum number of events and EDUs of all kinds in the next transaction. */
   get limit(): number {
     return this.#limit;
   }

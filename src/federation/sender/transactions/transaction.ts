@@ -2,7 +2,7 @@ import { canonicalJson, canonicalString } from '../../../protocol/index.ts';
 import type { Edu } from '../edus/edu.ts';
 import type { OutgoingPdu } from '../events/outgoing-pdu.ts';
 
-/** Source: server-server API, "Transactions". */
+/** Maximum number of PDUs and of EDUs in a transaction. Source: server-server API, "Transactions". */
 export const [maxPdus, maxEdus] = [50, 100];
 
 /** A durable EDU of the outbox. */
@@ -13,7 +13,9 @@ export interface DurableEdu {
   readonly content: string;
 }
 
-/** Rooms for which a transaction catches its destination up, with the stream position reached. */
+/**
+ * The rooms of which a transaction contains the newest events: room nid to the stream position that is then reached.
+ */
 export type CaughtUp = ReadonlyMap<number, number>;
 
 /** Events and EDUs sent together, under an id that stays the same for repetitions. */
@@ -23,7 +25,7 @@ export interface Transaction {
   readonly durable: readonly DurableEdu[];
   /** Sent with the first attempt only; after a failure EDUs that have not expired are sent later. */
   ephemeral: readonly Edu[];
-  /** Set when the events are the newest ones of rooms, and not all that the destination lacks. */
+  /** Set when the events are only the newest events of rooms, and not all events that the destination lacks. */
   readonly caughtUp: CaughtUp | undefined;
 }
 

@@ -34,7 +34,7 @@ function defaultWords(schema: OptionSchema): string {
   if (schema['x-required']) return 'none; the option is required';
   const written = writtenDefault(schema);
   const members = Object.keys(schema.properties ?? {});
-  if (members.length > 0 && schema.default === undefined) return 'those of its members';
+  if (members.length > 0 && schema.default === undefined) return 'those of its options';
   return `\`${typeof written === 'string' && written !== '' ? written : JSON.stringify(written)}\``;
 }
 

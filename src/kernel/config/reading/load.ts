@@ -43,7 +43,7 @@ export interface LoadOptions<S extends Sections> {
 
 /**
  * The places of the given options by their dotted paths; other options are absent. The place is `undefined`
- * for options that no file contains: those of environment variables, and values that follow from other
+ * for options that no file contains: options from environment variables, and options whose values follow from other
  * options.
  */
 export type OptionPlaces = ReadonlyMap<string, Position | undefined>;
@@ -61,7 +61,7 @@ export interface Loaded<S extends Sections> {
 /**
  * Reads and checks the sources; later ones override top-level options of earlier ones. Reports all mistakes
  * at once and throws for none. When there are no errors, reads the files named by options, and creates
- * missing files if asked to.
+ * missing files when `options.createMissing` is given.
  */
 export function loadConfiguration<S extends Sections>(
   sources: readonly ConfigurationSource[],
@@ -117,7 +117,7 @@ function checkValues<S extends Sections>(
     for (const rule of section.rules) view.tryRule(() => rule(values[name] as never, view));
   }
   for (const rule of rules) view.tryRule(() => rule(values, view));
-  // Errors come first: which features a broken configuration wants is not certain.
+  // A configuration with errors does not say for certain which features it enables.
   if (proven && findings.errors.length === 0) {
     reportIgnored({ document, sections, values, proven, features }, findings);
   }
@@ -152,13 +152,13 @@ function readSections(document: SourceMap, sections: Sections, findings: Finding
 function reportUnknown(
   document: SourceMap,
   sections: Sections,
-  elsewhere: ReadonlyMap<string, string> | undefined,
+  foreignOptions: ReadonlyMap<string, string> | undefined,
   findings: Findings,
 ): void {
   const known = new Set(Object.values(sections).flatMap((section) => Object.keys(sectionOptions(section))));
   for (const [name, { at }] of document.entries) {
     if (known.has(name)) continue;
-    const remark = elsewhere?.get(name);
+    const remark = foreignOptions?.get(name);
     findings.warn(name, remark ?? `is not a known option${suggestion(name, known)}`, at);
   }
 }

@@ -48,19 +48,19 @@ describe('readValue', () => {
     refuses(types.number({ minimum: 0 }), '-0.1', '.inf', '.nan', '"0.1"');
   });
 
-  it('reads unquoted numbers as the texts that are written, where an option is a text', () => {
+  it('reads an unquoted number as text, exactly as written, when the option is a text', () => {
     accepts(types.string(), { abc: 'abc', '"10"': '10', '0070': '0070', '1.10': '1.10', '""': '' });
     refuses(types.string(), 'true', '[a]', '{a: b}', 'null');
     refuses(types.string({ minLength: 1 }), '""');
   });
 
-  it('keeps the form of versions and compares them as texts', () => {
+  it('keeps versions as they are written, and compares them as texts', () => {
     accepts(types.versionOneOf('1', '1.2'), { '1': '1', '1.2': '1.2', '"1.2"': '1.2' });
     refuses(types.versionOneOf('1', '1.2'), '1.0', '1.20', 'x', '[1]');
     accepts(types.numberAsText(), { '1.0': '1.0', '"2b"': '2b' });
   });
 
-  it('distinguishes words from booleans by the allowed values', () => {
+  it('reads a scalar as a word or as a boolean, depending on what the option allows', () => {
     accepts(types.oneOf('all', 'off'), { all: 'all', off: 'off', '"off"': 'off' });
     accepts(types.oneOf(true, false, 'untracked'), { yes: true, false: false, untracked: 'untracked' });
     refuses(types.oneOf('all', 'off'), 'All', 'none', 'true', 'false');

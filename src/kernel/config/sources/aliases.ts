@@ -11,15 +11,15 @@ export interface Alias {
   /** Path of the option, relative to `within`. */
   readonly option: string;
   /**
-   * True for a deprecated name, which is reported by a warning. Names of the wider ecosystem are not
-   * reported.
+   * True for a deprecated name, which is reported by a warning. Another spelling of an option, as other homeservers have
+   * it, is not reported.
    */
   readonly old: boolean;
   /**
-   * The meaning of this name when the option is given too: it is then an option of its own, and the warning
-   * says so. Absent: giving both names is an error.
+   * The meaning of this name in a document that also gives the option: the name is then an option of its own, and a
+   * warning ends with this text. Absent: giving both names is an error.
    */
-  readonly beside?: string;
+  readonly meaningBesideOption?: string;
   /** Converts a value of the old form; undefined drops it. */
   readonly convert?: (node: SourceNode) => SourceNode | undefined;
 }
@@ -59,8 +59,8 @@ function renameWithin(
 function rename(map: SourceMap, path: string, alias: Alias, findings: Findings): SourceMap {
   const entry = map.entries.get(alias.name);
   if (entry === undefined) return map;
-  if (alias.beside !== undefined && map.entries.has(alias.option)) {
-    const message = `is an old name beside ${path}${alias.option}: ${alias.beside}`;
+  if (alias.meaningBesideOption !== undefined && map.entries.has(alias.option)) {
+    const message = `is an old name, given together with ${path}${alias.option}: ${alias.meaningBesideOption}`;
     findings.warn(path + alias.name, message, entry.at);
     return map;
   }

@@ -9,7 +9,7 @@ export interface GivenOption {
   readonly at: Position;
 }
 
-/** Returns the options that the files give, each once: those that the ledger counts, in document order. */
+/** Returns the options that the files give and that the ledger of options counts, each once, in document order. */
 export function givenOptions(
   document: SourceMap,
   sections: Readonly<Record<string, AnySection>>,
@@ -24,13 +24,14 @@ export function givenOptions(
   return [...found].map(([path, at]) => ({ path, at }));
 }
 
-/** Returns the members that the ledger counts separately, or undefined when it counts the option as one. */
+/** Returns the members that the ledger of options counts separately; `undefined` when it counts the option as one. */
 export function countedMembers(schema: OptionSchema): Readonly<Record<string, OptionSchema>> | undefined {
-  if (schema['x-whole']) return undefined;
+  if (schema['x-counts-as-one']) return undefined;
   const members = schema.properties ?? {};
   return Object.keys(members).length > 0 ? members : undefined;
 }
 
+/** Adds the counted options at `path` and below it to `found`, with the first place of each. */
 function collect(
   schema: OptionSchema,
   node: SourceNode,
@@ -55,10 +56,10 @@ function collect(
     }
   }
   const shorthand = schema['x-shorthand'];
-  const counted =
+  const countedPath =
     members && shorthand !== undefined && node.kind === 'scalar' ? childPath(path, shorthand) : path;
-  if (members && counted === path) return;
-  if (at !== undefined && !found.has(counted)) found.set(counted, at);
+  if (members && countedPath === path) return;
+  if (at !== undefined && !found.has(countedPath)) found.set(countedPath, at);
 }
 
 function partsOf(node: SourceNode): readonly SourceNode[] {

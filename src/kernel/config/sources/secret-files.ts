@@ -19,7 +19,7 @@ type Members = Readonly<Record<string, OptionSchema>>;
 
 /**
  * Reads the files named by `…_path` options into the options that they replace. Reports files that are
- * missing, unreadable or empty, and options given both ways.
+ * missing, unreadable or empty, and options that are given both directly and by a file.
  * @returns the missing files that the server may create
  */
 export function readValueFiles(members: Members, values: Values, view: RuleView, path = ''): MissingFile[] {

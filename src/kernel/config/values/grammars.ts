@@ -26,6 +26,7 @@ export type GrammarName =
 const noControlCharacters = (text: string): string | undefined =>
   [...text].some((character) => character < ' ') ? undefined : text;
 
+/** The notations of values, by the name that a schema has in `x-grammar`. */
 export const grammars: Readonly<Record<GrammarName, Grammar>> = {
   duration: {
     allowed: 'a duration like 500ms, 30s, 10m, 24h, 7d, 1w, 1y or infinity, or a number of milliseconds',

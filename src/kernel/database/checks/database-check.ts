@@ -20,6 +20,7 @@ export interface CheckedStores {
   readonly state: Database;
 }
 
+/** The findings of a check. */
 export interface CheckFindings {
   readonly count: number;
   /** The first few findings: ids and names. */
@@ -59,7 +60,7 @@ export function rowsCheck({ problem, select, mend }: RowsCheck): DatabaseCheck {
 }
 
 /** Collects the findings of a check that is not a query. */
-export class Findings {
+export class FindingCollector {
   readonly #examples: string[] = [];
   #count = 0;
 

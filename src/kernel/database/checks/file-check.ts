@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { DatabaseCheck } from './database-check.ts';
-import { Findings } from './database-check.ts';
+import { FindingCollector } from './database-check.ts';
 
 /** Finds damaged pages and indexes of a SQLite file. */
 export const sqliteFileCheck: DatabaseCheck = {
@@ -9,7 +9,7 @@ export const sqliteFileCheck: DatabaseCheck = {
     const { rows } = await main
       .scanner()
       .executeQuery<Record<string, unknown>>(CompiledQuery.raw('pragma integrity_check(20)', []));
-    const findings = new Findings();
+    const findings = new FindingCollector();
     for (const { integrity_check: text } of rows) if (text !== 'ok') findings.add(String(text));
     return findings.result;
   },

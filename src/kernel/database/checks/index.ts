@@ -3,7 +3,7 @@ export {
   type CheckedStores,
   type CheckFindings,
   type DatabaseCheck,
-  Findings,
+  FindingCollector,
   rowsCheck,
 } from './database-check.ts';
 export { sqliteFileCheck } from './file-check.ts';

@@ -2,7 +2,7 @@ import { type DatabaseCheck, rowsCheck } from './database-check.ts';
 
 /** A column with numbers that the server assigns in memory, below a bound on disk (`number_bounds`). */
 export interface AssignedNumbers {
-  /** Name of the bound: `positions` for positions of streams, otherwise that of a sequence. */
+  /** Name of the bound: `positions` for positions of streams, otherwise the name of a sequence. */
   readonly bound: string;
   readonly table: string;
   readonly column: string;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { runs } from '../../../../test/support/inputs/thoroughness.ts';
 import type { Database, Migration, Writer } from '../index.ts';
 import type { TextDocument } from './full-text.ts';
 import { foldText, gramsOf, TextQuery } from './grams.ts';
@@ -99,7 +100,7 @@ forEachDatabase((open) => {
     assert.deepEqual(index.statements([], []), []);
   });
 
-  test('every matching document is a candidate (property)', async () => {
+  test('full text returns every matching document as a candidate (property)', async () => {
     const database = await open([notes]);
     const index = database.fullText('note_texts');
     const text = fc.string({ unit: fc.constantFrom(...'ab cdÄ界世ニ友9-🌈"\u0301'), maxLength: 12 });
@@ -117,7 +118,7 @@ forEachDatabase((open) => {
           `${document} / ${from} ${length}`,
         );
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

@@ -13,9 +13,9 @@ export interface TextDocument {
 
 export interface TextSearch {
   readonly query: TextQuery;
-  /** All scopes when absent. */
+  /** The scopes that are searched; by default all. */
   readonly scopes?: readonly number[];
-  /** Only documents with lower ids: the last id of the previous page. */
+  /** The last id of the previous page: only documents with lower ids are found. */
   readonly before?: number;
   readonly limit: number;
 }
@@ -29,7 +29,7 @@ export interface FullText {
   put(writer: AnyWriter, documents: readonly TextDocument[]): Promise<void>;
   remove(writer: AnyWriter, ids: readonly number[]): Promise<void>;
   /**
-   * The statements of `put` and `remove`, for `Database.batch`, which blocks other writers less than single
+   * Returns the statements of `put` and `remove`, for `Database.batch`, which blocks other writers less than single
    * statements.
    */
   statements(documents: readonly TextDocument[], removed: readonly number[]): Statement[];

@@ -9,7 +9,7 @@ interface Run {
   readonly compact: boolean;
 }
 
-/** Maximum characters of a text that are indexed; the rest cannot be found. */
+/** Maximum characters of a text that are indexed; later characters cannot be found. */
 const maxCharacters = 20_000;
 
 /** Maximum runs of a query; further ones are ignored. */

@@ -9,8 +9,8 @@ export interface DatabaseFacts {
   readonly writer: string | undefined;
   /** Absent unless `hearth database move` has moved the contents away, or has not finished filling the database. */
   readonly move?: { readonly state: string; readonly other: string };
-  /** PostgreSQL: versions of the collation when the database was made and of the library. Absent when they are equal. */
-  readonly collation?: { readonly made: string; readonly actual: string };
+  /** PostgreSQL: the collation version that the database has recorded, and that of the library. Absent when they are equal. */
+  readonly collation?: { readonly recorded: string; readonly actual: string };
   /** PostgreSQL: milliseconds since the epoch by its clock. */
   readonly now?: number;
   /** PostgreSQL: number of connections that all clients may open, and that are open. */

@@ -60,12 +60,12 @@ async function collationOf(session: Session): Promise<DatabaseFacts['collation']
   if (Number(version!['number']) < 150_000) return undefined;
   const [found] = await rows(
     session,
-    `select datcollversion as made, pg_database_collation_actual_version(oid) as actual
+    `select datcollversion as recorded, pg_database_collation_actual_version(oid) as actual
       from pg_database where datname = current_database()`,
   );
-  const { made, actual } = found!;
-  return typeof made === 'string' && typeof actual === 'string' && made !== actual
-    ? { made, actual }
+  const { recorded, actual } = found!;
+  return typeof recorded === 'string' && typeof actual === 'string' && recorded !== actual
+    ? { recorded, actual }
     : undefined;
 }
 

@@ -28,6 +28,7 @@ export class BatchQueue {
     this.#commit = commit;
   }
 
+  /** Resolves when the statements are on disk. @throws DatabaseClosed, DatabaseOverloaded, and errors of the statements */
   add(statements: readonly Statement[]): Promise<void> {
     if (this.#closed) return Promise.reject(new DatabaseClosed('the database is closed'));
     if (this.#waiting.length >= maxWaiting) {

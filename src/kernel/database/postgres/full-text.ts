@@ -74,7 +74,7 @@ function gramNumbers(grams: Iterable<string>): string {
   return list(new Set([...grams].map(hashOf)));
 }
 
-/** FNV-1a over UTF-16 code units. A hash collision only adds a candidate that does not match. */
+/** Returns the FNV-1a hash of the UTF-16 code units. A hash collision only adds a candidate that does not match. */
 function hashOf(gram: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < gram.length; index++) {

@@ -8,7 +8,7 @@ class PortableCompiler extends PostgresQueryCompiler {
     this.append(node.dataType === 'text' && this.#declaresColumn() ? 'text collate "C"' : node.dataType);
   }
 
-  /** False in a cast, where a collation is not allowed. */
+  /** Whether the type belongs to the declaration of a column; false in a cast, where a collation is not allowed. */
   #declaresColumn(): boolean {
     return this.parentNode?.kind === 'ColumnDefinitionNode';
   }

@@ -91,6 +91,12 @@ test('PostgreSQL: the scanner cannot write', async () => {
   );
 });
 
+test('PostgreSQL: the scanner reads without parallel workers', async () => {
+  const { rows } = await sql<{ workers: string }>`
+    select current_setting('max_parallel_workers_per_gather') as workers`.execute(database.scanner());
+  assert.deepEqual(rows, [{ workers: '0' }]);
+});
+
 test('PostgreSQL: opening fails at once when no server listens', async () => {
   const opening = openDatabase({ kind: 'postgres', ...connectionTo(1) }, { log: silentLogger });
   await assert.rejects(opening, /ECONNREFUSED/);

@@ -7,7 +7,9 @@ import { DatabaseClosed } from '../errors.ts';
 import type { FullText } from '../full-text/full-text.ts';
 import { IdleGuard } from '../idle-guard.ts';
 import { createLeaseTable } from '../lease-table.ts';
+import { NumberBounds } from '../number-bounds.ts';
 import { type Outcome, readerOver, writerOver } from '../queries.ts';
+import { raisingBounds } from '../raising-bounds.ts';
 import type { Statement } from '../statement.ts';
 import { noStatistics, timed } from '../statistics.ts';
 import { TransactionWork } from '../transaction-work.ts';
@@ -29,12 +31,14 @@ const schemaLock = 5_241_763_001;
 /** Statements of a batch that are sent without a pause: preparing a thousand takes about 40 ms. */
 const statementsPerPause = 100;
 
+/** Begins a transaction in which all queries see the same state of the database. */
 const snapshot = 'begin isolation level repeatable read';
+/** Begins a transaction in which each query sees what was committed before the query. */
 const latest = 'begin isolation level read committed';
 
 /** How a process writes a database that other processes may open. */
 export interface LeaseUse {
-  /** Takes the lease, so that no other process can; or joins the one of the process that has it. */
+  /** `take`: takes the lease, so that no other process can take it. `join`: uses the lease of the process that has it. */
   readonly how: 'take' | 'join';
   /** Called once when another process has taken the lease: nothing can be written any more. */
   readonly onLost: (error: Error) => void;
@@ -43,6 +47,7 @@ export interface LeaseUse {
 /** A PostgreSQL server, used through a pool of connections. */
 export class PostgresDatabase implements Database {
   readonly statistics = noStatistics();
+  readonly numberBounds = new NumberBounds();
   readonly #clock: Clock;
   readonly #idleLimit: number;
   readonly #log: Logger;
@@ -84,7 +89,7 @@ export class PostgresDatabase implements Database {
   /**
    * Opens the database and connects once, so that wrong settings fail at start.
    * @param lease fences everything that is written; absent: other processes may write too
-   * @throws StartFailure when another process has the lease, or none has it that could be joined
+   * @throws StartFailure when the lease is to be taken and another process has it, or is to be joined and no process has it
    */
   static async open(
     options: PostgresOptions,
@@ -118,11 +123,14 @@ export class PostgresDatabase implements Database {
     return this.#transaction(work, snapshot, this.#idleLimit);
   }
 
-  batch(statements: readonly Statement[]): Promise<void> {
-    if (this.#lease?.lost) return Promise.reject(this.#lease.lost);
+  async batch(statements: readonly Statement[]): Promise<void> {
+    if (this.#lease?.lost) throw this.#lease.lost;
+    const due = this.numberBounds.due();
+    const written = due ? [...statements, due.statement] : statements;
     this.statistics.batches += 1;
-    for (const { rows } of statements) this.statistics.writes += rows.length;
-    return this.#batches.add(statements);
+    for (const { rows } of written) this.statistics.writes += rows.length;
+    await this.#batches.add(written);
+    due?.onDisk();
   }
 
   fullText(name: string): FullText {
@@ -209,20 +217,22 @@ export class PostgresDatabase implements Database {
     idleLimit: number,
   ): Promise<T> {
     this.statistics.transactions += 1;
-    const scope = new TransactionWork((statement, parameters) => {
+    const transactionWork = new TransactionWork((statement, parameters) => {
       this.statistics.writes += 1;
       return timed(this.statistics.timings, 'write', () => session.run(statement, parameters));
     }, new IdleGuard(this.#clock, idleLimit));
-    const writer = writerOver(this.reader<S>(), postgresGrammar, scope.execute);
+    const writer = writerOver(this.reader<S>(), postgresGrammar, transactionWork.execute);
     const begun = this.#begin(session, begin);
     begun.catch(() => {});
     let value: T;
     try {
-      value = await scope.run(async () => work(writer));
+      value = await transactionWork.run(() =>
+        raisingBounds(this.numberBounds, writer, transactionWork.execute, work),
+      );
       await begun;
     } catch (error) {
       await session.control('rollback').catch(() => {});
-      throw new FailedWithoutEffect(scope.failure ?? (error as Error), error);
+      throw new FailedWithoutEffect(transactionWork.failure ?? (error as Error), error);
     }
     await this.#commit(session);
     runAfterCommit(writer, this.#log);
@@ -236,7 +246,7 @@ export class PostgresDatabase implements Database {
         const sent: Promise<unknown>[] = [];
         const send = (answer: Promise<unknown>) => {
           sent.push(answer);
-          // It may fail while further statements are being sent; errors are handled afterwards.
+          // A statement may fail while further ones are being sent: its error is handled after all are sent.
           answer.catch(() => {});
         };
         send(this.#begin(session, latest));
@@ -311,7 +321,10 @@ async function hasLeaseTable(session: Session): Promise<boolean> {
   return rows[0]?.['found'] === 1;
 }
 
-/** Other encodings cannot store all characters, and some report that only on insertion. */
+/**
+ * Refuses a database with another encoding than UTF-8: other encodings cannot store all characters, and some report
+ * that only on insertion.
+ */
 async function requireUtf8(session: Session): Promise<void> {
   const { rows } = await session.run('show server_encoding', []);
   const encoding = rows[0]?.['server_encoding'];

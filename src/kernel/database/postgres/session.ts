@@ -34,7 +34,10 @@ export class Session {
     }
   }
 
-  /** Runs BEGIN, COMMIT or similar, one or several. Resolves with the command that the server reports for one. */
+  /**
+   * Runs one or several statements like BEGIN and COMMIT. Resolves with the command that the server reports for a
+   * single statement.
+   */
   async control(sql: string): Promise<string> {
     try {
       return (await this.#client.query(sql)).command;

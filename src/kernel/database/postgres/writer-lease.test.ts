@@ -109,52 +109,52 @@ forPostgres((open: OpenDatabase) => {
     }
   }
 
-  let processes: Processes | undefined;
-  afterEach(() => processes?.close());
+  let started: Processes | undefined;
+  afterEach(() => started?.close());
   const start = async (migrations: readonly Migration[] = [...databaseMigrations, notes]) => {
-    processes = new Processes(open.optionsOf(await open(migrations)));
-    return processes;
+    started = new Processes(open.optionsOf(await open(migrations)));
+    return started;
   };
 
   describe('openDatabaseBeside on PostgreSQL', () => {
     it('writes beside the process that has the lease, until another process takes the lease', async () => {
-      const all = await start();
-      const main = await all.open(long);
-      const beside = await all.openBeside();
+      const processes = await start();
+      const main = await processes.open(long);
+      const beside = await processes.openBeside();
       await add(beside, 'beside');
       await beside.batch([{ sql: 'insert into notes (text) values (?)', rows: [['in a batch']] }]);
       await main.close();
-      const next = await all.open(long);
+      const next = await processes.open(long);
       await assert.rejects(add(beside, 'too late'), LeaseLost);
       await assert.rejects(
         beside.batch([{ sql: 'insert into notes (text) values (?)', rows: [['too late']] }]),
         LeaseLost,
       );
       assert.deepEqual(await textsIn(next), ['beside', 'in a batch']);
-      assert.equal(all.losses.length, 1);
+      assert.equal(processes.losses.length, 1);
     });
 
-    it('leaves the lease to the main process when it closes', async () => {
-      const all = await start();
-      const main = await all.open(long);
-      await (await all.openBeside()).close();
+    it('does not release the lease of the main process when it is closed', async () => {
+      const processes = await start();
+      const main = await processes.open(long);
+      await (await processes.openBeside()).close();
       await add(main, 'still mine');
-      const [lease] = await all.query('select epoch, expires_ts from writer_lease');
+      const [lease] = await processes.query('select epoch, expires_ts from writer_lease');
       assert.equal(Number(lease?.['epoch']), 1);
       assert.ok(Number(lease?.['expires_ts']) > 0);
     });
 
     it('refuses to open a database that no process has', async () => {
-      const all = await start();
-      await assert.rejects(all.openBeside(), /no server writes the PostgreSQL database/);
+      const processes = await start();
+      await assert.rejects(processes.openBeside(), /no server writes the PostgreSQL database/);
     });
   });
 
   describe('openDatabaseExclusively on PostgreSQL', () => {
     it('refuses a second process while the first renews its lease, and names the first', async () => {
-      const all = await start();
-      const first = await all.open(renewed);
-      await assert.rejects(all.open(renewed), (error: Error) => {
+      const processes = await start();
+      const first = await processes.open(renewed);
+      await assert.rejects(processes.open(renewed), (error: Error) => {
         assert.equal(error.name, 'StartFailure');
         assert.match(
           error.message,
@@ -164,34 +164,34 @@ forPostgres((open: OpenDatabase) => {
         return true;
       });
       await add(first, 'still mine');
-      assert.deepEqual(all.losses, []);
+      assert.deepEqual(processes.losses, []);
     });
 
     it('opens a database at once that another process has closed', async () => {
-      const all = await start();
-      const first = await all.open(long);
+      const processes = await start();
+      const first = await processes.open(long);
       await add(first, 'one');
       await first.close();
-      const second = await all.open(long);
+      const second = await processes.open(long);
       await add(second, 'two');
       await second.close();
-      await all.open(long);
+      await processes.open(long);
     });
 
     it('opens a database that another process closes while it waits', async () => {
-      const all = await start();
-      const first = await all.open(long);
-      const waiting = all.open({ ...long, claimTimeout: 60_000 });
+      const processes = await start();
+      const first = await processes.open(long);
+      const waiting = processes.open({ ...long, claimTimeout: 60_000 });
       await eventually('a process that waits', () =>
-        all.warnings.some((line) => line.includes('waiting for')),
+        processes.warnings.some((line) => line.includes('waiting for')),
       );
       await first.close();
       await add(await waiting, 'mine');
     });
 
     it('opens a new database for only one of several processes that open it at the same time', async () => {
-      const all = await start([]);
-      const attempts = await Promise.allSettled([1, 2, 3].map(() => all.open(renewed)));
+      const processes = await start([]);
+      const attempts = await Promise.allSettled([1, 2, 3].map(() => processes.open(renewed)));
       const opened = attempts.filter((attempt) => attempt.status === 'fulfilled');
       assert.equal(opened.length, 1);
       await migrate(opened[0]!.value, [...databaseMigrations, notes]);
@@ -199,9 +199,9 @@ forPostgres((open: OpenDatabase) => {
     });
 
     it('lets a second process migrate only after the first has closed the database', async () => {
-      const all = await start([]);
-      const first = await all.open(long);
-      const second = all.open({ ...long, claimTimeout: 60_000 });
+      const processes = await start([]);
+      const first = await processes.open(long);
+      const second = processes.open({ ...long, claimTimeout: 60_000 });
       const ran: string[] = [];
       const migrations = (by: string) => [...databaseMigrations, { ...notes, up: notesBy(by, ran) }];
       const migrated = second.then((database) => migrate(database, migrations('second')));
@@ -212,23 +212,23 @@ forPostgres((open: OpenDatabase) => {
     });
 
     it('takes over from a killed process when its lease has expired', async () => {
-      const all = await start();
-      const { child } = await all.child({ leaseTime: 1_500 });
+      const processes = await start();
+      const { child } = await processes.child({ leaseTime: 1_500 });
       child.kill('SIGKILL');
       await eventually('the exit of the process', () => child.signalCode !== null);
-      const [lease] = await all.query('select expires_ts from writer_lease');
-      await add(await all.open(short), 'taken over');
-      const [next] = await all.query('select taken_ts from writer_lease');
+      const [lease] = await processes.query('select expires_ts from writer_lease');
+      await add(await processes.open(short), 'taken over');
+      const [next] = await processes.query('select taken_ts from writer_lease');
       assert.ok(Number(next?.['taken_ts']) >= Number(lease?.['expires_ts']));
     });
 
     it('takes over from a paused process, whose open transaction then fails', async () => {
-      const all = await start();
-      const { child, received, says } = await all.child({ leaseTime: 500 });
+      const processes = await start();
+      const { child, received, says } = await processes.child({ leaseTime: 500 });
       child.send('begin');
       await says('begun');
       child.kill('SIGSTOP');
-      const next = await all.open(short);
+      const next = await processes.open(short);
       await add(next, 'taken over');
       child.kill('SIGCONT');
       child.send('commit');
@@ -239,8 +239,8 @@ forPostgres((open: OpenDatabase) => {
     });
 
     it('takes over after a transaction of the last holder that is about to commit, and not before', async () => {
-      const all = await start();
-      const first = await all.open(long);
+      const processes = await start();
+      const first = await processes.open(long);
       const [begun, commits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const last = first.transaction(async (writer: Writer<NoteTables>) => {
         await writer.insertInto('notes').values({ text: 'last of the first' }).execute();
@@ -248,11 +248,14 @@ forPostgres((open: OpenDatabase) => {
         await commits.promise;
       });
       await begun.promise;
-      await all.change('expires_ts = 1');
-      const taking = all.open(long);
+      await processes.change('expires_ts = 1');
+      const taking = processes.open(long);
       const waits =
         "select from pg_locks where relation = 'writer_lease'::regclass and mode = 'ExclusiveLock' and not granted";
-      await eventually('a process that takes the lease', async () => (await all.query(waits)).length > 0);
+      await eventually(
+        'a process that takes the lease',
+        async () => (await processes.query(waits)).length > 0,
+      );
       commits.resolve();
       await last;
       const second = await taking;
@@ -268,69 +271,69 @@ forPostgres((open: OpenDatabase) => {
         (database: Database) => add(database, 'late'),
         (database: Database) => database.changeSchema(({ run }) => run('create table late (text text)')),
       ]) {
-        const all = await start();
-        const database = await all.open(long);
-        await all.change('epoch = epoch + 1');
+        const processes = await start();
+        const database = await processes.open(long);
+        await processes.change('epoch = epoch + 1');
         await assert.rejects(write(database), {
           name: 'LeaseLost',
           message: /another server has taken over/,
         });
         assert.deepEqual(
-          all.losses.map(({ name }) => name),
+          processes.losses.map(({ name }) => name),
           ['LeaseLost'],
         );
         const asked = { ...database.statistics };
         await assert.rejects(add(database, 'late'), { name: 'LeaseLost' });
         await assert.rejects(database.batch(insert('late')), { name: 'LeaseLost' });
         assert.deepEqual(database.statistics, asked);
-        assert.equal(all.losses.length, 1);
+        assert.equal(processes.losses.length, 1);
         assert.deepEqual(await textsIn(database), []);
-        await all.close();
+        await processes.close();
       }
     });
 
     it('rejects all queued batches with LeaseLost', async () => {
-      const all = await start();
-      const database = await all.open(long);
-      await all.change('epoch = epoch + 1');
+      const processes = await start();
+      const database = await processes.open(long);
+      await processes.change('epoch = epoch + 1');
       const batches = Array.from({ length: 20 }, (_, index) => database.batch(insert(`${index}`)));
       for (const { status } of await Promise.allSettled(batches)) assert.equal(status, 'rejected');
       assert.deepEqual(await textsIn(database), []);
     });
 
     it('detects the loss of the lease without a write', async () => {
-      const all = await start();
-      await all.open(short);
-      await all.change('epoch = epoch + 1');
-      await eventually('the loss', () => all.losses.length > 0);
+      const processes = await start();
+      await processes.open(short);
+      await processes.change('epoch = epoch + 1');
+      await eventually('the loss', () => processes.losses.length > 0);
     });
 
     it('does not release the lease of the next process when it is closed', async () => {
-      const all = await start();
-      const first = await all.open(long);
-      await all.change('expires_ts = 1');
-      const second = await all.open(renewed);
+      const processes = await start();
+      const first = await processes.open(long);
+      await processes.change('expires_ts = 1');
+      const second = await processes.open(renewed);
       await first.close();
-      await assert.rejects(all.open(renewed), { name: 'StartFailure' });
+      await assert.rejects(processes.open(renewed), { name: 'StartFailure' });
       await add(second, 'still mine');
     });
   });
 
   it('keeps the lease on a PostgreSQL database when its connections break', async () => {
-    const all = await start();
-    const database = await all.open(renewed);
-    await all.query(
+    const processes = await start();
+    const database = await processes.open(renewed);
+    await processes.query(
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     );
     await add(database, 'again');
-    await assert.rejects(all.open(renewed), { name: 'StartFailure' });
-    assert.deepEqual(all.losses, []);
+    await assert.rejects(processes.open(renewed), { name: 'StartFailure' });
+    assert.deepEqual(processes.losses, []);
   });
 
   it('adds no round trip for the lease to a batch or a transaction', async () => {
-    const all = await start();
+    const processes = await start();
     const roundTrips: number[][] = [];
-    const databases = [await open([...databaseMigrations, notes]), await all.open(long)];
+    const databases = [await open([...databaseMigrations, notes]), await processes.open(long)];
     for (const database of databases) {
       roundTrips.push([
         await roundTripsOf(() => database.batch(insert('batch'))),

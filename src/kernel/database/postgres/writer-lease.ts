@@ -25,9 +25,9 @@ const defaultClaimTimeout = 5_000;
 const pollInterval = 100;
 
 export interface LeaseOptions {
-  /** Milliseconds. */
+  /** Milliseconds after which the lease expires unless it is renewed. */
   readonly leaseTime?: number | undefined;
-  /** Milliseconds. */
+  /** Milliseconds to wait for a running server to stop. */
   readonly claimTimeout?: number | undefined;
   /** Name of the database in messages. */
   readonly database: string;

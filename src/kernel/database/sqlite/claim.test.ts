@@ -45,19 +45,19 @@ const sleepsOf = (pid: number) =>
 
 describe('claimFile', () => {
   it('waits until another process releases the claim', async () => {
-    const path = join(folder, 'given-back.db');
-    const giveBack = claimFile(path);
+    const path = join(folder, 'released.db');
+    const release = claimFile(path);
     const other = claimElsewhere(path, 60_000);
     await other.untilWaiting();
-    giveBack();
+    release();
     assert.equal(await other.output, 'tries, has it');
     claimFile(path)();
   });
 
   it('throws StartFailure while another process has the claim', async () => {
     const path = join(folder, 'kept.db');
-    const giveBack = claimFile(path);
+    const release = claimFile(path);
     assert.equal(await claimElsewhere(path, 100).output, 'tries, StartFailure');
-    giveBack();
+    release();
   });
 });

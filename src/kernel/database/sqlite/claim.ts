@@ -27,7 +27,7 @@ export function claimFile(path: string, timeout = claimTimeout): () => void {
   return () => lock?.close();
 }
 
-/** SQLITE_BUSY with any extension: another process has the lock. */
+/** Whether an error is SQLITE_BUSY with any extension: another process has the lock. */
 function isBusy(error: unknown): boolean {
   const typed = typedError(plainError(error));
   return typed instanceof DatabaseError && (Number(typed.code) & 0xff) === 5;

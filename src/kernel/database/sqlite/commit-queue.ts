@@ -27,7 +27,7 @@ export interface GroupLimits {
 }
 
 /**
- * Maximum groups at the writing thread, which runs them one after the other. With two, the thread can
+ * Maximum groups that are sent to the writing thread, which runs them one after the other. With two, the thread can
  * continue without waiting for the calling thread, which may be busy.
  */
 const maxRunningGroups = 2;
@@ -42,13 +42,14 @@ export class CommitQueue {
   readonly #limits: GroupLimits;
   readonly #statistics: DatabaseStatistics;
   #waiting: Entry[] = [];
-  /** A group is running its entries, or is about to. */
+  /** Whether a group is running its entries, or is about to run them. */
   #isWorking = false;
   /** Groups whose commit is running. */
   #committing = 0;
-  #idle: (() => void) | undefined;
+  /** Called when no entry waits and no group runs; set by `close`. */
+  #onIdle: (() => void) | undefined;
   #closed = false;
-  /** When the first waiting entry was added, while durations are measured. */
+  /** The time at which the first waiting entry was added, by `performance.now()`. */
   #waitingSince = 0;
 
   constructor(executor: Executor, clock: Clock, limits: GroupLimits, statistics: DatabaseStatistics) {
@@ -64,6 +65,7 @@ export class CommitQueue {
     return { inUse, idle: inUse === 0 ? 1 : 0, waiting: this.#waiting.length };
   }
 
+  /** Adds an entry. While the queue is closed or full, the entry fails at once. */
   add(entry: Entry): void {
     const refusal = this.#refusal();
     if (refusal) {
@@ -80,7 +82,7 @@ export class CommitQueue {
     this.#closed = true;
     if (!this.#isWorking && this.#committing === 0) return;
     await new Promise<void>((resolve) => {
-      this.#idle = resolve;
+      this.#onIdle = resolve;
     });
   }
 
@@ -99,7 +101,7 @@ export class CommitQueue {
       // requests, the end of the turn is far away, and the writing thread would be idle until then.
       if (this.#waiting[0]?.isLarge) queueMicrotask(() => void this.#runGroup());
       else setImmediate(() => void this.#runGroup());
-    } else if (this.#committing === 0) this.#idle?.();
+    } else if (this.#committing === 0) this.#onIdle?.();
   }
 
   /** Runs the next entries as one group and starts its commit. */

@@ -34,7 +34,7 @@ export function compactSqliteFile(path: string, timeout?: number): number {
   }
 }
 
-/** The copy and the log each take at most as much as the file. */
+/** Requires free space for the copy and the log, which each take at most as much as the file. @throws StartFailure */
 function requireSpace(path: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(dirname(path));
   const free = bavail * bsize;

@@ -30,7 +30,7 @@ const busyTimeout = 15_000;
 /**
  * Pages (4 KiB) in the write-ahead log after which a checkpoint moves them into the database file. The
  * checkpoint is the slowest part of a commit, and pages written several times in the meantime are moved once:
- * with 32 MiB instead of the default 4, sends are a fifth faster. After a crash, the start reads the log
+ * with 32 MiB instead of the default 4, messages are sent in a fifth less time. After a crash, the start reads the log
  * again, about 20 ms at this size.
  */
 export const checkpointPages = 8_000;
@@ -55,6 +55,8 @@ export class SqliteConnection {
   readonly #database: DatabaseSync;
   /** Prepared statements by SQL, least recently used first. */
   readonly #prepared = new Map<string, Prepared>();
+  /** Whether the schema may have changed since the statements were prepared. */
+  #mayBeStale = false;
   /** The schema version with which the statements were prepared; `undefined` until it is read. */
   #schemaVersion: unknown;
 
@@ -99,8 +101,17 @@ export class SqliteConnection {
     for (const row of rows) statement.run(...row.map(bindable));
   }
 
-  /** Must be called after a statement that may have changed the schema, because prepared statements cache their columns. */
+  /**
+   * Notes that the schema may have changed. Must be called after a statement that may have changed the schema, because
+   * prepared statements cache their columns.
+   */
   forgetStatements(): void {
+    this.#mayBeStale = true;
+  }
+
+  /** Reads the schema again when it has changed. */
+  #forgetStaleStatements(): void {
+    this.#mayBeStale = false;
     // SQLite detects schema changes of other connections when a statement runs, not when it is prepared.
     const { schema_version: version } = this.#database.prepare('pragma schema_version').get() ?? {};
     if (version === this.#schemaVersion) return;
@@ -124,6 +135,7 @@ export class SqliteConnection {
   }
 
   #prepare(sql: string): Prepared {
+    if (this.#mayBeStale) this.#forgetStaleStatements();
     const known = this.#prepared.get(sql);
     if (known) {
       this.#prepared.delete(sql);

@@ -59,8 +59,8 @@ async function copy({ source, target }: CopyRequest): Promise<void> {
 }
 
 /**
- * Turns off the write-ahead log of the copy, so that it is a single file, and checks its integrity. @throws
- * Error when the copy is damaged
+ * Turns off the write-ahead log of the copy, so that it is a single file, and checks its integrity.
+ * @throws Error when the copy is damaged
  */
 function check(target: string): void {
   const copied = new DatabaseSync(target);

@@ -76,20 +76,23 @@ export class BatchEntry implements Entry {
 /** A transaction whose statements arrive one by one. */
 export class TransactionEntry<T> implements Entry {
   readonly isLarge = false;
-  readonly #begin: (group: Group) => { readonly scope: TransactionWork; work(): Promise<T> };
+  readonly #begin: (group: Group) => { readonly transactionWork: TransactionWork; work(): Promise<T> };
   readonly #settle: Settle<T>;
   #value: T | undefined;
 
-  constructor(begin: (group: Group) => { scope: TransactionWork; work(): Promise<T> }, settle: Settle<T>) {
+  constructor(
+    begin: (group: Group) => { transactionWork: TransactionWork; work(): Promise<T> },
+    settle: Settle<T>,
+  ) {
     this.#begin = begin;
     this.#settle = settle;
   }
 
   async run(group: Group): Promise<void> {
     group.control('savepoint');
-    const { scope, work } = this.#begin(group);
+    const { transactionWork, work } = this.#begin(group);
     try {
-      this.#value = await scope.run(work);
+      this.#value = await transactionWork.run(work);
       group.control('release');
     } catch (error) {
       group.control('undo');

@@ -10,8 +10,8 @@ import type { Statement } from '../statement.ts';
 const scopeMark = '\uE000';
 
 /**
- * Grams are separated by spaces, so the simplest tokenizer suffices: for it, every non-ASCII character is
- * part of a token.
+ * Returns the statement that creates the table. Grams are separated by spaces, so the simplest tokenizer suffices: for
+ * it, every non-ASCII character is part of a token.
  */
 export const sqliteFullTextTable = (name: string) =>
   `create virtual table ${name} using fts5(grams, content='', contentless_delete=1, detail=none, tokenize='ascii')`;

@@ -45,7 +45,7 @@ export class Group {
     return result;
   }
 
-  /** Resolves once everything is on disk. Rejects when nothing is. */
+  /** Resolves once all operations of the group are on disk; rejects when none of them is. */
   async commit(): Promise<void> {
     this.control('commit');
     await this.#flush();

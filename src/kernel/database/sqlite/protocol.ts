@@ -42,7 +42,7 @@ export interface Response {
  */
 export type ToWorker = { readonly open: WorkerOptions } | Request | 'close';
 
-/** Messages of a worker. It ends when it cannot open the connection. */
+/** Messages of a worker. A worker that cannot open its connection ends without a message. */
 export type ToWorkerClient = Response | 'closed';
 
 /** Runs operations: a worker thread, from the view of the calling thread. */

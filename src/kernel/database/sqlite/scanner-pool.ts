@@ -31,6 +31,7 @@ export class ScannerPool {
     return this.#workers.size;
   }
 
+  /** Runs a query that only reads. @throws DatabaseClosed, DatabaseError */
   async run(sql: string, parameters: readonly unknown[]): Promise<Table> {
     if (this.#closed) throw new DatabaseClosed('the database is closed');
     this.#ending?.cancel();
@@ -41,7 +42,7 @@ export class ScannerPool {
     return result!.table!;
   }
 
-  /** Must be called after a schema change. */
+  /** Makes the threads check for a changed schema. Must be called after a schema change. */
   async forgetStatements(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.send([{ kind: 'forget-statements' }])));
   }

@@ -10,7 +10,7 @@ export function sendable<T>(parameters: readonly T[]): readonly T[] {
     : parameters;
 }
 
-/** `sendable` for all rows of statements. */
+/** Makes the parameters of all rows of statements cheap to send, as `sendable` does. */
 export function sendableStatements(statements: readonly Statement[]): readonly Statement[] {
   return statements.map(({ sql, rows }) => ({ sql, rows: rows.map((row) => sendable<SqlValue>(row)) }));
 }

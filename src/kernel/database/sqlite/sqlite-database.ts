@@ -9,7 +9,9 @@ import { runAfterCommit } from '../after-commit.ts';
 import type { Database, Reader, SchemaBuilder, Writer } from '../database.ts';
 import type { FullText } from '../full-text/full-text.ts';
 import { IdleGuard } from '../idle-guard.ts';
+import { NumberBounds } from '../number-bounds.ts';
 import { type Execute, type Outcome, readerOver, writerOver } from '../queries.ts';
+import { raisingBounds } from '../raising-bounds.ts';
 import type { Statement } from '../statement.ts';
 import { noStatistics, timed } from '../statistics.ts';
 import { TransactionWork } from '../transaction-work.ts';
@@ -53,6 +55,7 @@ const defaultIdleLimit = 10_000;
  */
 export class SqliteDatabase implements Database {
   readonly statistics = noStatistics();
+  readonly numberBounds = new NumberBounds();
   readonly #idleLimit: number;
   readonly #log: Logger;
   readonly #clock: Clock;
@@ -116,10 +119,16 @@ export class SqliteDatabase implements Database {
   }
 
   batch(statements: readonly Statement[]): Promise<void> {
-    return new Promise((resolve, reject) => {
+    const due = this.numberBounds.due();
+    const written = due ? [...statements, due.statement] : statements;
+    return new Promise((settle, reject) => {
       this.statistics.batches += 1;
-      for (const { rows } of statements) this.statistics.writes += rows.length;
-      this.#queue.add(new BatchEntry(statements, { resolve, reject }));
+      for (const { rows } of written) this.statistics.writes += rows.length;
+      const resolve = () => {
+        due?.onDisk();
+        settle();
+      };
+      this.#queue.add(new BatchEntry(written, { resolve, reject }));
     });
   }
 
@@ -179,9 +188,15 @@ export class SqliteDatabase implements Database {
     let writer: Writer<S>;
     const begin = (group: Group) => {
       this.statistics.transactions += 1;
-      const scope = new TransactionWork(this.#writeIn(group), new IdleGuard(this.#clock, idleLimit));
-      writer = writerOver(this.reader<S>(), sqliteGrammar, scope.execute);
-      return { scope, work: async () => work(writer) };
+      const transactionWork = new TransactionWork(
+        this.#writeIn(group),
+        new IdleGuard(this.#clock, idleLimit),
+      );
+      writer = writerOver(this.reader<S>(), sqliteGrammar, transactionWork.execute);
+      return {
+        transactionWork,
+        work: () => raisingBounds(this.numberBounds, writer, transactionWork.execute, work),
+      };
     };
     return new Promise((settle, reject) => {
       const resolve = (value: T) => {
@@ -225,7 +240,8 @@ export class SqliteDatabase implements Database {
 const fileOf = ({ path, flush }: SqliteOptions): SqliteFile => ({ path, flush: flush ?? 'every-commit' });
 
 /**
- * Several connections cannot share an in-memory database, so a temporary file is used and removed on close.
+ * Returns the options of a temporary file, which stands in for an in-memory database because several connections cannot
+ * share one, and a function that removes the file.
  */
 function temporaryFile(options: SqliteOptions): { options: SqliteOptions; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-memory-'));

@@ -33,6 +33,7 @@ export async function readStoreMark({ database, kind }: TransferDatabase): Promi
   return row && { store: row.store as StoreMark['store'], setId: row.set_id };
 }
 
+/** Writes or replaces the mark of a database. Creates the table of a new database in the same transaction. */
 export async function writeStoreMark(database: Database, { store, setId }: StoreMark): Promise<void> {
   await database.changeSchema(async (schema) => {
     await createTable(schema);
@@ -53,8 +54,8 @@ export async function removeStoreMark(database: Database): Promise<void> {
 }
 
 /**
- * Makes sure that the databases of a configuration are those of one server, and marks new ones. Call it before they are
- * migrated.
+ * Makes sure that the databases of a configuration belong to one server, and marks new ones. Must be called before the
+ * databases are migrated.
  * @param state the database of state groups; absent when `main` has everything
  * @throws StartFailure when they do not belong together
  */
@@ -63,29 +64,29 @@ export async function requireStores(
   state: TransferDatabase | undefined,
   randomness: Randomness,
 ): Promise<void> {
-  const ofMain = await readStoreMark(main);
+  const mainMark = await readStoreMark(main);
   if (!state) {
-    if (ofMain) throw new StartFailure(incomplete(ofMain));
+    if (mainMark) throw new StartFailure(incomplete(mainMark));
     return;
   }
-  const ofState = await readStoreMark(state);
-  if (isPair(ofMain, ofState)) return;
-  if (ofMain || ofState?.store === 'main') throw new StartFailure(mismatch);
+  const stateMark = await readStoreMark(state);
+  if (isPair(mainMark, stateMark)) return;
+  if (mainMark || stateMark?.store === 'main') throw new StartFailure(mismatch);
   if ((await appliedMigrations(main.database, main.kind)).length > 0)
     throw new StartFailure(
       'the database of the data store main also has the state groups: move them with "hearth database split"',
     );
   // A start that was interrupted has marked only the database of state groups.
-  if (!ofState && (await appliedMigrations(state.database, state.kind)).length > 0)
+  if (!stateMark && (await appliedMigrations(state.database, state.kind)).length > 0)
     throw new StartFailure(mismatch);
-  if (ofState && (await hasGroups(state))) throw new StartFailure(mismatch);
-  const setId = ofState?.setId ?? randomLetters(randomness, 20);
+  if (stateMark && (await hasGroups(state))) throw new StartFailure(mismatch);
+  const setId = stateMark?.setId ?? randomLetters(randomness, 20);
   await writeStoreMark(state.database, { store: 'state', setId });
   await writeStoreMark(main.database, { store: 'main', setId });
 }
 
 /**
- * Makes sure that the databases of a configuration are those of one server, and changes nothing.
+ * Makes sure that the databases of a configuration belong to one server, and changes nothing.
  * @param state the database of state groups; absent when `main` has everything
  * @throws StartFailure when they do not belong together
  */
@@ -93,16 +94,16 @@ export async function requireMatchingStores(
   main: TransferDatabase,
   state: TransferDatabase | undefined,
 ): Promise<void> {
-  const ofMain = await readStoreMark(main);
+  const mainMark = await readStoreMark(main);
   if (!state) {
-    if (ofMain) throw new StartFailure(incomplete(ofMain));
+    if (mainMark) throw new StartFailure(incomplete(mainMark));
     return;
   }
-  if (!isPair(ofMain, await readStoreMark(state))) throw new StartFailure(mismatch);
+  if (!isPair(mainMark, await readStoreMark(state))) throw new StartFailure(mismatch);
 }
 
-const isPair = (ofMain: StoreMark | undefined, ofState: StoreMark | undefined): boolean =>
-  ofMain?.store === 'main' && ofState?.store === 'state' && ofMain.setId === ofState.setId;
+const isPair = (mainMark: StoreMark | undefined, stateMark: StoreMark | undefined): boolean =>
+  mainMark?.store === 'main' && stateMark?.store === 'state' && mainMark.setId === stateMark.setId;
 
 const mismatch =
   'the databases of the data stores main and state do not belong together: they are of different servers, or swapped';

@@ -95,23 +95,24 @@ async function replaceRange(
 function insertsOf({ name, columns }: TableShape, rows: readonly Row[]): Statement[] {
   const values = rows.map((row) => columns.map((column) => row[column.name] as SqlValue));
   const names = columns.map((column) => quoted(column.name)).join(', ');
-  const one = `(${columns.map(() => '?').join(', ')})`;
+  const placeholders = `(${columns.map(() => '?').join(', ')})`;
   const insert = (count: number) =>
-    `insert into ${quoted(name)} (${names}) values ${Array.from({ length: count }, () => one).join(', ')}`;
-  const together = Math.max(1, Math.floor(maxInsertedValues / columns.length));
-  const whole = values.length - (values.length % together);
-  const blocks = Array.from({ length: whole / together }, (_, index) =>
-    values.slice(index * together, (index + 1) * together).flat(),
+    `insert into ${quoted(name)} (${names}) values ${Array.from({ length: count }, () => placeholders).join(', ')}`;
+  const rowsPerInsert = Math.max(1, Math.floor(maxInsertedValues / columns.length));
+  const rowsOfFullInserts = values.length - (values.length % rowsPerInsert);
+  const blocks = Array.from({ length: rowsOfFullInserts / rowsPerInsert }, (_, index) =>
+    values.slice(index * rowsPerInsert, (index + 1) * rowsPerInsert).flat(),
   );
   return [
-    { sql: insert(together), rows: blocks },
-    { sql: insert(1), rows: values.slice(whole) },
+    { sql: insert(rowsPerInsert), rows: blocks },
+    { sql: insert(1), rows: values.slice(rowsOfFullInserts) },
   ].filter((statement) => statement.rows.length > 0);
 }
 
 /**
- * Deletes rows of other ranges that have a unique value of one of `rows`: the value has moved to another row since an
- * earlier pass. Where the source still has the deleted row, with another value, a later range or pass writes it again.
+ * Returns statements that delete rows of other ranges that have a unique value of one of `rows`: the value has moved to
+ * another row since an earlier pass. Where the source still has the deleted row, with another value, a later range or
+ * pass writes it again.
  */
 const removalsByUniqueIndexes = ({ name, unique }: TableShape, rows: readonly Row[]): Statement[] =>
   unique.map((columns) => ({

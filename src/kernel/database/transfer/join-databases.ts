@@ -13,7 +13,7 @@ import type { TransferDatabase } from './transfer-database.ts';
  *
  * A server starts with both databases only before the source is marked as moved, and with the target alone only after the
  * mark `main` of the target was removed. The source is marked first, so that at no time both configurations start.
- * @throws StartFailure when a server uses the databases, or they are not those of one server; nothing is changed then
+ * @throws StartFailure when a server uses the databases, or they do not belong to one server; nothing is changed then
  */
 export async function joinDatabases(deps: Omit<SplitDeps, 'randomness'>): Promise<readonly MovedTable[]> {
   const open = async (options: SplitDeps['source']): Promise<TransferDatabase> => ({
@@ -40,10 +40,10 @@ async function join(
 ): Promise<readonly MovedTable[]> {
   const clock = deps.clock ?? systemClock;
   await requireUnmarked(main.database, main.kind);
-  const ofMain = await readStoreMark(main);
-  const ofState = await readStoreMark(state);
-  if (!ofMain) throw new StartFailure('the database of the data store main has the state groups already');
-  if (!isPair(ofMain, ofState))
+  const mainMark = await readStoreMark(main);
+  const stateMark = await readStoreMark(state);
+  if (!mainMark) throw new StartFailure('the database of the data store main has the state groups already');
+  if (!isPair(mainMark, stateMark))
     throw new StartFailure(
       'the databases of the data stores main and state do not belong together: they are of different servers, or swapped',
     );
@@ -54,7 +54,7 @@ async function join(
   await requireMigrated(state, deps.stateMigrations);
   const tables = await copyTables(deps, state, main, true);
   await copyBound(state, main, deps.bound);
-  const { setId } = ofMain;
+  const { setId } = mainMark;
   await writeMark(
     state.database,
     { state: 'moved', moveId: setId, other: describeDatabase(deps.target) },

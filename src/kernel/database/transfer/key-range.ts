@@ -10,6 +10,7 @@ export interface KeyRange {
   readonly upTo?: readonly SqlValue[] | undefined;
 }
 
+/** Returns the values of a row in the columns of the primary key. */
 export const keyOf = ({ key }: TableShape, row: Row): SqlValue[] => key.map((name) => row[name] as SqlValue);
 
 /** Returns the condition of a range, with its parameters. */

@@ -174,7 +174,7 @@ forEachDatabase((open) => {
     await remove();
   });
 
-  it('moveDatabase continues after it was killed at any point, and in between servers can start on at most one of the two databases', async () => {
+  it('moveDatabase continues after it was killed at any point, and at no point can servers start on both databases', async () => {
     const { database, from, to, remove, move } = await both();
     const before = await contentsOf(database);
     await database.close();

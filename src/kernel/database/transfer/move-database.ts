@@ -30,7 +30,7 @@ export interface MoveDeps extends DatabaseEnvironment {
   readonly migrations: readonly Migration[];
   readonly textIndexes: readonly TextIndex[];
   readonly randomness: Randomness;
-  /** Whether to replace the contents of a target that an earlier move has filled or given up, as when moving back. */
+  /** Whether to replace the contents of a target that were moved away earlier (as when moving back), or that an unfinished move or restore has left. */
   readonly overwrites: boolean;
   onProgress(progress: MoveProgress): void;
 }
@@ -59,12 +59,13 @@ export interface MoveResult {
 }
 
 /**
- * Moves all contents to another database. While a server uses the source, it only copies: a later call, with the server
- * stopped, compares all rows and copies those that have changed. It may be killed at any point and called again.
+ * Moves all contents to another database. While a server uses the source, the call only copies: a later call, with the
+ * server stopped, compares all rows and copies the changed ones. The process may be killed at any point, and the move
+ * called again.
  *
- * At no point can servers start on both databases. The target is marked as incomplete before any other write to it;
- * the source is marked as moved when both are equal, and the mark of the target is removed after that.
- * @throws StartFailure when one of the databases is not as it must be; nothing is changed then
+ * At no point can servers start on both databases. The target is marked as incomplete before any other write to it; the
+ * source is marked as moved when both are equal, and the mark of the target is removed after that.
+ * @throws StartFailure when one of the databases is not in the required state; then nothing is changed
  */
 export async function moveDatabase(deps: MoveDeps): Promise<MoveResult> {
   const { source: from, target: to } = deps;
@@ -215,7 +216,7 @@ async function finish(
   await removeMark(target.database);
 }
 
-/** @throws StartFailure when the schema is not exactly that of this version */
+/** @throws StartFailure when the schema is not exactly the schema of this version */
 export async function requireMigrated(
   source: TransferDatabase,
   migrations: readonly Migration[],

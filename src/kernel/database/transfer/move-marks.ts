@@ -68,7 +68,7 @@ export async function hasTable(database: Database, kind: DatabaseKind, name: str
   return (await found.executeTakeFirst()) !== undefined;
 }
 
-/** Writes or replaces the mark of a database. In a new database it creates the table in the same transaction. */
+/** Writes or replaces the mark of a database. Creates the table of a new database in the same transaction. */
 export async function writeMark(database: Database, mark: MoveMark, now: number): Promise<void> {
   await database.changeSchema(async (schema) => {
     await createMarkTable(schema);

@@ -19,6 +19,7 @@ export interface Digest {
 
 export const emptyDigest: Digest = { rows: 0, low: 0n, high: 0n };
 
+/** Returns the digest of the rows of both digests together. */
 export const sumOf = (one: Digest, other: Digest): Digest => ({
   rows: one.rows + other.rows,
   low: one.low + other.low,
@@ -67,6 +68,7 @@ export function digestSql({ columns }: TableShape): string {
   return `count(*) as rows, ${part(1)} as low, ${part(digits + 1)} as high`;
 }
 
+/** Reads the digest from the row that a query with `digestSql` returns. */
 export const digestFrom = ({ rows, low, high }: Row): Digest => ({
   rows: Number(rows),
   low: BigInt(String(low)),

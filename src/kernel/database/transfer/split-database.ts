@@ -25,7 +25,7 @@ export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> 
   readonly stateMigrations: readonly Migration[];
   /** Names of the tables of state groups. */
   readonly stateTables: readonly string[];
-  /** Name of the bound of state group ids in `number_bounds`, which moves with the groups. */
+  /** Name of the row of `number_bounds` that limits the assigned ids of state groups. It is copied with the groups. */
   readonly bound: string;
 }
 
@@ -36,7 +36,7 @@ export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> 
  * A server starts with the old configuration only before the source is marked as the store `main`, and with the new
  * configuration only after the mark `incomplete` of the target was removed. The source is marked first, so that at no
  * time both configurations start. The rows of the source are deleted last.
- * @throws StartFailure when one of the databases is not as it must be; nothing is changed then
+ * @throws StartFailure when one of the databases is not in the required state; then nothing is changed
  */
 export async function splitDatabase(deps: SplitDeps): Promise<MoveResult> {
   const { kind } = deps.target;
@@ -96,24 +96,24 @@ async function examine(
   main: TransferDatabase,
   state: TransferDatabase,
 ): Promise<SplitProgress> {
-  const ofMove = await readMark(main.database, main.kind);
-  if (ofMove)
+  const mainMoveMark = await readMark(main.database, main.kind);
+  if (mainMoveMark)
     throw new StartFailure(
-      ofMove.state === 'moved'
-        ? `the source was moved to ${ofMove.other}: split that database`
-        : `the source is incomplete: finish its ${ofMove.state === 'restoring' ? 'restore' : 'move'} from ${ofMove.other} first`,
+      mainMoveMark.state === 'moved'
+        ? `the source was moved to ${mainMoveMark.other}: split that database`
+        : `the source is incomplete: finish its ${mainMoveMark.state === 'restoring' ? 'restore' : 'move'} from ${mainMoveMark.other} first`,
     );
-  const ofMain = await readStoreMark(main);
-  const ofState = await readStoreMark(state);
-  const move = await readMark(state.database, state.kind);
-  if (ofMain) {
-    if (!isPair(ofMain, ofState))
+  const mainMark = await readStoreMark(main);
+  const stateMark = await readStoreMark(state);
+  const stateMoveMark = await readMark(state.database, state.kind);
+  if (mainMark) {
+    if (!isPair(mainMark, stateMark))
       throw new StartFailure('the state groups were already moved to another database');
-    return { setId: ofMain.setId, isCopied: move === undefined };
+    return { setId: mainMark.setId, isCopied: stateMoveMark === undefined };
   }
-  if (move?.state === 'incomplete' && move.other === describeDatabase(deps.source))
-    return { setId: move.moveId, isCopied: false };
-  if (move || (await appliedMigrations(state.database, state.kind)).length > 0)
+  if (stateMoveMark?.state === 'incomplete' && stateMoveMark.other === describeDatabase(deps.source))
+    return { setId: stateMoveMark.moveId, isCopied: false };
+  if (stateMoveMark || (await appliedMigrations(state.database, state.kind)).length > 0)
     throw new StartFailure('the database of the data store state is in use: give an empty one');
   return { setId: randomLetters(deps.randomness, 20), isCopied: false };
 }
@@ -149,7 +149,7 @@ export async function copyTables(
   return tables;
 }
 
-/** Copies the bound of assigned ids, unless the target has a higher one. */
+/** Copies a row of `number_bounds`, which limits the assigned ids, unless the target has a higher limit. */
 export async function copyBound(
   source: TransferDatabase,
   target: TransferDatabase,

@@ -22,7 +22,7 @@ export interface ColumnShape {
 const ownTables = new Set(['schema_migrations', 'writer_lease', 'database_moves', 'data_stores']);
 
 /**
- * Reads the tables that are to be copied, by name; never those that describe the database itself.
+ * Reads the tables that are to be copied, by name. Leaves out the tables that describe the database itself.
  * @throws Error when a table has no primary key
  */
 export async function readTables(

@@ -8,7 +8,7 @@ import { query, quoted, type TransferDatabase } from './transfer-database.ts';
  * its documents again. Slices declare their indexes in their manifests.
  */
 export interface TextIndex {
-  /** As given to `SchemaBuilder.fullText`. */
+  /** The name that was passed to `SchemaBuilder.fullText`. */
   readonly name: string;
   /** Whether the text of a document can change while its id stays the same. */
   readonly changes: boolean;
@@ -50,7 +50,7 @@ export async function copyTextIndex({
     if (index.changes || !areSame(ids, copied)) {
       const documents = ids.length > 0 ? await index.documents(source.database, ids) : [];
       const wanted = documents.map(({ id }) => id).sort((a, b) => a - b);
-      await writeDocuments(target.database, index, documents, missingFrom(wanted, copied));
+      await writeDocuments(target.database, index, documents, unwantedIds(copied, wanted));
       if (isExclusive && !areSame(wanted, await allIdsIn(target, index.name, after, upTo)))
         throw new CopyDiffers(`the full-text index ${index.name} differs after it was copied`);
       count += wanted.length;
@@ -103,7 +103,8 @@ async function allIdsIn(
 const areSame = (one: readonly number[], other: readonly number[]): boolean =>
   one.length === other.length && one.every((id, index) => id === other[index]);
 
-function missingFrom(wanted: readonly number[], copied: readonly number[]): number[] {
+/** Returns the ids of `copied` that are not in `wanted`. */
+function unwantedIds(copied: readonly number[], wanted: readonly number[]): number[] {
   const known = new Set(wanted);
   return copied.filter((id) => !known.has(id));
 }

@@ -66,7 +66,7 @@ const listener = object({
     deprecatedNames: ['listeners[].bind_address'],
   }),
   type: option(oneOf('http', 'manhole', 'metrics'), {
-    description: 'What speaks on this listener: the HTTP APIs, the debugging console, or measurements alone.',
+    description: 'What the listener serves: the HTTP APIs, the debugging console, or the metrics alone.',
     required: true,
   }),
   tls: option(boolean(), {
@@ -96,7 +96,7 @@ const listener = object({
           required: true,
         }),
         config: option(freeObject(), {
-          description: 'What the module is given to configure itself.',
+          description: 'The configuration that is passed to the module.',
           default: {},
           secret: true,
         }),

@@ -7,10 +7,18 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
+import { type Overrides, sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
 import { systemClock } from '../../clock.ts';
 import { silentLogger } from '../../observability/index.ts';
-import { createHttpServer, type HttpServer, healthRoute, httpSection, listenersOf, route } from '../index.ts';
+import {
+  createHttpServer,
+  type HttpConfig,
+  type HttpServer,
+  healthRoute,
+  httpSection,
+  listenersOf,
+  route,
+} from '../index.ts';
 
 /** Self-signed certificates for tests. */
 const fixtures = new URL('../../../../test/fixtures/tls/', import.meta.url);
@@ -23,7 +31,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 let server: HttpServer | undefined;
 
-async function start(config: Parameters<typeof sectionDefaults<ReturnType<typeof defaults>>>[1]) {
+async function start(config: Overrides<HttpConfig>) {
   const routes = [
     healthRoute,
     route({ method: 'GET', path: '/_proto/client/ip', auth: 'none' }, ({ ip }) => ({ ip })),
@@ -43,7 +51,6 @@ async function start(config: Parameters<typeof sectionDefaults<ReturnType<typeof
   return server.start();
 }
 
-const defaults = () => sectionDefaults(httpSection);
 const client = [{ names: ['client' as const], compress: false }];
 const status = async (url: string) => (await fetch(url)).status;
 
@@ -114,7 +121,7 @@ describe('listeners of an HTTP server', () => {
       tls_private_key_path,
     });
     assert.match(address!, /^https:/);
-    const name = () =>
+    const certificateName = () =>
       new Promise<string>((resolve, reject) => {
         const socket = connectTls({
           port: Number(new URL(address!).port),
@@ -127,10 +134,10 @@ describe('listeners of an HTTP server', () => {
           socket.destroy();
         });
       });
-    assert.equal(await name(), 'first');
+    assert.equal(await certificateName(), 'first');
     renew('second');
     await server!.reload();
-    assert.equal(await name(), 'second');
+    assert.equal(await certificateName(), 'second');
   });
 
   it('answers every request while a certificate is replaced, also when a reload finds only the new certificate and not its key yet', async () => {

@@ -6,7 +6,7 @@ import type { Route } from '../routing/route.ts';
 import { refuseMalformed } from './malformed-requests.ts';
 import type { ListenerResource } from './resources.ts';
 
-/** Address and resources of one listener (requirement document 1, section 2.3). */
+/** Address and resources of one listener (option `listeners`). */
 export interface ListenerOptions {
   /** Names the listener in the log: its `tag`, port or path. */
   readonly name: string;
@@ -80,20 +80,20 @@ export async function listen(
   if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];
   const opened: OpenListener[] = [];
   let { port } = bind;
-  let missing: unknown;
+  let familyError: unknown;
   for (const address of bind.addresses) {
     try {
       const listening = await listenTcp(bind, address, port, handler, limits);
       port = portOf(listening.server);
       opened.push(listening);
     } catch (error) {
-      missing = error;
+      familyError = error;
       if (isMissingFamily(address, error)) continue;
       for (const { server } of opened) server.close();
       throw error;
     }
   }
-  if (opened.length === 0) throw missing;
+  if (opened.length === 0) throw familyError;
   return opened;
 }
 
@@ -141,8 +141,8 @@ async function listenUnix(
 }
 
 /**
- * Returns a function that closes idle connections. Node does not count a connection as idle on which nothing
- * was ever sent; browsers open such connections in advance.
+ * Returns a function that closes idle connections. To Node, a connection is not idle before its first request; browsers
+ * open such connections in advance.
  */
 function closerOfIdleConnections(server: Server): () => void {
   const sockets = new Set<Socket>();

@@ -1,6 +1,6 @@
 import type { resourceNames } from './listener-options.ts';
 
-/** Names of the APIs that a listener can serve (requirement document 1, section 2.3). */
+/** Names of the APIs that a listener can serve (option `listeners[].resources[].names`). */
 export type ResourceName = (typeof resourceNames)[number];
 
 /** Resources that a resource includes. */
@@ -49,7 +49,7 @@ export type Service = 'none' | 'plain' | 'gzip';
 
 /** Returns how a listener with these resources serves a path. Every listener serves the health check. */
 export function serviceOf(resources: readonly ListenerResource[], path: string): Service {
-  let service: Service = isUnder(path, '/health') ? 'plain' : 'none';
+  let service: Service = serves('health', path) ? 'plain' : 'none';
   for (const { names, compress } of resources) {
     for (const name of names) {
       if (compress && compressible.has(name) && serves(name, path)) return 'gzip';
@@ -60,7 +60,9 @@ export function serviceOf(resources: readonly ListenerResource[], path: string):
   return service;
 }
 
-const serves = (name: ResourceName, path: string) => prefixes[name].some((prefix) => isUnder(path, prefix));
+const serves = (name: ResourceName, path: string) =>
+  prefixes[name].some((prefix) => path.startsWith(prefix) && isUnder(path, prefix));
 
+/** Whether a prefix with which the path begins ends at a path segment. */
 const isUnder = (path: string, prefix: string) =>
-  path === prefix || (prefix !== '/' && path.startsWith(`${prefix}/`));
+  path.length === prefix.length || (prefix !== '/' && path[prefix.length] === '/');

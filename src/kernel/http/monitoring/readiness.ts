@@ -6,8 +6,8 @@ const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 
 type State = 'starting' | 'ready' | 'stopping';
 
 /**
- * Holds whether load balancers may send requests to this server: not before all listeners are open, which is after the
- * migrations of the database, and not while it stops.
+ * Holds whether load balancers may send requests to this server: from the moment when all listeners are open, which is
+ * after the migrations of the database, until the server begins to stop.
  */
 export class Readiness {
   #state: State = 'starting';

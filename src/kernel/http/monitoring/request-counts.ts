@@ -18,10 +18,12 @@ export class RequestCounts {
   failed = 0;
   readonly #kinds = new Map<Route, 'sync' | 'other'>();
 
+  /** Counts a request whose answer begins. */
   began(route: Route): void {
     this.open[this.#kindOf(route)] += 1;
   }
 
+  /** Counts a request that has been answered. */
   ended(route: Route, { response }: Pick<Exchange, 'response'>): void {
     const kind = this.#kindOf(route);
     this.open[kind] -= 1;

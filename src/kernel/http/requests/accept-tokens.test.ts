@@ -33,7 +33,7 @@ const sessions = {
 };
 
 describe('acceptTokens', () => {
-  it('tries the kinds of tokens in their order, and returns no promise if no kind does', async () => {
+  it('tries the kinds of tokens in their order, and returns a promise only if a kind of token returns one', async () => {
     const sync = acceptTokens([bridges, sessions]);
     const found = sync.authenticate('bridge', { ...context, assertedUserId: '@irc:test' });
     assert.ok(!(found instanceof Promise));

@@ -14,7 +14,7 @@ import {
 } from './long-json.ts';
 import { declaredLength, hasBody, readBody } from './read-body.ts';
 import type { RequestSignature } from './requester.ts';
-import { UnverifiedBodies, type UnverifiedBody } from './unverified-bodies.ts';
+import { UnverifiedBodies, type UnverifiedBody, type UnverifiedBounds } from './unverified-bodies.ts';
 
 /**
  * Milliseconds within which a long body of another server must arrive: meanwhile it takes a share of the
@@ -26,10 +26,11 @@ const longBodyTimeout = 60_000;
 export interface UnparsedBody {
   readonly bytes: Buffer;
   readonly scan: JsonScan;
-  readonly counted: UnverifiedBody;
+  /** Counts the bytes of the body as unverified until `release` is called. */
+  readonly byteCount: UnverifiedBody;
 }
 
-/** A request of another server that was not read yet. */
+/** A request of another server whose body has not been read yet. */
 export interface SignedRequest {
   readonly raw: IncomingMessage;
   /** Address of the client. */
@@ -55,9 +56,9 @@ export class BodyReader {
   /** Long bodies that must be parsed before they can be verified are parsed one at a time. */
   readonly #parsing = new KeyedMutex();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, unverifiedBounds?: UnverifiedBounds) {
     this.#clock = clock;
-    this.#unverified = new UnverifiedBodies(clock);
+    this.#unverified = new UnverifiedBodies(clock, unverifiedBounds);
   }
 
   /**
@@ -89,31 +90,31 @@ export class BodyReader {
   }
 
   /** Parses a body that has been verified. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
-  async parse({ bytes, scan, counted }: UnparsedBody): Promise<unknown> {
+  async parse({ bytes, scan, byteCount }: UnparsedBody): Promise<unknown> {
     const { value } = await parseLongServerBody(bytes, scan, new TimeSlices(this.#clock));
-    counted.release();
+    byteCount.release();
     return value;
   }
 
   async #readLong({ raw, ip, limit, signature }: SignedRequest): Promise<UnparsedBody> {
-    const counted = this.#unverified.open(ip);
+    const byteCount = this.#unverified.open(ip);
     const scan = new JsonScan(serverJsonBounds);
     const timer = this.#clock.setTimer(longBodyTimeout, () =>
       raw.destroy(new Error('The body came too slowly')),
     );
     try {
       const bytes = await readBody(raw, limit, (chunk) => {
-        counted.add(chunk.length);
+        byteCount.add(chunk.length);
         scan.add(chunk);
       });
       timer.cancel();
       // Most servers send canonical JSON: then the signature covers the received bytes.
       if (!(await signature.covers(bytes))) await this.#verifyParsed(bytes, scan, signature);
-      return { bytes, scan, counted };
+      return { bytes, scan, byteCount };
     } catch (error) {
       timer.cancel();
-      if (error instanceof MatrixError && error.status === 401) counted.failed();
-      counted.release();
+      if (error instanceof MatrixError && error.status === 401) byteCount.failed();
+      byteCount.release();
       throw error;
     }
   }

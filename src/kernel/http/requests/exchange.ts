@@ -47,28 +47,28 @@ export class Exchange implements AuthenticationContext {
   /** As in `RouteContract`. */
   allowLocked = false;
   ignoreAssertedUser = false;
-  /** The unparsed body, for routes with the body mode \`stream\`. */
+  /** The unparsed body, for routes with the body mode `stream`. */
   stream: Readable | undefined;
   /** Id of the trace that the request belongs to, where traces are enabled. */
   traceId: string | undefined;
-  readonly scope: ListenerContext;
+  readonly listener: ListenerContext;
   readonly #number = ++exchanges;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
 
   constructor(
-    scope: ListenerContext,
+    listener: ListenerContext,
     raw: IncomingMessage,
     response: ServerResponse,
     params: Readonly<Record<string, string>>,
     query: ParsedQuery,
   ) {
-    this.scope = scope;
+    this.listener = listener;
     this.raw = raw;
     this.response = response;
     this.params = params;
     this.rawQuery = query;
-    this.started = scope.clock.monotonic();
+    this.started = listener.clock.monotonic();
   }
 
   get method(): string {
@@ -88,11 +88,11 @@ export class Exchange implements AuthenticationContext {
   }
 
   get ip(): string {
-    return clientAddress(this.raw, this.scope.forwarded);
+    return clientAddress(this.raw, this.listener.forwarded);
   }
 
   get isSecure(): boolean {
-    return isSecure(this.raw, this.scope.forwarded);
+    return isSecure(this.raw, this.listener.forwarded);
   }
 
   get cookies() {
@@ -110,13 +110,13 @@ export class Exchange implements AuthenticationContext {
 
   /** Request id for the log: the value of the configured header, or the method and a number. */
   get id(): string {
-    const header = this.scope.requestIdHeader;
+    const header = this.listener.requestIdHeader;
     const given = header === undefined ? undefined : this.raw.headers[header];
     return typeof given === 'string' && given !== '' ? given.slice(0, 128) : `${this.method}-${this.#number}`;
   }
 
   get log(): Logger {
-    this.#log ??= this.scope.log.child({
+    this.#log ??= this.listener.log.child({
       request: this.id,
       ...(this.traceId !== undefined && { trace: this.traceId }),
     });
@@ -143,7 +143,7 @@ export class Exchange implements AuthenticationContext {
 
   #watch(): AbortController {
     const controller = new AbortController();
-    const { watched } = this.scope;
+    const { watched } = this.listener;
     // The 'close' event has been emitted already and will not come again.
     if (this.response.closed || this.response.destroyed) {
       controller.abort(new Error('The client went away'));

@@ -50,7 +50,8 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
 export interface ServerBody {
   readonly value: unknown;
   /**
-   * The whole text if a part of it is left out of `value`; the signature covers it if it is canonical JSON.
+   * The whole received text; only where `value` leaves out a part of the body. The signature covers this text if it is
+   * canonical JSON.
    */
   readonly text: string | undefined;
 }
@@ -59,13 +60,30 @@ export interface ServerBody {
 const itemLevel = 3;
 
 /**
- * Maximum bytes of an item: no event or EDU needs as many, and one item is processed without a pause for other work.
+ * Size in bytes from which an item is replaced by null. No event or EDU needs as many bytes, and an item is processed without
+ * a pause for other work.
  */
 const maxItemBytes = 1024 * 1024;
 
 /**
- * Parses the body of a request from another server. An item of a list (an event, for instance) that is nested
- * too deeply becomes null, so that it does not block the other items.
+ * Maximum total of JSON values in the EDUs of a transaction, counted like `JsonBounds.values`; 100 EDUs of the maximum size
+ * have about 110,000. Each EDU that would exceed the maximum is replaced by null: unlike an event, no other server sends it
+ * and no room depends on it.
+ */
+const maxEduValues = 150_000;
+
+/**
+ * An EDU above this size is parsed in pieces, which takes three times as long, so each of its values counts as three. Other
+ * servers keep EDUs within the size limit of an event.
+ */
+const maxQuickEduBytes = 64 * 1024;
+
+const eduList = Buffer.from('"edus"');
+
+/**
+ * Parses the body of a request from another server. If a part of the body is nested too deeply, the items of its lists
+ * (events and EDUs) that are nested too deeply or have too many bytes become null, and so do the EDUs above `maxEduValues`,
+ * so that they do not block the other items.
  * @throws MatrixError as `parseJson` does
  */
 export function parseServerBody(bytes: Buffer): ServerBody {
@@ -83,26 +101,43 @@ const bytesAtOnce = 256 * 1024;
 
 /**
  * Returns the text with null in place of each object or array at `itemLevel` that is nested deeper than `limit` or has
- * more than `maxItemBytes`: the same bytes where there are none.
+ * more than `maxItemBytes`, and of each EDU that would raise the total of the accepted EDUs above `maxEduValues`. Without such items,
+ * returns `bytes` itself. Yields after each `bytesAtOnce`.
  */
 export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<void, Buffer> {
   const pieces: Buffer[] = [];
-  let [depth, deepest, start, copied, yielded] = [0, 0, 0, 0, 0];
+  // The indexes of the first byte of the item, after the last byte that `pieces` cover, and of the last `yield`.
+  let [start, copied, yielded] = [0, 0, 0];
+  let [depth, deepest] = [0, 0];
+  // Number of values of the item, and of the accepted EDUs before it.
+  let [values, eduValues] = [0, 0];
+  // The indexes of the last string in the outermost object: the key of the list that is open.
+  let [keyStart, keyEnd] = [0, 0];
   for (let i = 0; i < bytes.length; i++) {
     if (i - yielded >= bytesAtOnce) {
       yielded = i;
       yield;
     }
     const byte = bytes[i]!;
-    if (byte === jsonQuote) i = endOfString(bytes, i + 1);
+    if (byte === jsonQuote) {
+      const first = i;
+      i = endOfString(bytes, i + 1);
+      if (depth === 1) [keyStart, keyEnd] = [first, i + 1];
+    } else if (byte === comma) values++;
     else if ((byte | 0x20) === 0x7b) {
       depth++;
-      if (depth === itemLevel) [start, deepest] = [i, depth];
-      deepest = Math.max(deepest, depth);
+      if (depth === itemLevel) [start, deepest, values] = [i, depth, 0];
+      values++;
+      if (depth > deepest) deepest = depth;
     } else if ((byte | 0x20) === 0x7d) {
-      if (depth === itemLevel && (deepest > limit || i - start >= maxItemBytes)) {
-        pieces.push(bytes.subarray(copied, start), nullBytes);
-        copied = i + 1;
+      if (depth === itemLevel) {
+        const isEdu = bytes.compare(eduList, 0, eduList.length, keyStart, keyEnd) === 0;
+        const counted = i - start > maxQuickEduBytes ? 3 * values : values;
+        const isExcess = isEdu && eduValues + counted > maxEduValues;
+        if (isExcess || deepest > limit || i - start >= maxItemBytes) {
+          pieces.push(bytes.subarray(copied, start), nullBytes);
+          copied = i + 1;
+        } else if (isEdu) eduValues += counted;
       }
       depth--;
     }
@@ -111,6 +146,8 @@ export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<v
 }
 
 const nullBytes = Buffer.from('null');
+
+const comma = 0x2c;
 
 function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown {
   if (numbers === 'as written') return parseProtocolJson(text, { numbers, maxDepth });
@@ -121,7 +158,10 @@ function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown 
   }
 }
 
-/** Counts brackets outside of strings; whether they match is for the parser to find. */
+/**
+ * Whether brackets outside of strings are nested deeper than `limit`. Does not check whether they match, which the
+ * parser does.
+ */
 function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {

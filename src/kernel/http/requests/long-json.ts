@@ -13,22 +13,26 @@ import {
 /** Bytes up to which a body is parsed at once, whatever it contains: a few milliseconds of work. */
 export const maxShortBytes = 64 * 1024;
 
-/** Bytes and values up to which a body that has been measured is parsed at once. */
+/** Bytes and values up to which a body that a `JsonScan` has measured is parsed at once. */
 const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
 
 /** Bounds of a client's JSON: several times what 4 MiB of encrypted messages, or 16 MiB of room keys, contain. */
-export const clientJsonBounds: JsonBounds = { values: 300_000, containers: 60_000 };
+export const clientJsonBounds: JsonBounds = {
+  values: 300_000,
+  containers: 60_000,
+  stringBytes: 4 * 1024 * 1024,
+};
 
 /**
  * Bounds of another server's JSON. Events of 64 KiB may consist of numbers or of empty lists, and a
  * transaction has 50 events that its sender did not write: their content must not be a reason to refuse the
  * transaction.
  */
-export const serverJsonBounds: JsonBounds = { values: 2_000_000, containers: 1_200_000, members: 50_000 };
+export const serverJsonBounds: JsonBounds = { values: 2_300_000, containers: 1_200_000, members: 50_000 };
 
 const isShort = ({ bytes, values }: JsonScan) => bytes <= maxBytesAtOnce && values <= maxValuesAtOnce;
 
-/** Parses the body of a client that has been measured. @throws MatrixError as `parseJson` */
+/** Parses the body of a client, which `scan` has measured. @throws MatrixError as `parseJson` */
 export async function parseLongJson(bytes: Buffer, scan: JsonScan, slices: TimeSlices): Promise<unknown> {
   if (isShort(scan)) return parseJson(bytes, clientJsonLimits);
   if (scan.maxDepth > clientJsonLimits.depth) {
@@ -45,7 +49,8 @@ export interface LongServerBody {
 }
 
 /**
- * Parses the body of another server that has been measured. Items that are too deep or too long become null.
+ * Parses the body of another server, which `scan` has measured. Items that are too deep or too long, and EDUs with too many values,
+ * become null.
  * @throws MatrixError as `parseJson`
  */
 export async function parseLongServerBody(

@@ -12,7 +12,7 @@ export function hasBody(request: IncomingMessage): boolean {
 /**
  * Reads the whole body.
  * @param limit in bytes
- * @param examine is called with each part of the body as it arrives; when it throws, the rest of the body is
+ * @param examine is called with each part of the body as it arrives; when it throws, all further parts are
  * discarded
  * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client disconnects before the end; the errors of
  * `examine`
@@ -71,6 +71,7 @@ export function limitBody(request: IncomingMessage, limit: number): Readable {
   return bounded;
 }
 
+/** Returns the bytes of the body according to `Content-Length`; 0 without the header. */
 export const declaredLength = (request: IncomingMessage) => Number(request.headers['content-length'] ?? 0);
 
 const bodyTooLarge = (limit: number) => tooLarge(`The body is larger than ${limit} bytes`);

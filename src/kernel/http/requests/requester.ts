@@ -23,7 +23,7 @@ export interface Requester {
 export interface Authenticator {
   /**
    * @param token the access token as sent
-   * @param assertedUserId the `user_id` query parameter that application services may send
+   * @param context contains the `user_id` query parameter that application services may send
    * @throws MatrixError M_UNKNOWN_TOKEN (with soft_logout), M_USER_LOCKED, M_USER_DEACTIVATED ...
    */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester>;
@@ -58,7 +58,7 @@ export interface RequestSignature {
    * @throws MatrixError 401 M_UNAUTHORIZED
    */
   verify(content: string | undefined): Promise<void>;
-  /** Like `verify`, for a long body: verifies on another thread. @returns whether the signature covers these bytes */
+  /** Verifies the signature over a long body on another thread. @returns whether the signature covers these bytes */
   covers(content: Buffer): Promise<boolean>;
 }
 

@@ -4,7 +4,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
-import { kernelServerForTests } from '../../../../test/support/servers/kernel-server.ts';
+import { kernelServerForTests, listOrders } from '../../../../test/support/servers/kernel-server.ts';
 
 const { base, call, fails } = kernelServerForTests();
 
@@ -92,6 +92,9 @@ describe('query parameters', () => {
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=x');
     const { body } = await call('GET', '/_matrix/client/v3/list?dir=x');
     assert.equal(body['error'], `Query parameter 'dir' must be "f" or "b"`);
+    const { body: ordered } = await call('GET', '/_matrix/client/v3/list?dir=f&order=none');
+    const allOrders = listOrders.map((order) => JSON.stringify(order)).join(' or ');
+    assert.equal(ordered['error'], `Query parameter 'order' must be ${allOrders}`);
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&limit=many');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&limit=1e3');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&full=yes');

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 export const maxStringLength = 65_536;
 
 /** The keywords of a schema that contain schemas: one, a list, or one for each name. */
-const [single, lists, named] = [
+const [single, lists, maps] = [
   ['items', 'additionalProperties'],
   ['anyOf', 'allOf', 'oneOf', 'items'],
   ['properties', 'patternProperties'],
@@ -22,7 +22,7 @@ export function withBounds(schema: TSchema): TSchema {
 }
 
 function bounded(schema: Schema): Schema {
-  // Copies hidden members as well, by which the library knows kinds of schemas.
+  // Copies non-enumerable members too, by which the library recognizes the kinds of schemas.
   const copy = Object.create(
     Object.getPrototypeOf(schema) as object | null,
     Object.getOwnPropertyDescriptors(schema),
@@ -44,7 +44,7 @@ function bounded(schema: Schema): Schema {
         inner.map((one: Schema) => (isSchema(one) ? bounded(one) : one)),
       );
   }
-  for (const keyword of named) {
+  for (const keyword of maps) {
     const inner = copy[keyword];
     if (!isSchema(inner)) continue;
     const members = Object.entries(inner).map(([name, one]) => [name, bounded(one as Schema)] as const);

@@ -2,11 +2,18 @@ import { limitExceeded } from '../../../protocol/index.ts';
 import type { Clock } from '../../clock.ts';
 import { addressKey, RateLimiter } from '../../rate-limits/index.ts';
 
-/**
- * Maximum bytes of long bodies that wait for their verification, of one client address and in all. One address may
- * send two of the largest transactions at a time; other servers send one.
- */
-const [maxBytesOfAddress, maxBytes] = [32 * 1024 * 1024, 128 * 1024 * 1024];
+/** Maximum bytes of long bodies that wait for their verification. */
+export interface UnverifiedBounds {
+  /** Of one client address. */
+  readonly ofAddress: number;
+  readonly total: number;
+}
+
+/** One address may send two of the largest transactions at a time; other servers send one. */
+export const defaultUnverifiedBounds: UnverifiedBounds = {
+  ofAddress: 32 * 1024 * 1024,
+  total: 128 * 1024 * 1024,
+};
 
 /** Rate limits of long bodies whose signatures turn out to be invalid: of one client address, and of all. */
 const failuresOfAddress = { per_second: 0.02, burst_count: 3 };
@@ -33,9 +40,11 @@ export class UnverifiedBodies {
   readonly #bytes = new Map<string, number>();
   readonly #failures: RateLimiter;
   readonly #allFailures: RateLimiter;
+  readonly #bounds: UnverifiedBounds;
   #total = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, bounds: UnverifiedBounds = defaultUnverifiedBounds) {
+    this.#bounds = bounds;
     this.#failures = new RateLimiter(failuresOfAddress, clock);
     this.#allFailures = new RateLimiter(failuresOfAll, clock, 1);
   }
@@ -52,10 +61,11 @@ export class UnverifiedBodies {
     let size = 0;
     return {
       add: (bytes) => {
-        const ofAddress = (this.#bytes.get(address) ?? 0) + bytes;
-        if (ofAddress > maxBytesOfAddress || this.#total + bytes > maxBytes) throw limitExceeded(retryAfter);
+        const bytesOfAddress = (this.#bytes.get(address) ?? 0) + bytes;
+        if (bytesOfAddress > this.#bounds.ofAddress || this.#total + bytes > this.#bounds.total)
+          throw limitExceeded(retryAfter);
         size += bytes;
-        this.#bytes.set(address, ofAddress);
+        this.#bytes.set(address, bytesOfAddress);
         this.#total += bytes;
       },
       failed: () => {
@@ -73,8 +83,8 @@ export class UnverifiedBodies {
   }
 
   /**
-   * Checks whether a long body may be parsed before its signature is known to be valid. @throws MatrixError
-   * M_LIMIT_EXCEEDED after too many failures, of all client addresses
+   * Checks whether a long body may be parsed before its signature is known to be valid.
+   * @throws MatrixError M_LIMIT_EXCEEDED after too many failures, of all client addresses
    */
   checkParsing(): void {
     this.#allFailures.check('');

@@ -1,9 +1,12 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import { Settings } from 'typebox/system';
 import { badJson, invalidParam, missingParam, notJson } from '../../../protocol/index.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
 import { withoutNullMembers } from './null-members.ts';
 import { withBounds } from './schema-bounds.ts';
+import { type FindExcess, sizeCheck } from './size-checks.ts';
+import { violatingPart } from './violating-part.ts';
 
 /**
  * Checks values against a schema, to which bounds are added. The schema is compiled when the first value is checked, so that
@@ -11,33 +14,85 @@ import { withBounds } from './schema-bounds.ts';
  */
 class Checker {
   readonly #schema: TSchema;
-  #compiled: Validator | undefined;
+  #compiled: { readonly validator: Validator; readonly findExcess: FindExcess | undefined } | undefined;
 
   constructor(schema: TSchema) {
     this.#schema = schema;
   }
 
   accepts(value: unknown): boolean {
-    this.#compiled ??= Compile(withBounds(this.#schema));
-    return this.#compiled.Check(value);
+    return this.#compile().validator.Check(value);
+  }
+
+  /** Describes the first string, list or map that is too large. Must be called before `accepts`. */
+  excess(value: unknown): Violation | undefined {
+    const excess = this.#compile().findExcess?.(value);
+    return excess && { missing: false, text: `${subjectOf(excess.path.join('.'))} ${excess.text}` };
+  }
+
+  #compile() {
+    if (this.#compiled === undefined) {
+      const schema = withBounds(this.#schema);
+      this.#compiled = { validator: Compile(schema), findExcess: sizeCheck(schema) };
+    }
+    return this.#compiled;
   }
 
   /** Describes the first violation of the schema by a rejected value. */
   violation(value: unknown): Violation {
-    const errors = Compile(withBounds(this.#schema)).Errors(value);
+    const whole = { schema: withBounds(this.#schema), value, path: [] };
+    const { schema, value: part, path: pathOfPart } = isLarge(value) ? violatingPart(whole) : whole;
+    const errors = Compile(schema).Errors(part);
     const [error] = errors;
-    const path = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
+    const path = [...pathOfPart, ...(error?.instancePath.split('/').slice(1) ?? [])].join('.');
     if (error?.keyword === 'required') {
       const missing = (error.params as { requiredProperties: string[] }).requiredProperties[0];
       return { missing: true, text: `'${path ? `${path}.` : ''}${missing}' is missing` };
     }
-    const subject = path ? `'${path}'` : 'it';
-    const allowed = errors
+    const constants = errors
       .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === error?.instancePath)
-      .map(({ params }) => JSON.stringify((params as { allowedValue: unknown }).allowedValue));
+      .map(({ params }) => (params as { allowedValue: unknown }).allowedValue);
+    const isCut = errors.length >= Settings.Get().maxErrors;
+    const allowed = (isCut ? allConstants(schema, constants) : constants).map((constant) =>
+      JSON.stringify(constant),
+    );
     const expectation = allowed.length > 0 ? `must be ${allowed.join(' or ')}` : error?.message;
-    return { missing: false, text: `${subject} ${expectation ?? 'is not valid'}` };
+    return { missing: false, text: `${subjectOf(path)} ${expectation ?? 'is not valid'}` };
   }
+}
+
+/** Maximum characters of a path in an error; names of members in a request may be long. */
+const maxPathLength = 300;
+
+/** Names the part of a request at a path, for error messages. */
+const subjectOf = (path: string): string => (path ? `'${path.slice(0, maxPathLength)}'` : 'it');
+
+/** Number of entries from which a value is narrowed before its errors are collected. */
+const manyEntries = 200;
+
+/** Whether an object or list, or an object or list at most `depth` levels inside it, has many entries. */
+function isLarge(value: unknown, depth = 3): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const entries = Object.values(value);
+  return entries.length >= manyEntries || (depth > 0 && entries.some((entry) => isLarge(entry, depth - 1)));
+}
+
+/**
+ * Returns the constants of the enumeration in a schema that begins with `reported`, or else `reported`: a validator reports a
+ * limited number of errors, and so only the first constants of a long enumeration.
+ */
+function allConstants(schema: unknown, reported: readonly unknown[]): readonly unknown[] {
+  if (reported.length === 0 || typeof schema !== 'object' || schema === null) return reported;
+  const { anyOf } = schema as JsonSchema;
+  const constants = (Array.isArray(anyOf) ? (anyOf as readonly JsonSchema[]) : [])
+    .filter((option) => option.const !== undefined)
+    .map((option) => option.const);
+  if (reported.every((constant, index) => constants[index] === constant)) return constants;
+  for (const part of Object.values(schema)) {
+    const found = allConstants(part, reported);
+    if (found !== reported) return found;
+  }
+  return reported;
 }
 
 interface Violation {
@@ -72,13 +127,17 @@ export class BodyChecker {
   check(body: unknown): unknown {
     if (this.#options.isNeeded && body === undefined) throw notJson('The body is empty');
     const value = body === undefined ? {} : body;
+    const excess = this.#checker.excess(value);
+    if (excess) throw unexpectedBody(excess);
     if (this.#checker.accepts(value)) return value;
     if (body === undefined) throw notJson('The body is empty');
     const cleaned = this.#options.nullIsAbsent ? withoutNullMembers(this.#schema, value) : value;
     if (this.#checker.accepts(cleaned)) return cleaned;
-    throw badJson(`The body is not as expected: ${this.#checker.violation(cleaned).text}`);
+    throw unexpectedBody(this.#checker.violation(cleaned));
   }
 }
+
+const unexpectedBody = ({ text }: Violation) => badJson(`The body is not as expected: ${text}`);
 
 type Conversion = (text: string) => unknown;
 
@@ -127,14 +186,16 @@ export class ParameterChecker {
       if (converted !== text) value[name] = converted;
     }
     for (const [name, fallback] of this.#defaults) if (value[name] === undefined) value[name] = fallback;
-    if (this.#checker.accepts(value)) return value;
-    const { missing, text } = this.#checker.violation(value);
+    const excess = this.#checker.excess(value);
+    if (excess === undefined && this.#checker.accepts(value)) return value;
+    const { missing, text } = excess ?? this.#checker.violation(value);
     throw (missing ? missingParam : invalidParam)(`${this.#kind} ${text}`);
   }
 }
 
 interface JsonSchema {
   readonly type?: string;
+  readonly const?: unknown;
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly default?: unknown;

@@ -5,7 +5,7 @@ import type { Route, RouteContract, RouteRequest } from './route.ts';
 export type UserRequest = RouteRequest & { readonly requester: Requester };
 
 /**
- * Returns the routes; those that `concerns` selects call `check` before their handlers.
+ * Returns the routes. The routes that `concerns` selects call `check` before their handlers.
  * @param check throws or rejects to refuse a request of a logged-in user; returns `undefined` where nothing has to be
  * awaited
  */
@@ -14,9 +14,9 @@ export function checkedRoutes(
   concerns: (contract: RouteContract) => boolean,
   check: (request: UserRequest, contract: RouteContract) => Promise<void> | undefined,
 ): Route[] {
-  return routes.map((found) => {
-    const { contract, handler } = found;
-    if (!concerns(contract)) return found;
+  return routes.map((uncheckedRoute) => {
+    const { contract, handler } = uncheckedRoute;
+    if (!concerns(contract)) return uncheckedRoute;
     return {
       contract,
       handler(request) {

@@ -49,7 +49,7 @@ export interface EndpointDeps {
   readonly observe: Observer;
   /** Absent where tracing is disabled. */
   readonly tracing?: RequestTracing | undefined;
-  /** Called before each request is handled; absent where metrics are disabled. */
+  /** Called before each request is handled; absent: requests are not counted. */
   readonly began?: ((route: Route) => void) | undefined;
   /** Returns the error for clients when the disk or the database fails; `undefined` for other failures. */
   readonly explainFailure?: ((error: unknown) => MatrixError | undefined) | undefined;
@@ -96,7 +96,7 @@ export class Endpoint {
     return this.#answer(exchange);
   }
 
-  /** Awaits only results that are promises, because most requests are short. */
+  /** Answers one request. Awaits only results that are promises, because most requests are short. */
   async #answer(exchange: Exchange): Promise<void> {
     const { response } = exchange;
     this.#deps.began?.(this.#route);
@@ -126,7 +126,7 @@ export class Endpoint {
       if (failing) await failing;
     } finally {
       finished?.();
-      exchange.unparsedBody?.counted.release();
+      exchange.unparsedBody?.byteCount.release();
       exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
     }
@@ -149,7 +149,8 @@ export class Endpoint {
       return undefined;
     }
     const requester = this.#authenticateClient(exchange, auth);
-    if (requester instanceof Promise) return requester.then((found) => this.#admit(exchange, auth, found));
+    if (requester instanceof Promise)
+      return requester.then((authenticated) => this.#admit(exchange, auth, authenticated));
     return this.#admit(exchange, auth, requester);
   }
 
@@ -237,7 +238,7 @@ export class Endpoint {
       const reason = error instanceof Error ? error.message : String(error);
       exchange.log.error(
         { reason, method, url: redactUrl(exchange.url) },
-        'Request failed: no disk or database',
+        'Request failed: the disk is full or the database is not available',
       );
       return this.#sendError(exchange, explained);
     }

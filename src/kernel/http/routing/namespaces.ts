@@ -1,37 +1,35 @@
 /**
- * Paths have two spellings: that of the requirement documents (`/_proto`, `/_server`), in which routes are declared, and
- * that of the wider ecosystem (`/_matrix`, `/_synapse`). No other module for incoming requests knows both.
+ * The server answers each path in two spellings: the one of the interface document (`/_proto`, `/_server`), in which routes
+ * are declared, and the one of the Matrix specification and of existing admin tools (`/_matrix`, `/_synapse`). No other
+ * module for incoming requests knows both.
  */
 const spellings = [
-  { documents: '/_proto/', ecosystem: '/_matrix/' },
-  { documents: '/_server/', ecosystem: '/_synapse/' },
-  { documents: '/.well-known/proto/', ecosystem: '/.well-known/matrix/' },
+  { declared: '/_proto/', matrix: '/_matrix/' },
+  { declared: '/_server/', matrix: '/_synapse/' },
+  { declared: '/.well-known/proto/', matrix: '/.well-known/matrix/' },
 ] as const;
 
-/**
- * Returns the URL (path and query) in the spelling of the requirement documents: `/_proto/…` for
- * `/_matrix/…`.
- */
-export function toDocumentsSpelling(url: string): string {
-  for (const { documents, ecosystem } of spellings) {
-    if (url.startsWith(ecosystem)) return documents + url.slice(ecosystem.length);
+/** Returns the URL (path and query) in the spelling in which routes are declared: `/_proto/…` for `/_matrix/…`. */
+export function toDeclaredSpelling(url: string): string {
+  for (const { declared, matrix } of spellings) {
+    if (url.startsWith(matrix)) return declared + url.slice(matrix.length);
   }
   return url;
 }
 
-/** Returns the URL (path and query) in the spelling of the wider ecosystem: `/_matrix/…` for `/_proto/…`. */
-export function toEcosystemSpelling(url: string): string {
-  for (const { documents, ecosystem } of spellings) {
-    if (url.startsWith(documents)) return ecosystem + url.slice(documents.length);
+/** Returns the URL (path and query) in the spelling of the Matrix specification: `/_matrix/…` for `/_proto/…`. */
+export function toMatrixSpelling(url: string): string {
+  for (const { declared, matrix } of spellings) {
+    if (url.startsWith(declared)) return matrix + url.slice(declared.length);
   }
   return url;
 }
 
 /**
- * Returns the spellings of a path that is declared as in the requirement documents: two for a path below
- * `/_proto`, `/_server` or `/.well-known/proto`, otherwise the path alone.
+ * Returns the spellings of the declared path of a route: two for a path below `/_proto`, `/_server` or
+ * `/.well-known/proto`, otherwise the path alone.
  */
 export function bothSpellings(path: string): readonly string[] {
-  const ecosystem = toEcosystemSpelling(path);
-  return ecosystem === path ? [path] : [path, ecosystem];
+  const matrix = toMatrixSpelling(path);
+  return matrix === path ? [path] : [path, matrix];
 }

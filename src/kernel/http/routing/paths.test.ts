@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { serviceOf } from '../listeners/resources.ts';
-import { bothSpellings, toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
+import { bothSpellings, toDeclaredSpelling, toMatrixSpelling } from './namespaces.ts';
 import { RouteTable } from './route-table.ts';
 
 describe('spellings of paths', () => {
@@ -12,18 +12,18 @@ describe('spellings of paths', () => {
   ] as const;
 
   it('converts each spelling to the other and back', () => {
-    for (const [documents, ecosystem] of pairs) {
-      assert.equal(toDocumentsSpelling(ecosystem), documents);
-      assert.equal(toDocumentsSpelling(documents), documents);
-      assert.equal(toEcosystemSpelling(documents), ecosystem);
-      assert.equal(toEcosystemSpelling(ecosystem), ecosystem);
+    for (const [declared, matrix] of pairs) {
+      assert.equal(toDeclaredSpelling(matrix), declared);
+      assert.equal(toDeclaredSpelling(declared), declared);
+      assert.equal(toMatrixSpelling(declared), matrix);
+      assert.equal(toMatrixSpelling(matrix), matrix);
     }
   });
 
   it('leaves paths outside of the namespaces unchanged', () => {
     for (const url of ['/', '/_matrix', '/_matrixx/client', '/x/_matrix/client', '/.well-known/other', '*']) {
-      assert.equal(toDocumentsSpelling(url), url);
-      assert.equal(toEcosystemSpelling(url), url);
+      assert.equal(toDeclaredSpelling(url), url);
+      assert.equal(toMatrixSpelling(url), url);
     }
   });
 
@@ -83,7 +83,7 @@ describe('RouteTable', () => {
 
   it('finds a path with parameters, and parses its query', () => {
     const match = table.find('GET', '/_proto/client/v3/rooms/!a%2Fb:c/join?x=1&y=2&y=3');
-    assert.equal(match?.store?.path, '/_proto/client/v3/rooms/:roomId/join');
+    assert.equal(match?.value?.path, '/_proto/client/v3/rooms/:roomId/join');
     assert.deepEqual({ ...match.params }, { roomId: '!a/b:c' });
     assert.deepEqual({ ...match.searchParams }, { x: '1', y: ['2', '3'] });
   });
@@ -95,13 +95,13 @@ describe('RouteTable', () => {
       '/.well-known/proto/client?a',
       '/.well-known/proto/clien%74',
     ]) {
-      assert.notEqual(table.find('GET', url)?.store ?? null, null, url);
+      assert.notEqual(table.find('GET', url)?.value ?? null, null, url);
     }
   });
 
   it('finds the path of an absolute URL', () => {
-    const { store, searchParams } = table.find('GET', 'http://example.org/_proto/x/a?b=1')!;
-    assert.equal(store?.path, '/_proto/x/*');
+    const { value, searchParams } = table.find('GET', 'http://example.org/_proto/x/a?b=1')!;
+    assert.equal(value?.path, '/_proto/x/*');
     assert.equal(searchParams['b'], '1');
     assert.equal(table.find('GET', 'http://example.org'), table.find('GET', '/'));
   });
@@ -113,8 +113,8 @@ describe('RouteTable', () => {
     }
     rooms.add('PUT', '/rooms/all', { path: 'PUT' });
     const found = (method: string, url: string) => {
-      const { store, params } = rooms.find(method, url) ?? {};
-      return [store?.path, { ...params }];
+      const { value, params } = rooms.find(method, url) ?? {};
+      return [value?.path, { ...params }];
     };
     assert.deepEqual(found('GET', '/rooms/all'), ['/rooms/:id', { id: 'all' }]);
     assert.deepEqual(found('PUT', '/rooms/all'), ['PUT', {}]);
@@ -151,7 +151,7 @@ describe('RouteTable', () => {
   });
 
   it('reports a path with broken percent-encoding as a match without a value', () => {
-    assert.equal(table.find('GET', '/_proto/x/%')?.store, null);
-    assert.equal(table.find('GET', '/_proto/x/%ff')?.store, null);
+    assert.equal(table.find('GET', '/_proto/x/%')?.value, null);
+    assert.equal(table.find('GET', '/_proto/x/%ff')?.value, null);
   });
 });

@@ -5,7 +5,7 @@ export type ParsedQuery = Readonly<Record<string, string | string[] | undefined>
 
 export interface Match<T> {
   /** `null` if the path is not properly percent-encoded. */
-  readonly store: T | null;
+  readonly value: T | null;
   /** Percent-decoded path parameters by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly searchParams: ParsedQuery;
@@ -33,7 +33,7 @@ interface Branch<T> {
   wildcards?: Leaves<T>;
 }
 
-/** Leaves by method; `anyMethod` has the first one. */
+/** Leaves by method. The key `anyMethod` has the leaf that was added first. */
 type Leaves<T> = Map<string, Leaf<T>>;
 
 /**
@@ -54,6 +54,7 @@ export class RouteTable<T extends object> {
   /** The leaves of paths without parameters, so that one look-up finds them. */
   readonly #fixed = new Map<string, Leaves<T>>();
 
+  /** Registers a value. @throws Error when the method and path have a value already */
   add(method: Method, path: string, value: T): void {
     const names: string[] = [];
     let branch = this.#root;
@@ -94,7 +95,7 @@ export class RouteTable<T extends object> {
     const end = endOfPath(local);
     const path = end < 0 ? local : local.slice(0, end);
     const isEncoded = path.includes('%');
-    if (isEncoded && !isProperlyEncoded(path)) return { store: null, params: {}, searchParams: {} };
+    if (isEncoded && !isProperlyEncoded(path)) return { value: null, params: {}, searchParams: {} };
     const values: string[] = [];
     const leaf =
       this.#fixed.get(path)?.get(method) ?? findLeaf(this.#root, { method, path, isEncoded, values }, 1);
@@ -103,7 +104,7 @@ export class RouteTable<T extends object> {
     const params: Record<string, string> = {};
     for (let index = 0; index < names.length; index++) params[names[index]!] = values[index]!;
     const searchParams = parseQuery(end < 0 ? '' : local.slice(end + 1)) as ParsedQuery;
-    return { store: value, params, searchParams };
+    return { value, params, searchParams };
   }
 }
 

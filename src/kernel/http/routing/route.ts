@@ -19,7 +19,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export type Auth = 'none' | 'optional' | 'on-demand' | 'user' | 'guest' | 'admin' | 'server' | 'appservice';
 
 /**
- * A route as data. Paths are in the spelling of the requirement documents (`namespaces.ts`):
+ * A route as data. Paths begin with `/_proto`, which stands for `/_matrix` as well (`namespaces.ts`):
  * `/_proto/client/v3/rooms/:roomId/join`.
  */
 export interface RouteContract {
@@ -42,14 +42,15 @@ export interface RouteContract {
    */
   readonly allowLocked?: boolean;
   /**
-   * Application services act as themselves, whatever user the query parameter `user_id` names: with `on-demand` only. Bridges
-   * also send it when they register that user.
+   * Application services act as themselves, whatever user the query parameter `user_id` names: with `on-demand` only. Some
+   * bridges send this parameter in the request that registers the user, who does not exist yet.
    */
   readonly ignoreAssertedUser?: boolean;
   /** Users with a suspended account are rejected (client-server API, "Account suspension"). */
   readonly refuseSuspended?: boolean;
   /**
-   * Query parameters, an object; integers, booleans and arrays are converted, each `default` is filled in.
+   * The schema of the query parameters, an object. Integers, booleans and arrays are converted, and each `default` is
+   * filled in.
    */
   readonly query?: TSchema;
   /**
@@ -88,6 +89,7 @@ export interface RouteContract {
   readonly errors?: 'json' | 'page';
 }
 
+/** Rejects with a MatrixError when the requester may not make any request of this kind. */
 export type AccessCheck = (
   requester: Requester,
   params: Readonly<Record<string, string>>,
@@ -102,14 +104,18 @@ type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer R
       ? '*'
       : never;
 
+/** The path of a contract; the first one of several. */
 type FirstPath<P> = P extends readonly [infer First extends string, ...unknown[]] ? First : P & string;
 
+/** The path parameters of a contract, by name. */
 export type Params<C extends RouteContract> = { readonly [N in ParamNames<FirstPath<C['path']>>]: string };
 
+/** The type of the parsed query or body; `undefined` without a schema. */
 type Part<C extends RouteContract, K extends 'query' | 'body'> = C[K] extends TSchema
   ? Static<C[K]>
   : undefined;
 
+/** The type of the requester for a kind of authentication. */
 type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin' | 'appservice'
   ? Requester
   : A extends 'optional'
@@ -155,12 +161,13 @@ export interface RouteRequest<C extends RouteContract = RouteContract> {
 /** Returns a value that is sent as JSON with status 200, or a `Reply`. */
 export type Handler<C extends RouteContract> = (request: RouteRequest<C>) => Promise<unknown> | unknown;
 
+/** A contract and the handler that fulfils it. */
 export interface Route {
   readonly contract: RouteContract;
   readonly handler: (request: RouteRequest) => Promise<unknown> | unknown;
 }
 
-/** The paths of a route: one, or several with the same meaning. */
+/** Returns the paths of a route: one, or several with the same meaning. */
 export function pathsOf({ contract: { path } }: Route): readonly string[] {
   return typeof path === 'string' ? [path] : path;
 }

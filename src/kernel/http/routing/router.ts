@@ -12,7 +12,7 @@ import { type Match, RouteTable } from './route-table.ts';
 export function createRouter(
   routes: readonly Route[],
   { resources, additionalRoutes = [] }: Pick<ListenerOptions, 'resources' | 'additionalRoutes'>,
-  scope: ListenerContext,
+  context: ListenerContext,
   deps: EndpointDeps,
 ): RequestListener {
   const table = new RouteTable<Endpoint>();
@@ -20,15 +20,15 @@ export function createRouter(
   for (const route of additionalRoutes)
     addToTable(table, route, pathsOf(route), new Endpoint(route, false, deps));
   const unmatched: Match<Endpoint> = {
-    store: new Endpoint(unmatchedRoute(table), false, deps),
+    value: new Endpoint(unmatchedRoute(table), false, deps),
     params: {},
     searchParams: {},
   };
   const malformed = new Endpoint(malformedRoute, false, deps);
   return (request, response) => {
     const match = table.find(request.method!, request.url!) ?? unmatched;
-    const endpoint = match.store ?? malformed;
-    void endpoint.serve(new Exchange(scope, request, response, match.params, match.searchParams));
+    const endpoint = match.value ?? malformed;
+    void endpoint.serve(new Exchange(context, request, response, match.params, match.searchParams));
   };
 }
 
@@ -60,7 +60,7 @@ function unmatchedRoute(table: RouteTable<Endpoint>): Route {
     contract: { method: 'GET', path: '*', auth: 'none' },
     handler: ({ method, url }) => {
       if (method === 'OPTIONS') return new Reply(204, undefined, { 'Access-Control-Max-Age': '86400' });
-      if (table.has(url)) throw unrecognized(`${method} is not possible here`, 405);
+      if (table.has(url)) throw unrecognized(`The method ${method} is not supported at this path`, 405);
       throw unrecognized('Unrecognized request');
     },
   };

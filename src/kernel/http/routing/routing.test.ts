@@ -45,9 +45,11 @@ describe('routing', () => {
   });
 
   it('finds paths with and without percent-encoding, and parses their queries in the same way', async () => {
+    const unit = fc.oneof(codePoint.map(encodeURIComponent), fc.constantFrom(...'azAZ09-._~!$&*+,;=:@/?'));
     const query = fc.oneof(
       fc.string({ unit: fc.constantFrom(...'&=+%#?;f4dirlmt[]é') }),
-      fc.webQueryParameters(),
+      // Like `fc.webQueryParameters`, which makes a map of all characters.
+      fc.array(unit, { maxLength: 20 }).map((units) => units.join('')),
       fc.constantFrom('dir=f', 'dir=b&limit=%31', 'dir=f&server=a&server=%C3%BC+1', 'dir=f&dir=b'),
     );
     await fc.assert(

@@ -31,7 +31,7 @@ export function installJinja(): void {
   compileLikePython(nunjucks.compiler.Compiler.prototype);
 }
 
-/** Restricts names to values of the caller and globals, and members to those that `memberOf` allows. */
+/** Restricts names to values of the caller and globals, and members to the members that `memberOf` returns. */
 function restrictLookups(runtime: Runtime): void {
   const constants: Readonly<Record<string, unknown>> = { True: true, False: false, None: null };
   runtime.memberLookup = (value, key, ...slice) =>
@@ -44,10 +44,12 @@ function restrictLookups(runtime: Runtime): void {
   };
 }
 
+/** Replaces methods of the compiler, so that the code of templates tests truth and computes with texts as Python does. */
 function compileLikePython(compiler: Compiler & Record<string, unknown>): void {
   /** An expression that is only tested for its truth. */
   const Truth = nunjucks.nodes.Node.extend('Truth', { fields: ['target'] });
   const { assertType } = compiler;
+  /** Makes a method test its condition by Python's rules. */
   const withTruth = (name: string) => {
     const original = compiler[name] as CompileMethod;
     compiler[name] = function (this: Compiler, node: { readonly cond: Node }, ...rest: [unknown]) {
@@ -55,20 +57,23 @@ function compileLikePython(compiler: Compiler & Record<string, unknown>): void {
       original.call(this, Object.create(node, { cond: { value: cond } }) as never, ...rest);
     };
   };
-  const emitted = (compile: (compiler: Compiler, node: never, frame: unknown) => void) =>
+  /** Turns a function into a method of the compiler. */
+  const compileMethod = (compile: (compiler: Compiler, node: never, frame: unknown) => void) =>
     function (this: Compiler, node: never, frame: unknown) {
       compile(this, node, frame);
     };
-  const call = (opening: string, between: string) =>
-    emitted((self, { left, right }: Binary, frame) => {
+  /** Compiles a binary expression into the call of a function with both operands. */
+  const callWithOperands = (opening: string, between: string) =>
+    compileMethod((self, { left, right }: Binary, frame) => {
       self._emit(opening);
       self.compile(left, frame);
       self._emit(between);
       self.compile(right, frame);
       self._emit(')');
     });
-  const truthOf = (opening: string) =>
-    emitted((self, { target }: { readonly target: Node }, frame) => {
+  /** Compiles an expression into the test of its truth. */
+  const testOfTarget = (opening: string) =>
+    compileMethod((self, { target }: { readonly target: Node }, frame) => {
       self._emit(opening);
       self.compile(target, frame);
       self._emit('))');
@@ -78,9 +83,9 @@ function compileLikePython(compiler: Compiler & Record<string, unknown>): void {
   };
   withTruth('compileIf');
   withTruth('compileInlineIf');
-  compiler['compileTruth'] = truthOf('(runtime.isTrue(');
-  compiler['compileNot'] = truthOf('(!runtime.isTrue(');
-  compiler['compileAnd'] = call('runtime.and(', ', () => ');
-  compiler['compileOr'] = call('runtime.or(', ', () => ');
-  compiler['compileMod'] = call('runtime.modulo(', ', ');
+  compiler['compileTruth'] = testOfTarget('(runtime.isTrue(');
+  compiler['compileNot'] = testOfTarget('(!runtime.isTrue(');
+  compiler['compileAnd'] = callWithOperands('runtime.and(', ', () => ');
+  compiler['compileOr'] = callWithOperands('runtime.or(', ', () => ');
+  compiler['compileMod'] = callWithOperands('runtime.modulo(', ', ');
 }

@@ -1,7 +1,7 @@
 /**
  * Returns a member of a value for a template: own members of objects, elements of lists and strings, and methods of
  * Python that change nothing. Prototypes, constructors and members of functions are out of reach, and with them the
- * process: templates come from operators, and mapping templates from configurations that are passed around.
+ * process: templates come from operators, and mapping templates from configurations that operators copy from others.
  */
 export function memberOf(value: unknown, key: unknown): unknown {
   if (value === null || value === undefined || typeof value === 'function') return undefined;
@@ -17,18 +17,19 @@ export function memberOf(value: unknown, key: unknown): unknown {
 export function sliceOf(value: unknown, start: unknown, stop: unknown, step: unknown): unknown {
   const isText = typeof value === 'string' || value instanceof String;
   const items = isText ? Array.from(String(value)) : Array.isArray(value) ? value : [];
-  const by = typeof step === 'number' && step !== 0 ? Math.trunc(step) : 1;
-  const [first, last] = by > 0 ? [0, items.length] : [items.length - 1, -1];
+  const increment = typeof step === 'number' && step !== 0 ? Math.trunc(step) : 1;
+  const [first, last] = increment > 0 ? [0, items.length] : [items.length - 1, -1];
   const position = (given: unknown, fallback: number) => {
     if (typeof given !== 'number') return fallback;
     const from = given < 0 ? given + items.length : given;
-    return by > 0
+    return increment > 0
       ? Math.min(Math.max(from, 0), items.length)
       : Math.min(Math.max(from, -1), items.length - 1);
   };
   const end = position(stop, last);
   const taken: unknown[] = [];
-  for (let at = position(start, first); by > 0 ? at < end : at > end; at += by) taken.push(items[at]);
+  for (let at = position(start, first); increment > 0 ? at < end : at > end; at += increment)
+    taken.push(items[at]);
   return isText ? taken.join('') : taken;
 }
 

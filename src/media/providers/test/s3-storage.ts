@@ -18,31 +18,34 @@ export async function startS3(directory: string) {
   });
   const { port } = (await s3.run()) as AddressInfo;
   let answer: ((response: ServerResponse) => void) | undefined;
-  const front: Server = createServer((request, response) => {
+  const proxy: Server = createServer((request, response) => {
     if (answer !== undefined) {
       request.resume();
       return answer(response);
     }
     const { method, url, headers } = request;
-    const onward = proxied({ port, host: '127.0.0.1', method, path: url, headers }, (found) => {
-      response.writeHead(found.statusCode ?? 500, found.headers);
-      found.pipe(response);
-    });
-    onward.on('error', () => response.destroy());
-    request.pipe(onward);
+    const forwardedRequest = proxied(
+      { port, host: '127.0.0.1', method, path: url, headers },
+      (s3Response) => {
+        response.writeHead(s3Response.statusCode ?? 500, s3Response.headers);
+        s3Response.pipe(response);
+      },
+    );
+    forwardedRequest.on('error', () => response.destroy());
+    request.pipe(forwardedRequest);
   });
-  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     /** Replaces the responses of the storage; with `undefined` requests are passed on to it. */
-    answerWith(other: typeof answer) {
-      answer = other;
+    answerWith(newAnswer: typeof answer) {
+      answer = newAnswer;
     },
     /** Contents of all objects. */
     objects: () => textsIn(directory, '._S3rver_object'),
     async stop() {
-      front.closeAllConnections();
-      await new Promise((resolve) => front.close(resolve));
+      proxy.closeAllConnections();
+      await new Promise((resolve) => proxy.close(resolve));
       await s3.close();
     },
   };

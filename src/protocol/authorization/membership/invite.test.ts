@@ -92,7 +92,7 @@ function signed(content: JsonObject = {}, by = key): JsonObject {
   return signJson({ mxid: stranger, token: 'token', ...content }, 'identity.example', by);
 }
 
-/** An invite by a moderator who has left, which only the rules of third-party invites can allow. */
+/** An invite by a user outside of the room, which only the rules of third-party invites can allow. */
 const redeem = (third_party_invite: JsonValue, sender = '@left:a.example') =>
   membership(stranger, 'invite', sender, { third_party_invite });
 
@@ -170,7 +170,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     })),
     {
       rule: '5.4.1.6',
-      description: 'a third-party invite by another sender than that of m.room.third_party_invite',
+      description: 'a third-party invite whose sender did not send the m.room.third_party_invite event',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }, moderator),

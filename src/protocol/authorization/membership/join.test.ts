@@ -181,7 +181,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
 });
 
 /** A join that `user` authorised, signed by both servers. */
-const via = (user: JsonValue) => ({
+const joinAuthorisedBy = (user: JsonValue) => ({
   ...membership(stranger, 'join', stranger, { join_authorised_via_users_server: user }),
   signatures: { 'a.example': { 'ed25519:1': 's' }, 'b.example': { 'ed25519:1': 's' } },
 });
@@ -216,7 +216,7 @@ describe('authorize, rule 5.3.5: restricted joins', () => {
         description: `a join authorised by a member who may invite, with the join rule ${rule}`,
         versions: versions(since),
         allowed: true,
-        event: via(moderator),
+        event: joinAuthorisedBy(moderator),
         state: [joinRule(rule)],
       },
       {
@@ -232,7 +232,7 @@ describe('authorize, rule 5.3.5: restricted joins', () => {
         description: `a join authorised by a user outside of the room, with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
-        event: via('@outside:a.example'),
+        event: joinAuthorisedBy('@outside:a.example'),
         state: [joinRule(rule)],
       },
       {
@@ -240,7 +240,7 @@ describe('authorize, rule 5.3.5: restricted joins', () => {
         description: `a join authorised by a member who may not invite, with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
-        event: via(member),
+        event: joinAuthorisedBy(member),
         state: [joinRule(rule), levels({ invite: 1 })],
       },
       {
@@ -248,7 +248,7 @@ describe('authorize, rule 5.3.5: restricted joins', () => {
         description: `a join with the join rule ${rule} in versions without that rule`,
         versions: versions(1, since - 1),
         allowed: false,
-        event: via(moderator),
+        event: joinAuthorisedBy(moderator),
         state: [joinRule(rule), membership(stranger, 'invite')],
       },
       {
@@ -256,7 +256,7 @@ describe('authorize, rule 5.3.5: restricted joins', () => {
         description: `a join by a banned user with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
-        event: via(moderator),
+        event: joinAuthorisedBy(moderator),
         state: [joinRule(rule), membership(stranger, 'ban')],
       },
     ]),
@@ -267,7 +267,7 @@ describe('authorize, rule 5.3.5: restricted joins', () => {
       description: 'a restricted join authorised by the creator, whatever the invite level is, since v12',
       versions: versions(12),
       allowed: true,
-      event: via(creator),
+      event: joinAuthorisedBy(creator),
       state: [joinRule('restricted'), levels({ invite: 1000 })],
     },
   ]);

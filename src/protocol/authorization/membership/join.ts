@@ -51,12 +51,13 @@ function isRestricted(rule: string, event: RoomEvent): boolean {
 
 /** Rules 5.3.5.2 and 5.3.5.3: a member who may invite must have authorised the join. */
 function authorizeRestrictedJoin(event: RoomEvent, room: RoomState): Verdict {
-  const via = event.content['join_authorised_via_users_server'];
-  if (typeof via !== 'string') return reject('The sender is not invited and no member authorised the join');
-  if (membershipOf(room, via) !== 'join')
+  const authoriser = event.content['join_authorised_via_users_server'];
+  if (typeof authoriser !== 'string')
+    return reject('The sender is not invited and no member authorised the join');
+  if (membershipOf(room, authoriser) !== 'join')
     return reject('The user who authorised the join is not in the room');
   return allowIf(
-    powerLevelsOf(room).reaches(via, 'invite'),
+    powerLevelsOf(room).reaches(authoriser, 'invite'),
     'The user who authorised the join may not invite',
   );
 }

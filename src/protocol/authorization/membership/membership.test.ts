@@ -45,8 +45,8 @@ describe('authorize, rule 5: m.room.member', () => {
   ]);
 });
 
-const authorised = (via: string | number, server?: string) => ({
-  ...membership(moderator, 'join', moderator, { join_authorised_via_users_server: via }),
+const authorised = (authoriser: string | number, server?: string) => ({
+  ...membership(moderator, 'join', moderator, { join_authorised_via_users_server: authoriser }),
   signatures: server === undefined ? {} : { [server]: { 'ed25519:1': 'signature' } },
 });
 

@@ -43,8 +43,8 @@ export function authorizeMembership(event: RoomEvent, room: RoomState, isSignedB
 }
 
 function isSignedByAuthorisingServer(event: RoomEvent, isSignedBy: IsSignedBy): boolean {
-  const via = event.content['join_authorised_via_users_server'];
-  if (via === undefined) return true;
-  const server = typeof via === 'string' ? domainOf(via) : undefined;
+  const authoriser = event.content['join_authorised_via_users_server'];
+  if (authoriser === undefined) return true;
+  const server = typeof authoriser === 'string' ? domainOf(authoriser) : undefined;
   return server !== undefined && isSignedBy(event, server);
 }

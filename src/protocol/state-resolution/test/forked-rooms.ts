@@ -27,17 +27,18 @@ const versions = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12].map(version);
 export function makeForkedRoom(seed: number): ForkedRoom {
   const random = new Random(seed);
   const room = new GrowingRoom(random.pick(versions), random);
-  const points: StateMap<string>[] = [room.start()];
+  const pastStates: StateMap<string>[] = [room.start()];
   for (let branches = random.between(2, 6); branches > 0; branches--) {
-    let state = random.pick(points);
-    if (random.chance(0.25)) state = resolveState(room.version, [state, random.pick(points)], room.source);
+    let state = random.pick(pastStates);
+    if (random.chance(0.25))
+      state = resolveState(room.version, [state, random.pick(pastStates)], room.source);
     for (let steps = random.between(1, 10); steps > 0; steps--) {
       state = room.grow(state);
-      points.push(state);
+      pastStates.push(state);
     }
   }
   const count = random.pick([2, 2, 2, 3, 4]);
-  const states = Array.from({ length: count }, () => random.pick(points.slice(-20)));
+  const states = Array.from({ length: count }, () => random.pick(pastStates.slice(-20)));
   return { version: room.version, source: room.source, states };
 }
 

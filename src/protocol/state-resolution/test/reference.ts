@@ -25,7 +25,7 @@ export class ReferenceResolution {
     this.#chains = chains;
   }
 
-  /** The resolved state; the numbers are the steps of the algorithm. */
+  /** Returns the resolved state. The numbered comments are the steps of the algorithm. */
   resolve(states: readonly StateMap<string>[]): Map<string, string> {
     const unconflicted = this.#unconflictedStateMap(states);
     const full = this.#fullConflictedSet(states);
@@ -57,7 +57,7 @@ export class ReferenceResolution {
     return map;
   }
 
-  /** The events of all other entries. */
+  /** The events of the entries that are not the same in all states. */
   #conflictedStateSet(states: readonly StateMap<string>[]): Set<string> {
     const unconflicted = this.#unconflictedStateMap(states);
     const set = new Set<string>();
@@ -67,7 +67,7 @@ export class ReferenceResolution {
     return set;
   }
 
-  /** The auth events of an event, the auth events of those, and so on to the create event. */
+  /** The auth chain of an event: its auth events, their auth events, and so on to the create event. */
   #authChain(id: string): Set<string> {
     const chain = new Set<string>();
     let found = this.#authEventIds(id);
@@ -95,10 +95,10 @@ export class ReferenceResolution {
   #conflictedStateSubgraph(conflicted: Set<string>): Set<string> {
     const subgraph = new Set<string>();
     for (const start of conflicted) {
-      for (const between of this.#authChain(start)) {
+      for (const ancestor of this.#authChain(start)) {
         const leadsToConflicted =
-          conflicted.has(between) || !this.#authChain(between).isDisjointFrom(conflicted);
-        if (leadsToConflicted) subgraph.add(between).add(start);
+          conflicted.has(ancestor) || !this.#authChain(ancestor).isDisjointFrom(conflicted);
+        if (leadsToConflicted) subgraph.add(ancestor).add(start);
       }
     }
     return subgraph;
@@ -131,19 +131,21 @@ export class ReferenceResolution {
 
   #isPowerEvent({ type, stateKey, sender, content }: RoomEvent): boolean {
     if (type === 'm.room.power_levels' || type === 'm.room.join_rules') return stateKey === '';
-    const takesAway = content['membership'] === 'leave' || content['membership'] === 'ban';
-    return type === 'm.room.member' && takesAway && sender !== stateKey;
+    const isRemoval = content['membership'] === 'leave' || content['membership'] === 'ban';
+    return type === 'm.room.member' && isRemoval && sender !== stateKey;
   }
 
   /** Kahn's algorithm, which takes the smallest of the events whose auth events have all been taken. */
   #reverseTopologicalPowerOrdering(x: Set<string>): string[] {
-    const left = new Set(x);
+    const remaining = new Set(x);
     const order: string[] = [];
-    while (left.size > 0) {
-      const candidates = [...left].filter((id) => !this.#authEventIds(id).some((authId) => left.has(authId)));
+    while (remaining.size > 0) {
+      const candidates = [...remaining].filter(
+        (id) => !this.#authEventIds(id).some((authId) => remaining.has(authId)),
+      );
       const [smallest] = candidates.sort((a, b) => this.#comparePower(a, b));
       order.push(smallest!);
-      left.delete(smallest!);
+      remaining.delete(smallest!);
     }
     return order;
   }
@@ -185,8 +187,8 @@ export class ReferenceResolution {
 
   #mainlinePosition(id: string, mainline: readonly string[]): number {
     const [, ...cited] = this.#mainline(id);
-    const met = cited.find((e) => mainline.includes(e));
-    return met === undefined ? Number.POSITIVE_INFINITY : mainline.indexOf(met);
+    const nearest = cited.find((e) => mainline.includes(e));
+    return nearest === undefined ? Number.POSITIVE_INFINITY : mainline.indexOf(nearest);
   }
 
   #mainlineOrdering(powerLevels: string | undefined, ids: Set<string>): string[] {

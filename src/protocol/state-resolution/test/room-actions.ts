@@ -28,13 +28,13 @@ const ownMembership =
 
 const restrictedJoin: Action = (random, users) => {
   const sender = random.pick(users);
-  const via = random.pick(users);
+  const authoriser = random.pick(users);
   return {
     type: 'm.room.member',
     sender,
     stateKey: sender,
-    content: { membership: 'join', join_authorised_via_users_server: via },
-    signatures: { [via.slice(via.indexOf(':') + 1)]: { 'ed25519:1': 'c2lnbmVk' } },
+    content: { membership: 'join', join_authorised_via_users_server: authoriser },
+    signatures: { [authoriser.slice(authoriser.indexOf(':') + 1)]: { 'ed25519:1': 'c2lnbmVk' } },
   };
 };
 
@@ -46,9 +46,9 @@ const setJoinRule: Action = (random, users) => ({
 });
 
 const setUserLevel: Action = (random, users, powerLevels) => {
-  const before = isJsonObject(powerLevels['users']) ? powerLevels['users'] : {};
+  const currentUsers = isJsonObject(powerLevels['users']) ? powerLevels['users'] : {};
   const level = random.pick([0, 25, 50, 75, 100]);
-  const content = { ...powerLevels, users: { ...before, [random.pick(users)]: level } };
+  const content = { ...powerLevels, users: { ...currentUsers, [random.pick(users)]: level } };
   return { type: 'm.room.power_levels', sender: random.pick(users), stateKey: '', content };
 };
 
@@ -72,7 +72,7 @@ const inviteThirdParty: Action = (random, users) => ({
   content: { public_key: 'a2V5' },
 });
 
-/** Weighted by repetition: actions that race with others come up more often. */
+/** Some actions are listed more than once, so that actions that conflict with other actions are chosen more often. */
 const actions: readonly Action[] = [
   ownMembership('join'),
   ownMembership('join'),

@@ -28,7 +28,7 @@ export async function buildOverManyExtremities(
     const authState = await authStateInGroup(deps, subject, state.id);
     const auth = selectAuthEventKeys(subject, version).map((key) => authState.get(key));
     const prevEvents = await deps.events.getMany(prev.map(({ nid }) => nid));
-    const all = [...prevEvents.values(), ...authState.values()];
+    const candidates = [...prevEvents.values(), ...authState.values()];
     const authEventIds = auth.map((stored) => stored?.event.eventId).filter((id) => id !== undefined);
     const unsigned = composeWithLinks(
       deps,
@@ -36,13 +36,13 @@ export async function buildOverManyExtremities(
       version,
       { roomId, prev, authEventIds },
       {
-        byId: (eventId) => all.find((stored) => stored.event.eventId === eventId)?.event,
+        byId: (eventId) => candidates.find((stored) => stored.event.eventId === eventId)?.event,
       },
     );
     const { key } = deps.signer;
     return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signingInput)) };
   } finally {
-    // The new groups are not stored: when the event is placed, they are made again.
+    // The new groups are not stored: they are created again when the event is placed.
     before.drop(state.newGroups);
   }
 }

@@ -6,7 +6,7 @@ import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms
 import { getRoomVersion, receivePdu, roomVersions, stateMapKey } from '../../../protocol/index.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
-const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
+const strippedState = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
 
 /** Returns the event as parsed by a server that assumes another room version. */
 const readAs = (versionId: string, { event, json }: VerifiedEvent): VerifiedEvent => ({
@@ -45,25 +45,25 @@ forSelectedDatabases(import.meta.url, (open) => {
         const room = new ReferenceRoom('10');
         const { placement } = fixture.engine;
         const claim = { roomId: room.roomId, version: getRoomVersion(claimed)! };
-        const other = new ReferenceRoom(claimed);
-        const far = other.get(other.member(alice, 'invite', { sender: ann }));
-        const pdu = { ...far.event.pdu, room_id: room.roomId };
+        const claimedRoom = new ReferenceRoom(claimed);
+        const claimedInvite = claimedRoom.get(claimedRoom.member(alice, 'invite', { sender: ann }));
+        const pdu = { ...claimedInvite.event.pdu, room_id: room.roomId };
         const invite = { event: receivePdu(pdu, claim.version).event, json: JSON.stringify(pdu) };
-        await placement.addOutOfBand(claim, invite, { state: shown });
+        await placement.addOutOfBand(claim, invite, { state: strippedState });
         assert.equal((await membershipEvent(fixture, alice, room))?.event.version.id, claimed);
         await placement.enter(room.room, room.join(bob));
-        const check = async (now: RoomsUnderTest) => {
-          assert.equal(await versionOf(now, room), '10');
-          await checkState(now, room);
-          assert.equal((await membershipIn(now, alice, room))?.membership, 'leave');
+        const checkRoom = async (tested: RoomsUnderTest) => {
+          assert.equal(await versionOf(tested, room), '10');
+          await checkState(tested, room);
+          assert.equal((await membershipIn(tested, alice, room))?.membership, 'leave');
         };
-        await check(fixture);
-        const again = await fixture.restart(open);
-        await check(again);
-        await again.say(bob, room.roomId, 'hello');
+        await checkRoom(fixture);
+        const restarted = await fixture.restart(open);
+        await checkRoom(restarted);
+        await restarted.say(bob, room.roomId, 'hello');
         assert.ok(
-          await again.engine.events.getOutOfBand(
-            (await again.engine.heads.get(room.roomId))!.roomNid,
+          await restarted.engine.events.getOutOfBand(
+            (await restarted.engine.heads.get(room.roomId))!.roomNid,
             invite.event.eventId,
           ),
         );
@@ -76,23 +76,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       const versions = [...roomVersions.values()].filter(({ roomId }) => roomId === 'origin');
       const users = versions.map(({ id }) => `@user${id}:test`);
       for (const [index, version] of versions.entries()) {
-        const other = new ReferenceRoom(version.id);
-        const far = other.get(other.member(users[index]!, 'invite', { sender: ann }));
-        const pdu = { ...far.event.pdu, room_id: room.roomId };
+        const claimedRoom = new ReferenceRoom(version.id);
+        const claimedInvite = claimedRoom.get(claimedRoom.member(users[index]!, 'invite', { sender: ann }));
+        const pdu = { ...claimedInvite.event.pdu, room_id: room.roomId };
         const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
         await fixture.engine.placement.addOutOfBand({ roomId: room.roomId, version }, event, {
-          state: shown,
+          state: strippedState,
         });
       }
-      const check = async (now: RoomsUnderTest) => {
+      const checkRoom = async (tested: RoomsUnderTest) => {
         for (const [index, version] of versions.entries()) {
-          const stored = await membershipEvent(now, users[index]!, room);
+          const stored = await membershipEvent(tested, users[index]!, room);
           assert.equal(stored?.event.version, version);
           assert.equal(stored?.event.stateKey, users[index]);
         }
       };
-      await check(fixture);
-      await check(await fixture.restart(open));
+      await checkRoom(fixture);
+      await checkRoom(await fixture.restart(open));
     });
 
     it('enters a room although an invite in its state arrived before with a wrong version', async () => {
@@ -103,30 +103,30 @@ forSelectedDatabases(import.meta.url, (open) => {
       const wrong = readAs('10', room.get(inviteId));
       assert.equal(wrong.event.eventId, inviteId);
       await placement.addOutOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
-        state: shown,
+        state: strippedState,
       });
       // A look-up by event id does not find the out-of-band event.
       assert.equal(await events.getById(inviteId), undefined);
       await placement.enter(room.room, room.join(bob));
-      const check = async (now: RoomsUnderTest) => {
-        await checkState(now, room);
-        const stored = await membershipEvent(now, alice, room);
+      const checkRoom = async (tested: RoomsUnderTest) => {
+        await checkState(tested, room);
+        const stored = await membershipEvent(tested, alice, room);
         assert.deepEqual([stored?.event.eventId, stored?.event.version.id], [inviteId, '9']);
-        assert.equal((await membershipIn(now, alice, room))?.membership, 'invite');
+        assert.equal((await membershipIn(tested, alice, room))?.membership, 'invite');
       };
-      await check(fixture);
-      const again = await fixture.restart(open);
-      await check(again);
+      await checkRoom(fixture);
+      const restarted = await fixture.restart(open);
+      await checkRoom(restarted);
       const join = room.join(alice);
-      await again.engine.placement.place(room.roomId, join.event);
-      await checkState(again, room);
+      await restarted.engine.placement.place(room.roomId, join.event);
+      await checkState(restarted, room);
     });
 
     it('drops the outliers of a failed attempt to enter the room with a wrong version', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement, events } = fixture.engine;
       const room = new ReferenceRoom('9');
-      // In version 10 power levels are numbers, and an event like this one is rejected.
+      // From version 10 on, power levels must be integers, so an event with a string as a level is rejected.
       const users = { [ann]: '100' };
       const levelsId = room.add({
         type: 'm.room.power_levels',
@@ -134,32 +134,33 @@ forSelectedDatabases(import.meta.url, (open) => {
         stateKey: '',
         content: { users },
       });
-      const real = room.join(alice);
-      const asVersion10 = (some: readonly VerifiedEvent[]) => some.map((one) => readAs('10', one));
-      const [create, ...others] = asVersion10(real.state);
+      const validJoin = room.join(alice);
+      const asVersion10 = (verified: readonly VerifiedEvent[]) =>
+        verified.map((event) => readAs('10', event));
+      const [create, ...otherEvents] = asVersion10(validJoin.state);
       const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
       const failing = {
-        event: readAs('10', real.event),
-        state: others,
-        authChain: [create!, ...asVersion10(real.authChain)],
+        event: readAs('10', validJoin.event),
+        state: otherEvents,
+        authChain: [create!, ...asVersion10(validJoin.authChain)],
       };
       await assert.rejects(placement.enter(claim, failing), { errcode: 'M_FORBIDDEN' });
       assert.equal((await events.getById(levelsId))?.rejected, true);
-      await placement.enter(room.room, real);
-      const check = async (now: RoomsUnderTest) => {
-        await checkState(now, room);
-        assert.equal((await now.engine.events.getById(levelsId))?.rejected, false);
-        const head = await now.engine.heads.get(room.roomId);
+      await placement.enter(room.room, validJoin);
+      const checkRoom = async (tested: RoomsUnderTest) => {
+        await checkState(tested, room);
+        assert.equal((await tested.engine.events.getById(levelsId))?.rejected, false);
+        const head = await tested.engine.heads.get(room.roomId);
         assert.equal(head?.state.get(stateMapKey('m.room.power_levels', ''))?.eventId, levelsId);
-        assert.equal(await versionOf(now, room), '9');
+        assert.equal(await versionOf(tested, room), '9');
       };
-      await check(fixture);
-      const again = await fixture.restart(open);
-      await check(again);
-      await again.say(alice, room.roomId, 'here');
+      await checkRoom(fixture);
+      const restarted = await fixture.restart(open);
+      await checkRoom(restarted);
+      await restarted.say(alice, room.roomId, 'here');
     });
 
-    it('rejects invites and joins with another version with M_FORBIDDEN once the room has been entered', async () => {
+    it('once the room has been entered, rejects with M_FORBIDDEN invites and joins that claim another version', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement } = fixture.engine;
       const room = new ReferenceRoom('9');
@@ -168,7 +169,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await placement.place(room.roomId, room.get(leave));
       const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
       const invite = readAs('10', room.get(room.member(bob, 'invite', { sender: ann })));
-      await assert.rejects(placement.addOutOfBand(claim, invite, { state: shown }), {
+      await assert.rejects(placement.addOutOfBand(claim, invite, { state: strippedState }), {
         errcode: 'M_FORBIDDEN',
       });
       const { event, ...rest } = room.join(alice);
@@ -185,19 +186,19 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('stores an out-of-band membership beside an event of another room that has the same id', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement } = fixture.engine;
-      // In versions 1 and 2 the server of the sender chooses ids, and it may choose one twice.
-      const [room, fake] = [new ReferenceRoom('1'), new ReferenceRoom('1')];
+      // In versions 1 and 2 the server of the sender chooses event ids, and it may choose the same id for two events.
+      const [room, impostor] = [new ReferenceRoom('1'), new ReferenceRoom('1')];
       const event = room.get(room.member('@evil:e.example', 'join'));
       const pdu = {
-        ...fake.get(fake.member(alice, 'invite', { sender: ann })).event.pdu,
+        ...impostor.get(impostor.member(alice, 'invite', { sender: ann })).event.pdu,
         event_id: event.event.eventId,
       };
-      const invite = { event: receivePdu(pdu, fake.version).event, json: JSON.stringify(pdu) };
-      await placement.addOutOfBand(fake.room, invite, { state: shown });
+      const invite = { event: receivePdu(pdu, impostor.version).event, json: JSON.stringify(pdu) };
+      await placement.addOutOfBand(impostor.room, invite, { state: strippedState });
       await placement.enter(room.room, room.join(bob));
       await checkState(fixture, room);
-      assert.equal((await membershipIn(fixture, alice, fake))?.membership, 'invite');
-      assert.equal((await membershipEvent(fixture, alice, fake))?.event.roomId, fake.roomId);
+      assert.equal((await membershipIn(fixture, alice, impostor))?.membership, 'invite');
+      assert.equal((await membershipEvent(fixture, alice, impostor))?.event.roomId, impostor.roomId);
     });
 
     it('does not restore an invite that is repeated after the room was entered and left', async () => {
@@ -205,10 +206,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { placement } = fixture.engine;
       const room = new ReferenceRoom();
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
-      await placement.addOutOfBand(room.room, invite, { state: shown });
+      await placement.addOutOfBand(room.room, invite, { state: strippedState });
       await placement.enter(room.room, room.join(alice));
       await placement.place(room.roomId, room.get(room.member(alice, 'leave')));
-      await placement.addOutOfBand(room.room, invite, { state: shown });
+      await placement.addOutOfBand(room.room, invite, { state: strippedState });
       assert.equal((await membershipIn(fixture, alice, room))?.membership, 'leave');
     });
   });

@@ -35,7 +35,8 @@ export class CompleteState {
   }
 
   /**
-   * Replaces the partial state before the join by the complete one, and the states of all events since:
+   * Replaces the partial state before the join by the complete state, and revises the states of all events since the
+   * join:
    * 1. waits until the events of the room are on disk;
    * 2. works out the state before the join and revises each event since the join in order (`StateRevision`):
    * the state before it, whether that state allows it, the state after it;
@@ -48,22 +49,22 @@ export class CompleteState {
    */
   async complete(roomId: string, state: SuppliedState): Promise<void> {
     const { heads, resolver } = this.#deps;
-    const first = await heads.get(roomId);
-    if (!first) throw notFound('Unknown room');
-    if (!first.partial) return;
-    await this.#waitForDisk(first);
+    const initialHead = await heads.get(roomId);
+    if (!initialHead) throw notFound('Unknown room');
+    if (!initialHead.partial) return;
+    await this.#waitForDisk(initialHead);
     const revision = await StateRevision.begin(
       this.#deps,
       this.#before,
-      first,
-      first.partial.joinEventId,
+      initialHead,
+      initialHead.partial.joinEventId,
       state,
     );
     let revised: RevisedCurrentState | undefined;
     try {
       for (;;) {
         const head = await heads.get(roomId);
-        if (head !== first || head.broken)
+        if (head !== initialHead || head.broken)
           throw new Error(
             'the head of the room is broken: an event could not be stored, or the room is being deleted',
           );
@@ -73,25 +74,25 @@ export class CompleteState {
           await revision.catchUp();
           continue;
         }
-        // An event that is added from here on changes the extremities, and the loop runs again.
+        // An event that is added after this line changes the extremities, and the loop runs again.
         const [extremities, group] = [head.extremities, head.chain.id];
         const newEvents = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of newEvents) await revision.revise(stored);
-        const ends = await revision.extremities();
+        const revisedExtremities = await revision.extremities();
         // The result of the resolution stays valid while only message events are sent.
-        revised = await this.#resolveCurrentState(head, revision, ends, revised);
+        revised = await this.#resolveCurrentState(head, revision, revisedExtremities, revised);
         const outOfBandMembers = await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
         await revision.copyRedactions();
         // Nothing may be awaited from here until everything is staged: the head must not change in between.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
         const { writer } = this.#deps;
-        const made = revised;
+        const finalState = revised;
         const durable = writer.extend(head, (reserve) =>
-          this.#stage(head, revision, ends, made, outOfBandMembers, reserve),
+          this.#stage(head, revision, revisedExtremities, finalState, outOfBandMembers, reserve),
         );
         // The write has taken over the new groups: `finally` must not drop them.
         revision.groups.length = 0;
-        await this.#settle(revision, durable);
+        await this.#endRevision(revision, durable);
         return;
       }
     } catch (error) {
@@ -113,18 +114,20 @@ export class CompleteState {
   }
 
   /**
-   * Resolves the current state from the revised extremities. @param last the previous result, which is
-   * returned when it was resolved from the same groups
+   * Resolves the current state from the revised extremities.
+   * @param previous the previous result, which is returned when it was resolved from the same groups
    */
   async #resolveCurrentState(
     head: WritableHead,
     { before }: StateRevision,
-    ends: readonly Extremity[],
-    last: RevisedCurrentState | undefined,
+    revisedExtremities: readonly Extremity[],
+    previous: RevisedCurrentState | undefined,
   ): Promise<RevisedCurrentState> {
-    const groups = [...new Set(ends.map(({ stateGroup }) => stateGroup ?? 0))].sort((a, b) => a - b);
+    const groups = [...new Set(revisedExtremities.map(({ stateGroup }) => stateGroup ?? 0))].sort(
+      (a, b) => a - b,
+    );
     const resolvedFrom = `${head.chain.id}: ${groups.join()}`;
-    if (last?.resolvedFrom === resolvedFrom) return last;
+    if (previous?.resolvedFrom === resolvedFrom) return previous;
     const change = await resolveCurrentState(this.#deps, head, groups, {
       state: before,
       unplacedEvent: undefined,
@@ -134,10 +137,10 @@ export class CompleteState {
   }
 
   /**
-   * Caches the revised events in place of the partial ones once they are on disk, or drops them when the
-   * write fails.
+   * Caches the revised events in place of the events with partial states once the write is on disk, or drops them when
+   * the write fails.
    */
-  async #settle({ events }: StateRevision, durable: Promise<void>): Promise<void> {
+  async #endRevision({ events }: StateRevision, durable: Promise<void>): Promise<void> {
     let isSaved = false;
     try {
       await durable;
@@ -154,20 +157,22 @@ export class CompleteState {
   #stage(
     head: WritableHead,
     { events, groups, stateKeys, join }: StateRevision,
-    ends: readonly Extremity[],
+    revisedExtremities: readonly Extremity[],
     { change, prepared }: RevisedCurrentState,
     outOfBandMembers: readonly OutOfBandMember[],
     reserve: ReservePlace,
   ): Promise<void> {
     const { writer } = this.#deps;
-    const recent = [...head.recent].map(({ nid }) => events.get(nid)).filter((one) => one !== undefined);
+    const recent = [...head.recent]
+      .map(({ nid }) => events.get(nid))
+      .filter((revised) => revised !== undefined);
     const cause = events.get(join.nid) ?? join;
     const reservation = reserve();
     const { position } = reservation;
     for (const revised of recent) head.revise(revised);
     const applied = prepared?.apply(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
     const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, cause);
-    head.setExtremities(ends);
+    head.setExtremities(revisedExtremities);
     head.formerPartial = { joinedAt: join.stream ?? position, servers: head.partial?.servers ?? [] };
     head.partial = undefined;
     head.completedAt = position;
@@ -186,7 +191,7 @@ export class CompleteState {
         ...applied,
         membershipChanges,
       },
-      end: { extremities: ends, group: head.chain.id },
+      end: { extremities: revisedExtremities, group: head.chain.id },
       groups: [...groups, ...(change?.newGroups ?? [])],
       reservation,
       remote: {

@@ -22,7 +22,7 @@ function fastClock(): ManualClock & { readonly reads: number } {
   };
 }
 
-/** A room that alice has joined with omit_members, with many events since. */
+/** Opens a room that alice has joined with omit_members, and sends events to it. */
 async function joinWithPartialState(open: OpenDatabase, messageCount: number) {
   const clock = fastClock();
   let unreliable: UnreliableDatabase | undefined;
@@ -48,7 +48,7 @@ async function joinWithPartialState(open: OpenDatabase, messageCount: number) {
   return { fixture, clock, room, sent, complete, unreliable: unreliable! };
 }
 
-/** The largest number of positions that were reserved in one turn of the event loop during `work`. */
+/** Returns the largest number of positions that were reserved in one turn of the event loop during `work`. */
 async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
   const { reserving } = streams;
   let [maxInTurn, inTurn] = [0, 0];
@@ -82,12 +82,12 @@ async function membersBefore({ engine }: RoomsUnderTest, stored: StoredEvent): P
 
 /** The state groups before and after events. */
 async function groupsOf(events: RoomReader['events'], ids: readonly string[]) {
-  const found = await events.getManyById(ids);
-  return ids.map((id) => [found.get(id)?.stateBefore, found.get(id)?.stateGroup]);
+  const eventsById = await events.getManyById(ids);
+  return ids.map((id) => [eventsById.get(id)?.stateBefore, eventsById.get(id)?.stateGroup]);
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('events since a join with omit_members', () => {
+  describe('completing the states of events since a join with omit_members', () => {
     it('writes the complete states of all events since a partial join at once, prepared in steps that yield to other work', async () => {
       const counts: { reads: number; atOnce: number }[] = [];
       for (const messageCount of [20, 420]) {
@@ -98,14 +98,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         const events = await fixture.engine.events.getManyById(sent);
         assert.equal(events.size, messageCount);
         for (const stored of events.values()) {
-          // The five omitted members are in every state, as are ann, ben, and alice.
+          // Every state has eight members: the five that were omitted, ann, ben and alice.
           assert.equal(await membersBefore(fixture, stored), 8);
         }
       }
       const [few, many] = counts;
       assert.ok(few && many);
       assert.equal(many.atOnce, few.atOnce);
-      // One yield for each event, and some for each batch: for the redactions, the rows and the copies in memory.
+      // The clock is read once for each of the 400 further events, and several times for each batch of redactions, rows
+      // and copies.
       assert.ok(many.reads - few.reads >= 400 + 20, `${few.reads} and ${many.reads}`);
     });
 
@@ -123,36 +124,36 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await heads.get(room.roomId))?.isPartial, false);
       const after = await groupsOf(events, sent);
       for (const [index, groups] of after.entries()) assert.notDeepEqual(groups, before[index]);
-      const again = await fixture.restart(open);
-      assert.deepEqual(await groupsOf(again.engine.events, sent), after);
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await groupsOf(restarted.engine.events, sent), after);
     });
 
     it('reads revised events in their revised form while the revision is being written', async () => {
       const { fixture, complete, sent, unreliable, room } = await joinWithPartialState(open, 10);
-      const release = Promise.withResolvers<void>();
-      const begun = Promise.withResolvers<void>();
+      const releaseWrite = Promise.withResolvers<void>();
+      const writeBegun = Promise.withResolvers<void>();
       unreliable.delay = (batch) => {
         if (!batch.some(({ sql }) => sql.includes('partial_state'))) return undefined;
-        begun.resolve();
-        return release.promise;
+        writeBegun.resolve();
+        return releaseWrite.promise;
       };
       const completing = complete();
-      await begun.promise;
+      await writeBegun.promise;
       const read = await fixture.engine.events.getById(sent[0]!);
       assert.equal(await membersBefore(fixture, read!), 8);
       // Changes in the meantime are not lost.
-      const redacted = fixture.engine.timeline.append(room.roomId, {
+      const appendRedaction = fixture.engine.timeline.append(room.roomId, {
         type: 'm.room.redaction',
         sender: alice,
         redacts: sent[0]!,
         content: {},
       });
-      release.resolve();
+      releaseWrite.resolve();
       await completing;
-      const { nid } = await redacted;
+      const { nid } = await appendRedaction;
       assert.equal((await fixture.engine.events.getById(sent[0]!))?.redactedBy, nid);
-      const again = await fixture.restart(open);
-      assert.equal((await again.engine.events.getById(sent[0]!))?.redactedBy, nid);
+      const restarted = await fixture.restart(open);
+      assert.equal((await restarted.engine.events.getById(sent[0]!))?.redactedBy, nid);
     });
 
     it('keeps an event redacted when the redaction takes effect during the revision of its state', async () => {

@@ -20,7 +20,7 @@ import { withoutAbandonedStates } from './abandoned-states.ts';
 import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
 import type { PartialState } from './partial-state.ts';
 
-/** Bounds the former forward extremities that are stored for a room. */
+/** Maximum number of former forward extremities that are stored for a room. */
 const maxFormerExtremities = 200;
 
 export interface EnterRoomDeps extends PlacementDeps {
@@ -33,8 +33,8 @@ export interface EnterRoomDeps extends PlacementDeps {
 interface JoinContext {
   /** The state before the join, without the members that a partial state omits. */
   readonly state: ReadonlyMap<string, StoredEvent>;
-  /** The join as it is stored already, for instance as an outlier. */
-  readonly known: StoredEvent | undefined;
+  /** The stored join, if it is stored already, for instance as an outlier. */
+  readonly storedJoin: StoredEvent | undefined;
   /** The member event that the join replaces, for instance an invite. */
   readonly replaces: StoredEvent | undefined;
   /** The nids of the auth events of the join. */
@@ -43,12 +43,9 @@ interface JoinContext {
   readonly missing: readonly string[];
   /** The state before the join, with the state groups that store it. */
   readonly before: ReceivedState;
-  /**
-   * The out-of-band members of the room; empty while the state is partial, because it may lack their
-   * memberships.
-   */
+  /** The out-of-band members of the room; empty while the state is partial, because it may lack their memberships. */
   readonly outOfBandMembers: readonly OutOfBandMember[];
-  /** Events of an earlier stay in the room whose states were never completed, see `withoutAbandonedStates`. */
+  /** Copies of events since an earlier join whose partial state was never completed, see `withoutAbandonedStates`. */
   readonly abandoned: ReadonlyMap<number, StoredEvent>;
 }
 
@@ -64,10 +61,10 @@ export class EnterRoom {
    * Enters a room with the response to `send_join`:
    * 1. stores the auth chain and the state as outliers, each authorized by its auth events;
    * 2. authorizes the join by its auth events and by the state before it;
-   * 3. works out the new current state beside the head, so that other work can run in between;
+   * 3. computes the new current state without changing the head, so that other work can run in between;
    * 4. replaces the current state, makes the join the only forward extremity, and ends out-of-band
    * memberships that the state does not confirm.
-   * Where this server is in the room already, the join is placed like any received event. Calls for one room
+   * When this server is in the room already, the join is placed like any received event. Calls for one room
    * must be serialized.
    * Source: server-server API, "Joining Rooms", `PUT /send_join`.
    * @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents
@@ -78,7 +75,7 @@ export class EnterRoom {
   ): Promise<PlacedEvent> {
     const { outliers, placing, heads, writer, signer, before, resolver } = this.#deps;
     await outliers.add(room, distinct([...authChain, ...state]));
-    const stateIds = [...new Set(state.map((one) => one.event.eventId))];
+    const stateIds = [...new Set(state.map((verified) => verified.event.eventId))];
     for (;;) {
       const head = (await heads.get(room.roomId)) ?? (await outliers.headOf(room));
       if (head.servers.has(signer.serverName)) {
@@ -102,11 +99,11 @@ export class EnterRoom {
         before.drop(context.before.newGroups);
         continue;
       }
-      const info = partial && { ...partial, joinEventId: event.event.eventId };
-      const ready = { ...context, prepared };
+      const partialState = partial && { ...partial, joinEventId: event.event.eventId };
+      const joinWithState = { ...context, prepared };
       try {
         const { stored, durable } = writer.extend(head, (reserve) => {
-          const write = this.#extend(head, event, ready, chain, info, reserve);
+          const write = this.#extend(head, event, joinWithState, chain, partialState, reserve);
           return { stored: write.stored, durable: writer.stage(write) };
         });
         durable.catch(() => resolver.forgetAll());
@@ -150,14 +147,14 @@ export class EnterRoom {
     isPartial: boolean,
   ): Promise<JoinContext> {
     const { events, stateKeys } = this.#deps;
-    const known = await events.getById(event.eventId);
-    if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
-    if (known && hasPlace(known)) throw forbidden('The room was entered with this event before');
+    const storedJoin = await events.getById(event.eventId);
+    if (storedJoin && storedJoin.roomNid !== head.roomNid) throw forbidden('The event is of another room');
+    if (storedJoin && hasPlace(storedJoin)) throw forbidden('The room was entered with this event before');
     const authById = await events.getManyById(authIdsOf(event));
     const missingAuth = authIdsOf(event).filter((eventId) => !authById.has(eventId));
     if (missingAuth.length > 0) throw new MissingEvents(missingAuth);
-    const found = await events.getManyById(stateIds);
-    const state = await this.#deps.before.acceptedState(head, found.values());
+    const stateEvents = await events.getManyById(stateIds);
+    const state = await this.#deps.before.acceptedState(head, stateEvents.values());
     if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
     const authState = isPartial ? withMembersFromAuthEvents(state, authById.values()) : state;
     const rejection = rejectionByAuthEvents(event, authById) ?? rejectionByState(event, authState);
@@ -167,7 +164,7 @@ export class EnterRoom {
     const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
     return {
       state,
-      known,
+      storedJoin,
       replaces: authState.get(stateMapKey(event.type, event.stateKey ?? '')),
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
@@ -179,10 +176,7 @@ export class EnterRoom {
     };
   }
 
-  /**
-   * Prepares the change from the current state to the state before the join; the join itself is applied
-   * afterwards.
-   */
+  /** Prepares the change from the current state to the state before the join; the join itself is applied afterwards. */
   async #prepare(
     head: WritableHead,
     { state, before: { keyNids } }: JoinContext,
@@ -196,10 +190,10 @@ export class EnterRoom {
     await slices.each(head.state.keys(), (key) => {
       if (!state.has(key) && key !== ownKey) entries.set(key, 0);
     });
-    await slices.each(state, ([key, one]) => {
-      if (key === ownKey || head.state.get(key)?.nid === one.nid) return;
-      entries.set(key, one.nid);
-      events.set(one.nid, one);
+    await slices.each(state, ([key, stored]) => {
+      if (key === ownKey || head.state.get(key)?.nid === stored.nid) return;
+      entries.set(key, stored.nid);
+      events.set(stored.nid, stored);
     });
     return PreparedCurrentState.prepare(head, { chain, entries, events, keyNids }, slices);
   }
@@ -208,7 +202,7 @@ export class EnterRoom {
     head: WritableHead,
     { event, json }: JoinResponse['event'],
     {
-      known,
+      storedJoin,
       replaces,
       auth,
       missing,
@@ -228,7 +222,7 @@ export class EnterRoom {
     const groupId = groupIds.next();
     const reservation = reserve();
     const { position } = reservation;
-    const nid = known?.nid ?? position;
+    const nid = storedJoin?.nid ?? position;
     const rows = chain.advance(groupId, new Map([[keyNid, nid]]));
     const stored: StoredEvent = {
       ...outlierOf(head, event, nid),
@@ -240,16 +234,16 @@ export class EnterRoom {
       followsGap: true,
       acceptedElsewhere: true,
     };
-    const whole = prepared.apply(head, stored, position);
-    const own = applyCurrentStateChange(
+    const stateChange = prepared.apply(head, stored, position);
+    const ownChange = applyCurrentStateChange(
       head,
       { chain, entries: new Map([[ownKey, nid]]), events: new Map(), keyNids: before.keyNids },
       stored,
       position,
     );
     const applied = {
-      stateChanges: [...whole.stateChanges, ...own.stateChanges],
-      membershipChanges: [...whole.membershipChanges, ...own.membershipChanges],
+      stateChanges: [...stateChange.stateChanges, ...ownChange.stateChanges],
+      membershipChanges: [...stateChange.membershipChanges, ...ownChange.membershipChanges],
     };
     const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, stored);
     const formerExtremities = [...head.formerExtremities, ...head.extremities.map((end) => end.nid)].slice(
@@ -262,7 +256,7 @@ export class EnterRoom {
     return {
       head,
       stored,
-      rowAction: known ? 'known' : 'new',
+      rowAction: storedJoin ? 'known' : 'new',
       fact: {
         roomId: head.roomId,
         position,
@@ -275,7 +269,7 @@ export class EnterRoom {
       content: json,
       end: { extremities: head.extremities, group: rows.id },
       groups: [...before.newGroups, rows],
-      auth: known ? [] : auth,
+      auth: storedJoin ? [] : auth,
       redacts: undefined,
       reservation,
       remote: {
@@ -293,5 +287,5 @@ export class EnterRoom {
 }
 
 function distinct(events: JoinResponse['state']): JoinResponse['state'] {
-  return [...new Map(events.map((one) => [one.event.eventId, one])).values()];
+  return [...new Map(events.map((verified) => [verified.event.eventId, verified])).values()];
 }

@@ -13,20 +13,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     return { fixture, room };
   };
 
-  const ends = async (fixture: RoomsUnderTest, room: ReferenceRoom) =>
+  const forwardExtremities = async (fixture: RoomsUnderTest, room: ReferenceRoom) =>
     (await fixture.engine.heads.get(room.roomId))?.extremities.map(({ eventId }) => eventId);
 
-  /** The former extremities of the head, which must equal those on disk. */
+  /** Returns the former extremities of the head, after comparing them with the former extremities on disk. */
   const formerExtremities = async (fixture: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
     const head = await fixture.engine.heads.get(room.roomId);
     assert.ok(head);
     const row = await fixture.database
       .reader<RoomTables>()
       .selectFrom('rooms')
-      .select('loose_ends')
+      .select('former_extremities')
       .where('room_id', '=', room.roomId)
       .executeTakeFirstOrThrow();
-    assert.deepEqual(JSON.parse(row.loose_ends ?? '[]'), head.formerExtremities);
+    assert.deepEqual(JSON.parse(row.former_extremities ?? '[]'), head.formerExtremities);
     const events = await fixture.engine.events.getMany(head.formerExtremities);
     return head.formerExtremities.map((nid) => events.get(nid)?.event.eventId ?? '');
   };
@@ -39,50 +39,50 @@ forSelectedDatabases(import.meta.url, (open) => {
     return event.event.eventId;
   };
 
-  describe('RoomHead.formerExtremities', () => {
-    it('has no former extremities in a room that is entered for the first time', async () => {
+  describe('the former forward extremities of a room (RoomHead.formerExtremities)', () => {
+    it('are absent in a room that is entered for the first time', async () => {
       const { fixture, room } = await entered();
       assert.deepEqual(await formerExtremities(fixture, room), []);
       await fixture.say(alice, room.roomId, 'hello');
       assert.deepEqual(await formerExtremities(await fixture.restart(open), room), []);
     });
 
-    it('holds the extremities before the room was entered again, local ones included, across restarts', async () => {
+    it('contain the extremities before the room was entered again, including local events, also after a restart', async () => {
       const { fixture, room } = await entered();
       const { placement } = fixture.engine;
       const messageId = await fixture.say(alice, room.roomId, 'this event reaches no other server');
       const kick = room.member(alice, 'leave', { sender: ann });
       await placement.place(room.roomId, room.get(kick));
-      assert.deepEqual((await ends(fixture, room))?.sort(), [messageId, kick].sort());
+      assert.deepEqual((await forwardExtremities(fixture, room))?.sort(), [messageId, kick].sort());
       assert.deepEqual(await formerExtremities(fixture, room), [], 'no extremity has been replaced yet');
       const back = await enterAgain(fixture, room, [kick]);
-      assert.deepEqual(await ends(fixture, room), [back]);
+      assert.deepEqual(await forwardExtremities(fixture, room), [back]);
       assert.deepEqual((await formerExtremities(fixture, room)).sort(), [messageId, kick].sort());
-      const again = await fixture.restart(open);
-      assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
-      await again.say(alice, room.roomId, 'a later message');
-      assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
+      const restarted = await fixture.restart(open);
+      assert.deepEqual((await formerExtremities(restarted, room)).sort(), [messageId, kick].sort());
+      await restarted.say(alice, room.roomId, 'a later message');
+      assert.deepEqual((await formerExtremities(restarted, room)).sort(), [messageId, kick].sort());
     });
 
-    it('gets further extremities each time the room is entered again, oldest first', async () => {
+    it('grow each time the room is entered again, oldest first', async () => {
       const { fixture, room } = await entered();
-      const gone: string[] = [];
+      const kicks: string[] = [];
       let tested = fixture;
       let last = room.forwardExtremities;
       for (let time = 0; time < 3; time++) {
         const kick = room.member(alice, 'leave', { sender: ann, prev: last });
         await tested.engine.placement.place(room.roomId, room.get(kick));
-        gone.push(kick);
+        kicks.push(kick);
         last = [await enterAgain(tested, room, [kick])];
         tested = await tested.restart(open);
-        assert.deepEqual(await formerExtremities(tested, room), gone);
+        assert.deepEqual(await formerExtremities(tested, room), kicks);
       }
     });
 
-    it('holds at most the newest two hundred extremities', async () => {
+    it('contain at most the newest two hundred extremities', async () => {
       const { fixture, room } = await entered();
       const { placement } = fixture.engine;
-      const all: string[] = [];
+      const expected: string[] = [];
       let last = room.forwardExtremities;
       for (let time = 0; time < 2; time++) {
         const start = last;
@@ -94,23 +94,27 @@ forSelectedDatabases(import.meta.url, (open) => {
         const nids = (await fixture.engine.heads.get(room.roomId))?.extremities.map(({ nid }) => nid) ?? [];
         assert.equal(nids.length, 111);
         const events = await fixture.engine.events.getMany(nids);
-        all.push(...nids.map((nid) => events.get(nid)?.event.eventId ?? ''));
+        expected.push(...nids.map((nid) => events.get(nid)?.event.eventId ?? ''));
         last = [await enterAgain(fixture, room, [kick])];
       }
-      assert.deepEqual(await formerExtremities(fixture, room), all.slice(-200));
-      assert.deepEqual(await formerExtremities(await fixture.restart(open), room), all.slice(-200));
+      assert.deepEqual(await formerExtremities(fixture, room), expected.slice(-200));
+      assert.deepEqual(await formerExtremities(await fixture.restart(open), room), expected.slice(-200));
     });
 
-    it('stays the same when entering the room fails', async () => {
+    it('stay the same when entering the room fails', async () => {
       const { fixture, room } = await entered();
       const kick = room.member(alice, 'leave', { sender: ann });
       await fixture.engine.placement.place(room.roomId, room.get(kick));
       const { state, ...entry } = room.join(alice, [kick]);
-      const [, ...others] = state;
-      const failing = fixture.engine.placement.enter(room.room, { ...entry, state: others, authChain: [] });
+      const [, ...stateWithoutCreate] = state;
+      const failing = fixture.engine.placement.enter(room.room, {
+        ...entry,
+        state: stateWithoutCreate,
+        authChain: [],
+      });
       await assert.rejects(failing);
       assert.deepEqual(await formerExtremities(fixture, room), []);
-      assert.deepEqual(await ends(fixture, room), [kick]);
+      assert.deepEqual(await forwardExtremities(fixture, room), [kick]);
     });
   });
 });

@@ -21,7 +21,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   const expectedState = (room: ReferenceRoom) => [...room.stateAfter(room.forwardExtremities)].sort();
 
-  describe('Placement.addOutOfBand of an invite', () => {
+  describe('storing an out-of-band invite (Placement.addOutOfBand)', () => {
     it('stores the invite with its stripped state, also across a restart, until it is rejected', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
@@ -34,32 +34,32 @@ forSelectedDatabases(import.meta.url, (open) => {
         facts.map(({ onTimeline, membershipChanges }) => [onTimeline, membershipChanges.map(({ to }) => to)]),
         [[false, ['invite']]],
       );
-      const again = await fixture.restart(open);
-      const known = await membershipIn(again, alice, room);
-      assert.equal(known?.membership, 'invite');
-      assert.ok(known);
-      assert.deepEqual(await again.engine.strippedState(alice, known), strippedState);
-      assert.deepEqual(await again.engine.events.between(0, again.streams.current, 100), []);
+      const restarted = await fixture.restart(open);
+      const storedInvite = await membershipIn(restarted, alice, room);
+      assert.equal(storedInvite?.membership, 'invite');
+      assert.ok(storedInvite);
+      assert.deepEqual(await restarted.engine.strippedState(alice, storedInvite), strippedState);
+      assert.deepEqual(await restarted.engine.events.between(0, restarted.streams.current, 100), []);
       const leave = room.get(room.member(alice, 'leave'));
-      await again.engine.placement.addOutOfBand(room.room, leave, { state: [] });
-      const left = await membershipIn(again, alice, room);
-      assert.equal(left?.membership, 'leave');
-      assert.ok(left);
-      assert.equal(await again.engine.strippedState(alice, left), undefined);
+      await restarted.engine.placement.addOutOfBand(room.room, leave, { state: [] });
+      const afterLeave = await membershipIn(restarted, alice, room);
+      assert.equal(afterLeave?.membership, 'leave');
+      assert.ok(afterLeave);
+      assert.equal(await restarted.engine.strippedState(alice, afterLeave), undefined);
       // The inviting server did not receive the response, and repeats its request.
-      await again.engine.placement.addOutOfBand(room.room, invite, { state: strippedState });
-      assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
-      const anew = room.get(room.member(alice, 'invite', { sender: ann }));
-      await again.engine.placement.addOutOfBand(room.room, anew, { state: strippedState });
-      assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
+      await restarted.engine.placement.addOutOfBand(room.room, invite, { state: strippedState });
+      assert.equal((await membershipIn(restarted, alice, room))?.membership, 'leave');
+      const newInvite = room.get(room.member(alice, 'invite', { sender: ann }));
+      await restarted.engine.placement.addOutOfBand(room.room, newInvite, { state: strippedState });
+      assert.equal((await membershipIn(restarted, alice, room))?.membership, 'invite');
     });
 
     it('rejects invites of remote users, and invites to rooms that this server is in', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = fixture.engine;
-      const other = room.get(room.member('@dan:d.example', 'invite', { sender: ann }));
-      await assert.rejects(placement.addOutOfBand(room.room, other, { state: [] }), {
+      const remoteInvite = room.get(room.member('@dan:d.example', 'invite', { sender: ann }));
+      await assert.rejects(placement.addOutOfBand(room.room, remoteInvite, { state: [] }), {
         errcode: 'M_FORBIDDEN',
       });
       await assert.rejects(placement.addOutOfBand(room.room, room.get(room.say(ann)), { state: [] }), {
@@ -81,15 +81,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         { state: strippedState },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
-      const early = await fixture.engine.placement.addOutOfBand(room.room, room.get(invite), {
+      const outOfBandInvite = await fixture.engine.placement.addOutOfBand(room.room, room.get(invite), {
         state: strippedState,
       });
       await fixture.engine.placement.enter(room.room, room.join(alice));
       assert.deepEqual(await stateOf(fixture, room), expectedState(room));
       const stored = await fixture.engine.events.getById(invite);
-      assert.ok(stored && stored.nid > early.nid);
+      assert.ok(stored && stored.nid > outOfBandInvite.nid);
       // The out-of-band copy stays in its table, so that a repetition is recognised.
-      assert.equal((await fixture.engine.events.get(early.nid))?.outOfBand, true);
+      assert.equal((await fixture.engine.events.get(outOfBandInvite.nid))?.outOfBand, true);
       const auth = await fixture.engine.events.getManyById(stored.event.authEventIds);
       assert.equal(auth.size, stored.event.authEventIds.length);
       for (const { nid } of auth.values()) assert.ok(nid < stored.nid);
@@ -97,9 +97,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(bobsRoom);
       assert.equal((await fixture.engine.events.get(bobsRoom.eventNid))?.event.stateKey, bob);
       assert.equal(await fixture.engine.strippedState(bob, bobsRoom), undefined);
-      const again = await fixture.restart(open);
-      assert.deepEqual(await stateOf(again, room), expectedState(room));
-      assert.deepEqual(await membershipIn(again, bob, room), bobsRoom);
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await stateOf(restarted, room), expectedState(room));
+      assert.deepEqual(await membershipIn(restarted, bob, room), bobsRoom);
     });
   });
 
@@ -108,31 +108,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fixture = await RoomsUnderTest.open(open);
       const { placement } = fixture.engine;
       const room = new ReferenceRoom();
-      const ends = [...room.forwardExtremities];
+      const forwardExtremities = [...room.forwardExtremities];
       const invite = room.get(room.member(bob, 'invite', { sender: ann }));
       await placement.addOutOfBand(room.room, invite, { state: strippedState });
       const facts: RoomFact[] = [];
       fixture.engine.stream.subscribe((fact) => facts.push(fact));
       // The resident server does not know the invite.
-      await placement.enter(room.room, room.join(alice, ends));
+      await placement.enter(room.room, room.join(alice, forwardExtremities));
       const changes = facts.flatMap(({ membershipChanges }) => membershipChanges);
-      const ofBob = changes.filter(({ userId }) => userId === bob);
+      const changesOfBob = changes.filter(({ userId }) => userId === bob);
       assert.deepEqual(
-        ofBob.map(({ from, to }) => [from, to]),
+        changesOfBob.map(({ from, to }) => [from, to]),
         [['invite', 'leave']],
       );
-      const check = async (now: RoomsUnderTest) => {
-        const left = await membershipIn(now, bob, room);
-        assert.equal(left?.membership, 'leave');
-        assert.ok(left);
-        assert.equal(await now.engine.strippedState(bob, left), undefined);
+      const check = async (tested: RoomsUnderTest) => {
+        const afterLeave = await membershipIn(tested, bob, room);
+        assert.equal(afterLeave?.membership, 'leave');
+        assert.ok(afterLeave);
+        assert.equal(await tested.engine.strippedState(bob, afterLeave), undefined);
       };
       await check(fixture);
       await check(await fixture.restart(open));
     });
   });
 
-  describe('Placement.enter', () => {
+  describe('entering a room (Placement.enter)', () => {
     it('replaces the old state of a room that all local users had left', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
@@ -140,8 +140,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await placement.enter(room.room, room.join(alice));
       room.add({ ...topic, content: { topic: 'old' } });
       await placement.place(room.roomId, room.get(room.forwardExtremities[0]!));
-      const left = room.member(alice, 'leave');
-      await placement.place(room.roomId, room.get(left));
+      const afterLeave = room.member(alice, 'leave');
+      await placement.place(room.roomId, room.get(afterLeave));
       assert.equal((await fixture.engine.heads.get(room.roomId))?.servers.has('test'), false);
       // This server receives none of these events.
       room.add({ ...topic, content: { topic: 'new' } });
@@ -155,9 +155,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         [alice, 'leave', 'join'],
         [ben, 'join', 'leave'],
       ]);
-      const again = await fixture.restart(open);
-      assert.deepEqual(await stateOf(again, room), expectedState(room));
-      await again.say(alice, room.roomId, 'back');
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await stateOf(restarted, room), expectedState(room));
+      await restarted.say(alice, room.roomId, 'back');
     });
 
     it('places the join like any event while a local user is in the room', async () => {
@@ -165,42 +165,50 @@ forSelectedDatabases(import.meta.url, (open) => {
       const room = new ReferenceRoom();
       const { placement } = fixture.engine;
       await placement.enter(room.room, room.join(alice));
-      const missed = room.say(ann);
+      const unreceived = room.say(ann);
       await placement.enter(room.room, room.join(bob));
       assert.deepEqual(await stateOf(fixture, room), expectedState(room));
-      assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(missed), true);
+      assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(unreceived), true);
     });
 
-    it('does not mark the room or its events as entered when it fails', async () => {
+    it('does not mark the room or its events as entered when entering fails', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = fixture.engine;
       const entry = room.join(alice);
-      const [create, ...others] = entry.state;
+      const [create, ...stateWithoutCreate] = entry.state;
       assert.ok(create);
-      await assert.rejects(placement.enter(room.room, { ...entry, state: others, authChain: [] }), {
-        name: 'MissingEvents',
-      });
-      await assert.rejects(placement.enter(room.room, { ...entry, state: others, authChain: [create] }), {
+      await assert.rejects(
+        placement.enter(room.room, { ...entry, state: stateWithoutCreate, authChain: [] }),
+        {
+          name: 'MissingEvents',
+        },
+      );
+      await assert.rejects(
+        placement.enter(room.room, { ...entry, state: stateWithoutCreate, authChain: [create] }),
+        {
+          errcode: 'M_FORBIDDEN',
+        },
+      );
+      const roomWithBan = new ReferenceRoom();
+      roomWithBan.member(bob, 'ban', { sender: ann });
+      await assert.rejects(placement.enter(roomWithBan.room, roomWithBan.join(bob)), {
         errcode: 'M_FORBIDDEN',
       });
-      const bans = new ReferenceRoom();
-      bans.member(bob, 'ban', { sender: ann });
-      await assert.rejects(placement.enter(bans.room, bans.join(bob)), { errcode: 'M_FORBIDDEN' });
-      for (const roomId of [room.roomId, bans.roomId]) {
+      for (const roomId of [room.roomId, roomWithBan.roomId]) {
         const head = await fixture.engine.heads.get(roomId);
         assert.equal(head?.state.size ?? 0, 0);
         assert.equal(head?.chain.id, undefined);
       }
       assert.equal(await membershipIn(fixture, alice, room), undefined);
-      assert.equal(await membershipIn(fixture, bob, bans), undefined);
+      assert.equal(await membershipIn(fixture, bob, roomWithBan), undefined);
       await placement.enter(room.room, entry);
       assert.deepEqual(await stateOf(fixture, room), expectedState(room));
     });
   });
 
-  describe('RoomReader.authChain', () => {
-    it('returns the auth events of a state and their auth events, lowest nid first', async () => {
+  describe('the auth chain of a state (RoomReader.authChain)', () => {
+    it('returns the auth events of a state and the auth events of these events, lowest nid first', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       room.add({
@@ -233,7 +241,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('Placement.eventTemplate', () => {
+  describe('the template of an event for a remote server (Placement.eventTemplate)', () => {
     it('returns an event without hashes and signatures, and throws M_FORBIDDEN for a disallowed event', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);

@@ -9,9 +9,8 @@ import type { PlacementDeps } from '../placement-deps.ts';
 import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
- * Stores out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not
- * in. The room version that came with such an event is unverified and applies to that event alone (decision
- * 0116).
+ * Stores out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in. The
+ * room version that came with such an event is unverified and applies to that event alone (decision 0116).
  */
 export class OutOfBandMemberships {
   readonly #deps: PlacementDeps;
@@ -43,19 +42,19 @@ export class OutOfBandMemberships {
     }
     if (serverOfUser(userId) !== signer.serverName) throw forbidden('The user is of another server');
     const to = membershipOf(event.content);
-    const isShown = to === 'invite' || to === 'knock';
+    const hasStrippedState = to === 'invite' || to === 'knock';
     const head =
       (await heads.get(room.roomId)) ?? heads.createHead(roomNids.next(), room.roomId, room.version);
     const stored = await this.#findStored(head, event.eventId);
-    const from = (await userRooms.of(userId)).get(room.roomId);
+    const previous = (await userRooms.of(userId)).get(room.roomId);
     if (head.servers.has(signer.serverName)) throw forbidden('This server is in the room');
-    if (isShown && head.isEntered && head.version !== room.version) {
+    if (hasStrippedState && head.isEntered && head.version !== room.version) {
       throw forbidden('The room has another version');
     }
     if (stored?.stream !== undefined) throw forbidden('The event has been placed already');
     // A repeated invite does not undo its rejection or a newer membership.
     if (stored) return { stored, durable: Promise.resolve(), isBarrier: false };
-    const stripped = new Map([[userId, isShown ? JSON.stringify(state) : undefined]]);
+    const stripped = new Map([[userId, hasStrippedState ? JSON.stringify(state) : undefined]]);
     return writer.extend(head, (reserve) => {
       const reservation = reserve();
       const { position } = reservation;
@@ -69,7 +68,7 @@ export class OutOfBandMemberships {
         ...withoutEnd,
         stored,
         stateChanges: [],
-        membershipChanges: [{ userId, from: from?.membership, to, eventNid: stored.nid }],
+        membershipChanges: [{ userId, from: previous?.membership, to, eventNid: stored.nid }],
       };
       const durable = writer.stage({
         head,
@@ -90,14 +89,14 @@ export class OutOfBandMemberships {
   }
 
   /**
-   * Finds the event where it is stored already: out of band, or as an event of a room that this server was
+   * Returns the event if it is stored already: as an out-of-band event, or as an event of a room that this server was
    * in.
    */
   async #findStored(head: WritableHead, eventId: string): Promise<StoredEvent | undefined> {
     const { events } = this.#deps;
     const outside = await events.getOutOfBand(head.roomNid, eventId);
     if (outside || !head.isEntered) return outside;
-    const ofRoom = await events.getById(eventId);
-    return ofRoom?.roomNid === head.roomNid ? ofRoom : undefined;
+    const roomEvent = await events.getById(eventId);
+    return roomEvent?.roomNid === head.roomNid ? roomEvent : undefined;
   }
 }

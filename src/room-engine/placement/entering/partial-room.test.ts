@@ -11,42 +11,44 @@ const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
 forSelectedDatabases(import.meta.url, (open) => {
   /**
    * Joins alice to a room with omit_members: her server receives only the members that are needed.
-   * @param prepare changes the room before alice joins; unless `isKnown`, the resident server has not received these
-   * changes
+   * @param prepare changes the room before alice joins; unless `isReceived`, the resident server has not received
+   * these changes
    */
-  const joined = async (
+  const joinWithPartialState = async (
     prepare: (room: ReferenceRoom, fixture: RoomsUnderTest) => unknown = () => undefined,
-    { isKnown = true } = {},
+    { isReceived = true } = {},
   ) => {
     const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
-    const ends = [...room.forwardExtremities];
+    const forwardExtremities = [...room.forwardExtremities];
     await prepare(room, fixture);
-    const entry = room.join(alice, isKnown ? room.forwardExtremities : ends);
-    const partial = { servers: ['a.example', 'b.example'], from: 'a.example' };
-    const state = entry.state.filter((one) => !isMember(one));
+    const entry = room.join(alice, isReceived ? room.forwardExtremities : forwardExtremities);
+    const partialInfo = { servers: ['a.example', 'b.example'], from: 'a.example' };
+    const state = entry.state.filter((verified) => !isMember(verified));
     const needed = new Set(entry.event.event.authEventIds);
-    const named = new Set(state.flatMap(({ event }) => event.authEventIds));
+    const authEventsOfState = new Set(state.flatMap(({ event }) => event.authEventIds));
     const chain = [...entry.authChain, ...entry.state].filter(
       ({ event }) =>
-        !state.some((one) => one.event.eventId === event.eventId) &&
-        (needed.has(event.eventId) || named.has(event.eventId)),
+        !state.some((verified) => verified.event.eventId === event.eventId) &&
+        (needed.has(event.eventId) || authEventsOfState.has(event.eventId)),
     );
-    const more = room.stateAndAuthChain(new Map(chain.map(({ event }) => [event.eventId, event.eventId])));
+    const authEventsWithChains = room.stateAndAuthChain(
+      new Map(chain.map(({ event }) => [event.eventId, event.eventId])),
+    );
     await fixture.engine.placement.enter(room.room, {
       event: entry.event,
       state,
-      authChain: [...more.state, ...more.authChain],
-      partial,
+      authChain: [...authEventsWithChains.state, ...authEventsWithChains.authChain],
+      partial: partialInfo,
     });
     /** Supplies the whole state before the join. */
     const complete = async (tested = fixture) => {
-      const whole = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
-      await tested.engine.placement.addOutliers(room.room, [...whole.authChain, ...whole.state]);
-      const stateBefore = whole.state.map(({ event }) => event.eventId);
+      const fullState = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
+      await tested.engine.placement.addOutliers(room.room, [...fullState.authChain, ...fullState.state]);
+      const stateBefore = fullState.state.map(({ event }) => event.eventId);
       await tested.engine.placement.completeState(room.roomId, { stateBefore });
     };
-    /** Sends an event of a user whose membership is unknown to this server. */
+    /** Places a received event of a user whose membership is unknown to this server. */
     const send = async (eventId: string, tested = fixture) => {
       const { event } = room.get(eventId);
       const answer = room.stateAndAuthChain(new Map(event.authEventIds.map((id) => [id, id])));
@@ -55,38 +57,40 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const check = async (tested: RoomsUnderTest) => {
       const head = await tested.engine.heads.get(room.roomId);
-      const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
+      const forwardExtremities = head?.extremities.map(({ eventId }) => eventId) ?? [];
       const state = [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
-      assert.deepEqual(state, [...room.stateAfter(ends)].sort());
-      return ends;
+      assert.deepEqual(state, [...room.stateAfter(forwardExtremities)].sort());
+      return forwardExtremities;
     };
-    return { fixture, room, partial, entry, complete, send, check };
+    return { fixture, room, partialInfo, entry, complete, send, check };
   };
 
   describe('a room that was joined with omit_members', () => {
     it('reports the state of a room joined with omit_members as partial until it is complete, also after a restart', async () => {
-      const { fixture, room, partial, entry, complete, check } = await joined();
+      const { fixture, room, partialInfo, entry, complete, check } = await joinWithPartialState();
       const joinEventId = entry.event.event.eventId;
-      const expected = [{ ...partial, joinEventId, roomId: room.roomId }];
+      const expected = [{ ...partialInfo, joinEventId, roomId: room.roomId }];
       assert.deepEqual(await fixture.engine.partialRooms(), expected);
       assert.equal((await fixture.engine.heads.get(room.roomId))?.isPartial, true);
-      const again = await fixture.restart(open);
-      assert.deepEqual(await again.engine.partialRooms(), expected);
-      const head = await again.engine.heads.get(room.roomId);
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await restarted.engine.partialRooms(), expected);
+      const head = await restarted.engine.heads.get(room.roomId);
       assert.equal(head?.isPartial, true);
-      assert.deepEqual(head?.partial?.servers, partial.servers);
-      await complete(again);
-      await complete(again);
+      assert.deepEqual(head?.partial?.servers, partialInfo.servers);
+      await complete(restarted);
+      await complete(restarted);
       assert.equal(head?.isPartial, false);
-      assert.deepEqual(await again.engine.partialRooms(), []);
-      await check(again);
-      const last = await again.restart(open);
+      assert.deepEqual(await restarted.engine.partialRooms(), []);
+      await check(restarted);
+      const last = await restarted.restart(open);
       assert.equal((await last.engine.heads.get(room.roomId))?.isPartial, false);
       await check(last);
     });
 
     it('accepts events of omitted members, and corrects the states of these events when the state of the room is complete', async () => {
-      const { fixture, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
+      const { fixture, room, complete, send, check } = await joinWithPartialState((remoteRoom) =>
+        remoteRoom.member(cat, 'join'),
+      );
       const facts: RoomFact[] = [];
       const placed = [await send(room.say(cat)), await send(room.say(ben))];
       const topic = { type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } };
@@ -94,15 +98,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const stored of placed) assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
       const local = await fixture.say(alice, room.roomId, 'hello');
       fixture.engine.stream.subscribe((fact) => facts.push(fact));
-      const during = fixture.say(alice, room.roomId, 'while it is completed');
+      const sentMeanwhile = fixture.say(alice, room.roomId, 'while it is completed');
       await complete();
-      await during;
-      for (const eventId of [local, await during]) {
+      await sentMeanwhile;
+      for (const eventId of [local, await sentMeanwhile]) {
         const stored = await fixture.engine.events.getById(eventId);
         assert.ok(stored);
         room.addExisting({ event: stored.event, json: '' });
       }
-      assert.deepEqual(await check(fixture), [await during]);
+      assert.deepEqual(await check(fixture), [await sentMeanwhile]);
       for (const { event } of placed) {
         const stored = await fixture.engine.events.getById(event.eventId);
         assert.ok(stored);
@@ -117,16 +121,20 @@ forSelectedDatabases(import.meta.url, (open) => {
         fact?.membershipChanges.map(({ userId, to }) => [userId, to]).sort(),
         [ann, ben, cat].map((userId) => [userId, 'join']),
       );
-      assert.deepEqual(await check(await fixture.restart(open)), [await during]);
+      assert.deepEqual(await check(await fixture.restart(open)), [await sentMeanwhile]);
     });
 
     it('ends invites that are not in the state of the room only when this state is complete', async () => {
-      const { fixture, room, complete } = await joined(
-        (one, { engine }) =>
-          engine.placement.addOutOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {
-            state: [],
-          }),
-        { isKnown: false },
+      const { fixture, room, complete } = await joinWithPartialState(
+        (remoteRoom, { engine }) =>
+          engine.placement.addOutOfBand(
+            remoteRoom.room,
+            remoteRoom.get(remoteRoom.member(bob, 'invite', { sender: ann })),
+            {
+              state: [],
+            },
+          ),
+        { isReceived: false },
       );
       const membership = async () => (await fixture.engine.userRooms.of(bob)).get(room.roomId)?.membership;
       assert.equal(await membership(), 'invite');
@@ -135,11 +143,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects events that the whole state does not allow', async () => {
-      const { fixture, room, complete, send, check } = await joined((one) => {
-        one.member(cat, 'join');
-        one.member(cat, 'ban', { sender: ann });
+      const { fixture, room, complete, send, check } = await joinWithPartialState((remoteRoom) => {
+        remoteRoom.member(cat, 'join');
+        remoteRoom.member(cat, 'ban', { sender: ann });
       });
-      // Her auth events allow this event, because they are older than her ban, which this server has not received.
+      // The auth events allow the message of cat, because they are older than her ban, which this server has not
+      // received.
       const joinOfCat = [...room.events.values()].find(
         ({ event }) => event.stateKey === cat && event.content['membership'] === 'join',
       )?.event.eventId;
@@ -147,16 +156,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       const auth = [...room.stateAfter(room.forwardExtremities)]
         .filter(([key]) => /create|power_levels/.test(key))
         .map(([, eventId]) => eventId);
-      const evading = room.add({
+      const messageOfCat = room.add({
         type: 'm.room.message',
         sender: cat,
         content: { body: 'I am here' },
         auth: [...auth, joinOfCat ?? ''],
       });
-      assert.equal(room.rejected.has(evading), true);
-      assert.equal((await send(evading)).rejected, false);
+      assert.equal(room.rejected.has(messageOfCat), true);
+      assert.equal((await send(messageOfCat)).rejected, false);
       await complete();
-      const stored = await fixture.engine.events.getById(evading);
+      const stored = await fixture.engine.events.getById(messageOfCat);
       assert.deepEqual([stored?.rejected, stored?.stream], [true, undefined]);
       assert.deepEqual(await check(fixture), [last]);
       assert.deepEqual(await check(await fixture.restart(open)), [last]);

@@ -27,9 +27,7 @@ export interface FormerPartialState {
   readonly servers: readonly string[];
 }
 
-/**
- * The JSON of `rooms.partial_state`: the partial state, or the position at which the state became complete.
- */
+/** The JSON of `rooms.partial_state`: the partial state, or the position at which the state became complete. */
 export type PartialStateColumn =
   | PartialState
   | ({ readonly completedAt: number } & Partial<FormerPartialState>);

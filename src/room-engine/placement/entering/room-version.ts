@@ -5,13 +5,12 @@ import type { EventStore } from '../../timeline/event-store.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 
 /** Maximum number of events that one transaction deletes. */
-const deletedTogether = 500;
+const maxDeletedTogether = 500;
 
 /**
- * Sets the version of a room that this server has not entered. The version that an invite claimed is
- * unverified; the version of the resident server by which the room is entered replaces it, and the outliers
- * of attempts with another version are deleted. Out-of-band memberships stay, because each has its own
- * version.
+ * Sets the version of a room that this server has not entered. The version that an invite claimed is unverified; the
+ * version of the resident server by which the room is entered replaces it, and the outliers of attempts with another
+ * version are deleted. Out-of-band memberships stay, because each has its own version.
  * @param head must have no pending writes
  * @throws MatrixError M_FORBIDDEN for a room that this server has entered with another version
  */
@@ -48,7 +47,7 @@ async function outlierNids(database: Database, roomNid: number): Promise<number[
     .select('nid')
     .where('room_nid', '=', roomNid)
     .where('stream', 'is', null)
-    .limit(deletedTogether)
+    .limit(maxDeletedTogether)
     .execute();
   return rows.map(({ nid }) => nid);
 }

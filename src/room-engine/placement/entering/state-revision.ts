@@ -11,6 +11,7 @@ import { authStateInGroup } from '../states/auth-state.ts';
 import type { BeforeStates, GroupState } from '../states/before-state.ts';
 import { readPlacedSince } from '../store.ts';
 
+/** The join from which a revision begins, and the state before it. */
 interface RevisionStart {
   readonly join: StoredEvent;
   readonly before: GroupState;
@@ -38,7 +39,7 @@ export class StateRevision {
   /** The state before the join. */
   readonly before: GroupState;
   #upTo: number;
-  /** The chain that ends in the newest group, since the next group mostly follows it. */
+  /** The chain that ends in the newest group, because the next group mostly follows it. */
   #chain: GroupChain | undefined;
 
   private constructor(
@@ -93,9 +94,9 @@ export class StateRevision {
     const upTo = streams.current;
     const nids = await readPlacedSince(database.scanner(), this.#head.roomNid, this.#upTo);
     for (let start = 0; start < nids.length; start += readAtOnce) {
-      const some = nids.slice(start, start + readAtOnce);
-      const placed = await events.getMany(some);
-      for (const nid of some) {
+      const chunk = nids.slice(start, start + readAtOnce);
+      const placed = await events.getMany(chunk);
+      for (const nid of chunk) {
         const stored = placed.get(nid);
         if (stored && (stored.stream ?? 0) <= upTo) await this.revise(stored);
         await slices.pauseIfDue();
@@ -124,8 +125,6 @@ export class StateRevision {
     if (event.stateKey !== undefined && !rejected) {
       const key = stateMapKey(event.type, event.stateKey);
       const keyNid = await this.#deps.stateKeys.prepare(key);
-      const wait = this.#deps.groupIds.untilAvailable();
-      if (wait) await wait;
       const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
       this.#chain = chain;
       const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, stored.nid]]));
@@ -152,20 +151,19 @@ export class StateRevision {
     const prev = await this.#deps.events.getManyById(event.prevEventIds);
     if (followsGap || prev.size < event.prevEventIds.length) return undefined;
     if (![...prev.values()].some(({ nid }) => this.events.has(nid))) return undefined;
-    const groups = [...prev.values()].map((one) => (this.events.get(one.nid) ?? one).stateGroup);
-    const known = groups.filter((group) => group !== undefined);
-    if (known.length < groups.length) return undefined;
-    const before = await this.#before.afterGroups(this.#head.version, known, undefined);
+    const groups = [...prev.values()].map((event) => (this.events.get(event.nid) ?? event).stateGroup);
+    const knownGroups = groups.filter((group) => group !== undefined);
+    if (knownGroups.length < groups.length) return undefined;
+    const before = await this.#before.afterGroups(this.#head.version, knownGroups, undefined);
     if (before.resolvedFrom.length > 0) this.#deps.resolver.remember(before.resolvedFrom, before.id);
     return before;
   }
 
   /**
-   * Returns the forward extremities with their revised groups. A rejected extremity is replaced by its
-   * previous events.
+   * Returns the forward extremities with their revised groups. A rejected extremity is replaced by its previous events.
    */
   async extremities(): Promise<Extremity[]> {
-    const ends = new Map<number, Extremity>();
+    const extremities = new Map<number, Extremity>();
     const pending = this.#head.extremities.map(({ nid }) => nid);
     const seen = new Set<number>();
     for (let nid = pending.pop(); nid !== undefined; nid = pending.pop()) {
@@ -178,22 +176,19 @@ export class StateRevision {
         pending.push(...prev.keys().map((eventId) => prev.get(eventId)?.nid ?? 0));
       } else {
         const { eventId, depth } = stored.event;
-        ends.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });
+        extremities.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });
       }
     }
     // An event that another extremity names as a previous event is no extremity.
-    const named = new Set<string>();
-    for (const nid of ends.keys()) {
+    const prevEventIds = new Set<string>();
+    for (const nid of extremities.keys()) {
       const stored = this.events.get(nid) ?? (await this.#deps.events.get(nid));
-      for (const eventId of stored?.event.prevEventIds ?? []) named.add(eventId);
+      for (const eventId of stored?.event.prevEventIds ?? []) prevEventIds.add(eventId);
     }
-    return [...ends.values()].filter(({ eventId }) => !named.has(eventId));
+    return [...extremities.values()].filter(({ eventId }) => !prevEventIds.has(eventId));
   }
 
-  /**
-   * Copies redactions that took effect since the events were revised. Call it last, before the write is
-   * staged.
-   */
+  /** Copies redactions that took effect since the events were revised. Call it last, before the write is staged. */
   async copyRedactions(): Promise<void> {
     await this.#deps.slices.each(this.events.values(), (revised) => {
       revised.redactedBy = this.#deps.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;

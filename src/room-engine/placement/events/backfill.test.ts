@@ -6,8 +6,8 @@ import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** A room that alice has entered, with events from before that. */
-  const withPast = async () => {
+  /** Enters a room, with alice, that has events from before her join. */
+  const enterRoomWithHistory = async () => {
     const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     const before = room.forwardExtremities;
@@ -34,9 +34,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     return { fixture, room, past, before, facts, older, history };
   };
 
-  describe('Placement.backfill', () => {
-    it('places older events before the timeline in either order, and changes no state', async () => {
-      const { fixture, room, past, facts, older, history } = await withPast();
+  describe('backfilling older events (Placement.backfill)', () => {
+    it('places older events before the timeline, in whatever order they are given, and changes no state', async () => {
+      const { fixture, room, past, facts, older, history } = await enterRoomWithHistory();
       const { placement, heads } = fixture.engine;
       const joined = room.forwardExtremities[0]!;
       const head = await heads.get(room.roomId);
@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await placement.backfill(room.roomId, await older(past.slice(0, 2)));
       assert.deepEqual(await history(), [...past, joined]);
       const stored = await fixture.engine.events.getManyById(past);
-      for (const one of stored.values()) assert.ok((one.stream ?? 0) < 0);
+      for (const event of stored.values()) assert.ok((event.stream ?? 0) < 0);
       assert.deepEqual(new Map(head?.state), state);
       assert.deepEqual(
         head?.extremities.map(({ eventId }) => eventId),
@@ -58,48 +58,58 @@ forSelectedDatabases(import.meta.url, (open) => {
         past.map(() => [false, 0]),
       );
       for (const eventId of past) {
-        const one = stored.get(eventId);
-        assert.ok(one);
-        const at = (await fixture.engine.stateAt(one, 'after')) ?? new Map();
-        assert.deepEqual([...at.keys()].sort(), [...room.stateAfter([eventId]).keys()].sort());
+        const event = stored.get(eventId);
+        assert.ok(event);
+        const stateAfter = (await fixture.engine.stateAt(event, 'after')) ?? new Map();
+        assert.deepEqual([...stateAfter.keys()].sort(), [...room.stateAfter([eventId]).keys()].sort());
       }
       assert.deepEqual(await history(await fixture.restart(open)), [...past, joined]);
     });
 
     it('shows a redaction to clients when its target is backfilled or stored as an outlier', async () => {
-      const { fixture, room, past, older } = await withPast();
+      const { fixture, room, past, older } = await enterRoomWithHistory();
       const { placement, events } = fixture.engine;
       const redact = (redacts: string) =>
         room.add({ type: 'm.room.redaction', sender: ann, redacts, content: { redacts } });
-      const [ofMessage, ofState] = [redact(past[3]!), redact(room.member(cat, 'join', { prev: [past[0]!] }))];
+      const [redactionOfMessage, redactionOfMember] = [
+        redact(past[3]!),
+        redact(room.member(cat, 'join', { prev: [past[0]!] })),
+      ];
       const withheld = async (eventId: string) => (await events.getById(eventId))?.withheld;
-      const outlier = room.get(ofState).event.redacts!;
-      for (const eventId of [ofMessage, ofState]) {
+      const outlier = room.get(redactionOfMember).event.redacts!;
+      for (const eventId of [redactionOfMessage, redactionOfMember]) {
         const stateBefore = (await fixture.engine.heads.get(room.roomId))?.state.values() ?? [];
         const ids = [...stateBefore].map((entry) => entry.eventId);
         await placement.place(room.roomId, room.get(eventId), { stateBefore: ids });
       }
-      assert.deepEqual([await withheld(ofMessage), await withheld(ofState)], [true, true]);
+      assert.deepEqual([await withheld(redactionOfMessage), await withheld(redactionOfMember)], [true, true]);
       await placement.backfill(room.roomId, (await older(past.slice(3))).toReversed());
-      assert.deepEqual([await withheld(ofMessage), await withheld(ofState)], [false, true]);
+      assert.deepEqual(
+        [await withheld(redactionOfMessage), await withheld(redactionOfMember)],
+        [false, true],
+      );
       await placement.addOutliers(room.room, [room.get(outlier)]);
-      assert.equal(await withheld(ofState), false);
-      assert.equal((await events.getById(outlier))?.redactedBy, (await events.getById(ofState))?.nid);
+      assert.equal(await withheld(redactionOfMember), false);
+      assert.equal(
+        (await events.getById(outlier))?.redactedBy,
+        (await events.getById(redactionOfMember))?.nid,
+      );
     });
 
-    it('adds events that EventStore.betweenWithBackfill returns and EventStore.between does not', async () => {
-      const { fixture, past, room, older } = await withPast();
+    it('adds events that EventStore.betweenWithBackfill returns and EventStore.between does not return', async () => {
+      const { fixture, past, room, older } = await enterRoomWithHistory();
       const from = fixture.streams.current;
       await fixture.engine.placement.backfill(room.roomId, await older(past));
       const upTo = fixture.streams.current;
-      const found = await fixture.engine.events.betweenWithBackfill(from, upTo, 100);
+      const backfilled = await fixture.engine.events.betweenWithBackfill(from, upTo, 100);
       assert.deepEqual(
-        found.map(({ stored }) => stored.event.eventId),
+        backfilled.map(({ stored }) => stored.event.eventId),
         past,
       );
-      assert.deepEqual(await fixture.engine.events.betweenWithBackfill(found[1]?.position ?? 0, upTo, 1), [
-        found[2],
-      ]);
+      assert.deepEqual(
+        await fixture.engine.events.betweenWithBackfill(backfilled[1]?.position ?? 0, upTo, 1),
+        [backfilled[2]],
+      );
       assert.deepEqual(await fixture.engine.events.between(from, upTo, 100), []);
       const head = await fixture.engine.heads.get(room.roomId);
       const timeline = { limit: 100, direction: 'backward' } as const;
@@ -120,9 +130,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         { event: room.get(intruder) },
         { event: room.get(last) },
       ]);
-      const found = await fixture.engine.events.getManyById([first, intruder, last]);
+      const backfilled = await fixture.engine.events.getManyById([first, intruder, last]);
       assert.deepEqual(
-        [first, intruder, last].map((id) => [found.get(id)?.rejected, found.get(id)?.stream === undefined]),
+        [first, intruder, last].map((id) => [
+          backfilled.get(id)?.rejected,
+          backfilled.get(id)?.stream === undefined,
+        ]),
         [
           [false, false],
           [true, true],
@@ -132,13 +145,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('ignores events that no backward extremity leads to', async () => {
-      const { fixture, room, older, past } = await withPast();
+      const { fixture, room, older, past } = await enterRoomWithHistory();
       await fixture.engine.placement.backfill(room.roomId, await older([past[0]!]));
       assert.equal(await fixture.engine.events.getById(past[0]!), undefined);
     });
 
     it('places all events up to the create event, and leaves no backward extremity', async () => {
-      const { fixture, room, history } = await withPast();
+      const { fixture, room, history } = await enterRoomWithHistory();
       const all = [...room.events.keys()];
       await fixture.engine.placement.backfill(
         room.roomId,

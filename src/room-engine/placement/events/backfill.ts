@@ -12,7 +12,7 @@ import { outlierOf } from './outliers.ts';
 import { showRedactions } from './pending-redactions.ts';
 import { hasPlace, requireSameRoom } from './place-event.ts';
 
-/** Places backfilled events before the beginning of timelines. */
+/** Places backfilled events before the earliest events of timelines. */
 export class Backfill {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
@@ -34,21 +34,21 @@ export class Backfill {
    * Source: server-server API, "Backfilling and retrieving missing events", "Checks performed on receipt of a PDU".
    * @throws MissingEvents
    */
-  async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
+  async add(roomId: string, received: readonly OlderEvent[]): Promise<void> {
     const { heads, database, resolver, retention, slices } = this.#deps;
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
-    for (const { event } of given) requireSameRoom(head, event.event);
+    for (const { event } of received) requireSameRoom(head, event.event);
     const gaps = await readAllBackwardExtremities(database.reader(), head.roomNid);
     const staged: Promise<void>[] = [];
     try {
       const expiredBefore = await retention.expiredBefore(head);
-      const wanted = given.filter(({ event }) => !isExpired(event, expiredBefore));
-      const older = oldestFirst(connected(wanted, gaps.keys()));
+      const unexpiredEvents = received.filter(({ event }) => !isExpired(event, expiredBefore));
+      const older = oldestFirst(connected(unexpiredEvents, gaps.keys()));
       const backfillsLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
-      for (const one of older) {
+      for (const olderEvent of older) {
         await slices.pauseIfDue();
-        const placed = await this.#place(head, one, backfillsLeft > 0 ? backfillsLeft : undefined);
+        const placed = await this.#place(head, olderEvent, backfillsLeft > 0 ? backfillsLeft : undefined);
         if (!placed) continue;
         placed.durable.catch(() => resolver.forgetAll());
         staged.push(placed.durable);
@@ -65,13 +65,13 @@ export class Backfill {
   ): Promise<{ durable: Promise<void> } | undefined> {
     const { events, stateKeys, writer } = this.#deps;
     const { event, json } = verified;
-    const known = await events.getById(event.eventId);
-    if (known && (known.roomNid !== head.roomNid || hasPlace(known))) return undefined;
+    const storedEvent = await events.getById(event.eventId);
+    if (storedEvent && (storedEvent.roomNid !== head.roomNid || hasPlace(storedEvent))) return undefined;
     const isFirst = event.prevEventIds.length === 0;
     const examination = await this.#examiner.examine(head, event, {
       ...(isFirst ? { stateBefore: [] } : supplied),
       softFails: false,
-      known,
+      storedEvent,
     });
     const makesGroup = event.stateKey !== undefined && examination.rejected === undefined;
     const keyNid = makesGroup
@@ -84,12 +84,12 @@ export class Backfill {
         'the head of the room is broken: an event could not be stored, or the room is being deleted',
       );
     }
-    const older = { event, json, known, examination, backfillsLeft };
+    const older = { event, json, storedEvent, examination, backfillsLeft };
     try {
       const staged = writer.extend(head, (reserve) => {
         const write = this.#extend(head, older, chain, keyNid, reserve);
-        const shown = showRedactions(head, examination.redactedBy, reserve);
-        return [write, ...shown].map((one) => writer.stage(one));
+        const shownRedactions = showRedactions(head, examination.redactedBy, reserve);
+        return [write, ...shownRedactions].map((prepared) => writer.stage(prepared));
       });
       return { durable: Promise.all(staged).then(() => undefined) };
     } catch (error) {
@@ -103,11 +103,11 @@ export class Backfill {
     {
       event,
       json,
-      known,
+      storedEvent,
       examination,
       backfillsLeft,
     }: OlderEvent['event'] & {
-      known: StoredEvent | undefined;
+      storedEvent: StoredEvent | undefined;
       examination: EventExamination;
       backfillsLeft: number | undefined;
     },
@@ -119,7 +119,7 @@ export class Backfill {
     const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
     const reservation = reserve();
     const { position } = reservation;
-    const nid = known?.nid ?? position;
+    const nid = storedEvent?.nid ?? position;
     const rows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
     const isShown = examination.rejected === undefined;
     const stored: StoredEvent = {
@@ -130,24 +130,24 @@ export class Backfill {
       replaces: examination.replaces,
       rejected: !isShown,
       withheld: examination.withheld,
-      distribute: known?.distribute ?? false,
-      redactedBy: known?.redactedBy ?? examination.redactedBy[0]?.nid,
+      distribute: storedEvent?.distribute ?? false,
+      redactedBy: storedEvent?.redactedBy ?? examination.redactedBy[0]?.nid,
     };
     if (examination.redacts) head.redact(examination.redacts, nid);
     if (examination.stateBefore.resolvedFrom.length > 0)
       resolver.remember(examination.stateBefore.resolvedFrom, examination.stateBefore.id);
-    const empty = { stateChanges: [], membershipChanges: [] };
+    const noChanges = { stateChanges: [], membershipChanges: [] };
     return {
       head,
       stored,
-      rowAction: known ? 'known' : 'new',
+      rowAction: storedEvent ? 'known' : 'new',
       fact: isShown
-        ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty, ...withoutEnd }
+        ? { roomId: head.roomId, position, onTimeline: false, stored, ...noChanges, ...withoutEnd }
         : undefined,
       content: json,
       end: undefined,
       groups: [...examination.stateBefore.newGroups, ...(rows ? [rows] : [])],
-      auth: event.stateKey === undefined || known ? [] : examination.auth,
+      auth: event.stateKey === undefined || storedEvent ? [] : examination.auth,
       redacts: examination.redacts,
       reservation,
       remote: {
@@ -170,10 +170,10 @@ export class Backfill {
  * Returns the events to which the backward extremities or detached events lead by `prev_events`, including the detached
  * events.
  */
-function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
-  const byId = new Map(given.map((older) => [older.event.event.eventId, older]));
+function connected(received: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
+  const byId = new Map(received.map((older) => [older.event.event.eventId, older]));
   const reachable = new Set<OlderEvent>();
-  const detached = given.filter((older) => older.detached).map((older) => older.event.event.eventId);
+  const detached = received.filter((older) => older.detached).map((older) => older.event.event.eventId);
   for (const pending = [...gaps, ...detached]; pending.length > 0; ) {
     const older = byId.get(pending.pop() ?? '');
     if (!older || reachable.has(older)) continue;
@@ -184,8 +184,7 @@ function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderE
 }
 
 /**
- * Sorts events so that each comes after its previous events. Depths are not used, because remote servers
- * choose them.
+ * Sorts events so that each comes after its previous events. Depths are not used, because remote servers choose them.
  */
 function oldestFirst(events: readonly OlderEvent[]): OlderEvent[] {
   const byId = new Map(events.map((older) => [older.event.event.eventId, older]));
@@ -193,16 +192,16 @@ function oldestFirst(events: readonly OlderEvent[]): OlderEvent[] {
   const followers = new Map<OlderEvent, OlderEvent[]>();
   for (const older of events) {
     const before = older.event.event.prevEventIds.map((eventId) => byId.get(eventId));
-    const ownPrev = [...new Set(before.filter((one) => one !== undefined))];
-    prevLeft.set(older, ownPrev.length);
-    for (const one of ownPrev) followers.set(one, [...(followers.get(one) ?? []), older]);
+    const knownPrev = [...new Set(before.filter((event) => event !== undefined))];
+    prevLeft.set(older, knownPrev.length);
+    for (const event of knownPrev) followers.set(event, [...(followers.get(event) ?? []), older]);
   }
   const ordered = events.filter((older) => prevLeft.get(older) === 0);
   for (const older of ordered) {
     for (const next of followers.get(older) ?? []) {
-      const left = (prevLeft.get(next) ?? 0) - 1;
-      prevLeft.set(next, left);
-      if (left === 0) ordered.push(next);
+      const remaining = (prevLeft.get(next) ?? 0) - 1;
+      prevLeft.set(next, remaining);
+      if (remaining === 0) ordered.push(next);
     }
   }
   return ordered;

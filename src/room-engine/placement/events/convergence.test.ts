@@ -17,15 +17,15 @@ const runs = Number(process.env['PLACED_ROOMS'] ?? 12);
 
 const users = [ann, ben, cat, alice];
 
-/** A random operation: the numbers choose sender, target, kind and previous events. */
+/** Generates a random operation: the numbers choose sender, target, kind of event and previous events. */
 const attempt = fc.record({
   who: fc.nat(3),
   whom: fc.nat(3),
   what: fc.nat(9),
   level: fc.constantFrom(0, 25, 50, 75, 100),
-  /** How far back in the recent past each previous event lies. */
+  /** The previous events, each as the number of newer events in the room. */
   after: fc.array(fc.nat(7), { minLength: 1, maxLength: 3 }),
-  /** Clocks may be wrong. */
+  /** Milliseconds by which the clock of the sender is wrong. */
   lag: fc.integer({ min: -5_000, max: 5_000 }),
 });
 
@@ -66,23 +66,23 @@ function draftOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: At
 }
 
 /**
- * Orders the events so that each comes after the events that it names; `choices` select one of the possible
- * orders.
+ * Orders the events so that each comes after its previous events and its auth events; `choices` select one of the
+ * possible orders.
  */
 function deliveryOrder(
   room: ReferenceRoom,
   eventIds: readonly string[],
   choices: readonly number[],
 ): string[] {
-  const left = new Set(eventIds);
+  const remaining = new Set(eventIds);
   const order: string[] = [];
-  for (let turn = 0; left.size > 0; turn++) {
-    const ready = [...left].filter((eventId) => {
+  for (let turn = 0; remaining.size > 0; turn++) {
+    const deliverable = [...remaining].filter((eventId) => {
       const { prevEventIds, authEventIds } = room.get(eventId).event;
-      return [...prevEventIds, ...authEventIds].every((before) => !left.has(before));
+      return [...prevEventIds, ...authEventIds].every((before) => !remaining.has(before));
     });
-    const next = ready[(choices[turn % choices.length] ?? 0) % ready.length]!;
-    left.delete(next);
+    const next = deliverable[(choices[turn % choices.length] ?? 0) % deliverable.length]!;
+    remaining.delete(next);
     order.push(next);
   }
   return order;
@@ -101,16 +101,20 @@ async function stateIn({ engine }: RoomsUnderTest, roomId: string): Promise<[str
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('state of a room with random forks', () => {
-    it("equals the specification's state, whatever the order in which events arrive", async () => {
+    it('equals the state that the specification defines, for any order in which events arrive', async () => {
       const servers = [await RoomsUnderTest.open(open), await RoomsUnderTest.open(open)];
       let forks = 0;
       let resolved = 0;
-      const play = async (version: string, attempts: readonly Attempt[], orders: readonly number[][]) => {
+      const checkConvergence = async (
+        version: string,
+        attempts: readonly Attempt[],
+        orders: readonly number[][],
+      ) => {
         const room = new ReferenceRoom(version);
         const entry = room.join(alice);
         const before = new Set(room.events.keys());
-        for (const one of attempts) {
-          const draft = draftOf(room, one);
+        for (const attempt of attempts) {
+          const draft = draftOf(room, attempt);
           if (draft.prev?.every((eventId) => before.has(eventId) && eventId !== room.forwardExtremities[0])) {
             room.add({ ...draft, prev: [entry.event.event.eventId] });
           } else room.add(draft);
@@ -142,9 +146,9 @@ forSelectedDatabases(import.meta.url, (open) => {
             assert.ok(stored);
             assert.equal(stored.rejected, room.rejected.has(eventId), 'rejected');
             if (stored.resolves) resolved++;
-            const own = await fixture.engine.stateAt(stored, 'after');
-            const ids = await fixture.engine.events.getMany(own?.values() ?? []);
-            const after = [...(own ?? [])].map(
+            const stateAfterEvent = await fixture.engine.stateAt(stored, 'after');
+            const ids = await fixture.engine.events.getMany(stateAfterEvent?.values() ?? []);
+            const after = [...(stateAfterEvent ?? [])].map(
               ([key, nid]) => [key, ids.get(nid)?.event.eventId ?? ''] as const,
             );
             assert.deepEqual(sorted(after), sorted(room.stateAfter([eventId])), 'the state after an event');
@@ -157,7 +161,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           fc.constantFrom('1', '2', '6', '10', '11', '12'),
           fc.array(attempt, { minLength: 5, maxLength: 40 }),
           fc.array(fc.array(fc.nat(20), { minLength: 5, maxLength: 20 }), { minLength: 2, maxLength: 2 }),
-          play,
+          checkConvergence,
         ),
         { numRuns: runs },
       );
@@ -173,8 +177,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         ];
         const states = new Map<string, [string, string][]>();
         for (const roomId of rooms) states.set(roomId, await stateIn(fixture, roomId));
-        const again = await fixture.restart(open);
-        for (const [roomId, state] of states) assert.deepEqual(await stateIn(again, roomId), state);
+        const restarted = await fixture.restart(open);
+        for (const [roomId, state] of states) assert.deepEqual(await stateIn(restarted, roomId), state);
       }
     });
   });
@@ -199,8 +203,8 @@ async function checkMembers({ engine }: RoomsUnderTest, roomId: string): Promise
   for (const userId of users) {
     const entry = head.state.get(stateMapKey('m.room.member', userId));
     assert.equal(head.membership(userId), entry?.membership);
-    const known = (await engine.userRooms.of(userId)).get(roomId);
-    if (entry) assert.deepEqual([known?.membership, known?.eventNid], [entry.membership, entry.nid]);
+    const userRoom = (await engine.userRooms.of(userId)).get(roomId);
+    if (entry) assert.deepEqual([userRoom?.membership, userRoom?.eventNid], [entry.membership, entry.nid]);
     if (entry?.membership !== 'join') continue;
     const server = userId.slice(userId.indexOf(':') + 1);
     servers.set(server, (servers.get(server) ?? 0) + 1);

@@ -26,19 +26,19 @@ export interface EventExamination {
   readonly rejected: string | undefined;
   /** Why the event is soft-failed; `undefined` when it is not. */
   readonly softFailed: string | undefined;
-  /** nid of the state event that this one replaces in the state before it. */
+  /** nid of the state event that the event replaces in the state before it. */
   readonly replaces: number | undefined;
-  /** The nids of its auth events. */
+  /** The nids of the auth events of the event. */
   readonly auth: readonly number[];
   /** The previous events that are stored. */
   readonly prev: readonly StoredEvent[];
   /** Ids of the previous events that are missing on the timeline (`isMissing`): the gaps before the event. */
   readonly missing: readonly string[];
-  /** The event is a backward extremity: an event of the timeline names it already. */
-  readonly fills: boolean;
-  /** The event that it redacts. */
+  /** The event is a backward extremity: an event of the timeline already refers to it as a previous event. */
+  readonly isBackwardExtremity: boolean;
+  /** The stored event that the event redacts. */
   readonly redacts: StoredEvent | undefined;
-  /** The id of the event that it redacts, when that event is unknown. */
+  /** The id of the event that the event redacts, when it is not stored. */
   readonly pendingTarget: string | undefined;
   /** The event is a redaction that takes no effect, or whose target is unknown. */
   readonly withheld: boolean;
@@ -49,8 +49,8 @@ export interface EventExamination {
 export interface ExamineOptions extends SuppliedState {
   /** Whether the event is soft-failed when the current state does not allow it. */
   readonly softFails: boolean;
-  /** The event as it is stored already, for instance as an outlier. */
-  readonly known: StoredEvent | undefined;
+  /** The stored event, if it is stored already, for instance as an outlier. */
+  readonly storedEvent: StoredEvent | undefined;
 }
 
 /** Checks received events against their auth events, the state before them and the current state. */
@@ -64,7 +64,7 @@ export class EventExaminer {
   }
 
   /**
-   * Performs the checks on receipt of a PDU, in the specification's order:
+   * Performs the checks on receipt of a PDU: 1. to 7. of the specification, in its order, and then two more checks:
    * 1. to 3. format, signatures and hash are checked before (`VerifiedEvent`);
    * 4. the auth events allow the event, else it is rejected;
    * 5. the state before the event allows it, else it is rejected;
@@ -73,7 +73,7 @@ export class EventExaminer {
    * 8. it has not expired by the retention policy of the room, else it is soft-failed: it does not appear on the
    * timeline, but later events can refer to it;
    * 9. no module denies an event of a remote user, else it is soft-failed.
-   * Then it looks up what the event redacts, and a redaction that arrived before it.
+   * Then looks up the event that this event redacts, and redactions of this event that arrived before it.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
    * @throws MissingEvents when auth events, or previous events without a supplied state, are missing
    */
@@ -91,18 +91,18 @@ export class EventExaminer {
     const complete = head.isPartial ? withMembersFromAuthEvents(authState, authById.values()) : authState;
     const rejected =
       rejectionByAuthEvents(event, authById) ??
-      (options.known?.rejected ? 'it was rejected before' : rejectionByState(event, complete));
+      (options.storedEvent?.rejected ? 'it was rejected before' : rejectionByState(event, complete));
     const followsCurrentState = before.id === head.stateGroup;
     const softFailed =
       rejected === undefined && options.softFails
         ? ((followsCurrentState
             ? undefined
-            : rejectionByState(event, await this.#authStateNow(head, event, before, options))) ??
+            : rejectionByState(event, await this.#currentAuthState(head, event, before, options))) ??
           (await this.#policyRejection(head, event)) ??
-          (await this.#expiry(head, event)) ??
-          (await this.#deniedBy(event)))
+          (await this.#expirationReason(head, event)) ??
+          (await this.#denialByModule(event)))
         : undefined;
-    const own =
+    const replaced =
       event.stateKey === undefined ? undefined : complete.get(stateMapKey(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
     const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
@@ -110,13 +110,14 @@ export class EventExaminer {
       stateBefore: before,
       rejected,
       softFailed,
-      replaces: own?.nid,
+      replaces: replaced?.nid,
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       prev,
       missing: event.prevEventIds.filter((eventId) => isMissing(prevById.get(eventId))),
-      fills: backward.has(event.eventId),
+      isBackwardExtremity: backward.has(event.eventId),
       ...(isHidden ? nothingRedacted : await this.#redaction(event, authState)),
-      redactedBy: isHidden || options.known?.redactedBy !== undefined ? [] : await this.#redactedBy(event),
+      redactedBy:
+        isHidden || options.storedEvent?.redactedBy !== undefined ? [] : await this.#redactedBy(event),
     };
   }
 
@@ -150,12 +151,11 @@ export class EventExaminer {
   }
 
   /**
-   * Returns the auth state for the soft-failure check. Where a remote server supplied the state before the
-   * event, this server missed events, which may have changed the current state. The supplied state is therefore
-   * resolved together with the states of the extremities. It does not replace these states, because a gap is
-   * easy to forge.
+   * Returns the auth state for the soft-failure check. Where a remote server supplied the state before the event, this
+   * server missed events, which may have changed the current state. The supplied state is therefore resolved together
+   * with the states of the extremities. It does not replace these states, because a gap is easy to forge.
    */
-  async #authStateNow(
+  async #currentAuthState(
     head: WritableHead,
     event: RoomEvent,
     before: GroupState,
@@ -181,12 +181,12 @@ export class EventExaminer {
   async #policyRejection(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
     const { policies } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
-    const isVouched = !policies.isLoaded(head) || policies.hasRequiredSignature(head, event);
-    return isVouched ? undefined : 'the policy server of the room has not signed it';
+    const isSignedOrUnknown = !policies.isLoaded(head) || policies.hasRequiredSignature(head, event);
+    return isSignedOrUnknown ? undefined : 'the policy server of the room has not signed it';
   }
 
   /** Returns why the event is soft-failed by the retention policy of the room. */
-  async #expiry(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
+  async #expirationReason(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
     const expiredBefore = await this.#deps.retention.expiredBefore(head);
     return isExpired({ event }, expiredBefore)
       ? 'it has expired by the retention policy of the room'
@@ -194,7 +194,7 @@ export class EventExaminer {
   }
 
   /** Returns why the event of a remote user is soft-failed by a module. */
-  async #deniedBy(event: RoomEvent): Promise<string | undefined> {
+  async #denialByModule(event: RoomEvent): Promise<string | undefined> {
     const { receivedEventChecks, signer } = this.#deps;
     if (serverOfUser(event.sender) === signer.serverName) return undefined;
     return receivedEventChecks?.softFailure?.(event);

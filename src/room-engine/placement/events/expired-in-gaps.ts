@@ -14,7 +14,9 @@ export async function expiredInGaps(
   events: readonly { readonly event: RoomEvent }[],
 ): Promise<ReadonlySet<string>> {
   const expiredBefore = await retention.expiredBefore(head);
-  const expired = events.filter((one) => isExpired(one, expiredBefore)).map(({ event }) => event.eventId);
+  const expired = events
+    .filter((candidate) => isExpired(candidate, expiredBefore))
+    .map(({ event }) => event.eventId);
   if (expired.length === 0) return new Set();
   return readBackwardExtremities(database.reader(), head.roomNid, expired);
 }

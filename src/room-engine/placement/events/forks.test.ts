@@ -6,7 +6,7 @@ import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms
 import type { RoomTables } from '../../tables.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  const entered = async () => {
+  const enterRoom = async () => {
     const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     await fixture.engine.placement.enter(room.room, room.join(alice));
@@ -15,8 +15,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     const check = async (tested = fixture) => {
       const head = await tested.engine.heads.get(room.roomId);
       assert.ok(head);
-      const all = await tested.engine.events.between(0, tested.streams.current, 10_000);
-      for (const { event } of all) {
+      const storedEvents = await tested.engine.events.between(0, tested.streams.current, 10_000);
+      for (const { event } of storedEvents) {
         if (room.events.has(event.eventId)) continue;
         assert.ok(event.prevEventIds.length <= 10);
         room.addExisting({ event, json: JSON.stringify(event.pdu) });
@@ -25,23 +25,23 @@ forSelectedDatabases(import.meta.url, (open) => {
           'other servers accept the events that local users may send',
         );
       }
-      const ends = head.extremities.map(({ eventId }) => eventId);
+      const forwardExtremities = head.extremities.map(({ eventId }) => eventId);
       const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
-      assert.deepEqual(state, [...room.stateAfter(ends)].sort());
-      for (const stored of all) {
+      assert.deepEqual(state, [...room.stateAfter(forwardExtremities)].sort());
+      for (const stored of storedEvents) {
         const after = await tested.engine.stateAt(stored, 'after');
         const events = await tested.engine.events.getMany(after?.values() ?? []);
         const ids = [...(after ?? [])].map(([key, nid]) => [key, events.get(nid)?.event.eventId]).sort();
         assert.deepEqual(ids, [...room.stateAfter([stored.event.eventId])].sort());
       }
-      return ends;
+      return forwardExtremities;
     };
     return { fixture, room, send, check };
   };
 
   describe('a room with many forward extremities', () => {
-    it('accepts events of local users, each of which merges some of the forks', async () => {
-      const { fixture, room, send, check } = await entered();
+    it('accepts events of local users; each event merges at most ten of the forks', async () => {
+      const { fixture, room, send, check } = await enterRoom();
       const before = room.forwardExtremities;
       for (let user = 0; user < 25; user++) {
         await send(room.member(`@u${user}:d.example`, 'join', { prev: before }));
@@ -58,13 +58,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await check()).length, 7);
       await fixture.say(alice, room.roomId, 'three');
       assert.equal((await check()).length, 1);
-      const again = await fixture.restart(open);
-      await again.say(alice, room.roomId, 'four');
-      assert.equal((await check(again)).length, 1);
+      const restarted = await fixture.restart(open);
+      await restarted.say(alice, room.roomId, 'four');
+      assert.equal((await check(restarted)).length, 1);
     });
 
-    it('makes no state groups where only message events fork', async () => {
-      const { fixture, room, send, check } = await entered();
+    it('creates no state groups when only message events fork', async () => {
+      const { fixture, room, send, check } = await enterRoom();
       const groups = async () => {
         const rows = await fixture.database
           .reader<RoomTables>()
@@ -74,17 +74,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         return rows.length;
       };
       const before = room.forwardExtremities;
-      const made = await groups();
+      const groupCount = await groups();
       for (let index = 0; index < 60; index++) await send(room.say(ann, before));
       assert.equal((await check()).length, 60);
-      assert.equal(await groups(), made);
+      assert.equal(await groups(), groupCount);
       await fixture.say(alice, room.roomId, 'hello');
       assert.equal((await check()).length, 51);
-      assert.equal(await groups(), made);
+      assert.equal(await groups(), groupCount);
     });
 
     it('resolves the state of a fork once for all events after the same previous events', async () => {
-      const { fixture, room, send, check } = await entered();
+      const { fixture, room, send, check } = await enterRoom();
       const before = room.forwardExtremities;
       const topic = (text: string) =>
         room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: text }, prev: before });
@@ -94,16 +94,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       const count = async () =>
         (await fixture.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute())
           .length;
-      const made = await count();
+      const groupCount = await count();
       for (let index = 0; index < 5; index++) await send(room.say(ben, forkedTopics));
-      assert.equal(await count(), made);
+      assert.equal(await count(), groupCount);
       await check();
     });
   });
 
-  describe('EventAppender.append during placement', () => {
+  describe('sending events while remote events are placed (EventAppender.append)', () => {
     it('sends events of local users while remote events are placed, forks included', async () => {
-      const { fixture, room, send, check } = await entered();
+      const { fixture, room, send, check } = await enterRoom();
       await fixture.join(bob, room.roomId).catch(() => undefined);
       const before = room.forwardExtremities;
       for (let round = 0; round < 12; round++) {

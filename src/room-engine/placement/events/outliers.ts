@@ -25,36 +25,36 @@ export class Outliers {
    * Stores events as outliers, each after its auth events; an event that its auth events do not allow is
    * stored as rejected. Calls for one room must be serialized.
    * @returns the events by id, including events that were stored before
-   * @throws MissingEvents when an auth event is neither stored nor given
+   * @throws MissingEvents when an auth event is neither stored nor in `received`
    */
-  async add(room: RoomWithVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
+  async add(room: RoomWithVersion, received: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
     const { slices } = this.#deps;
-    await slices.each(given, ({ event }) => requireSameRoom(room, event));
+    await slices.each(received, ({ event }) => requireSameRoom(room, event));
     const head = await this.headOf(room);
     const result = new Map<string, StoredEvent>();
-    const known = await this.#deps.events.getManyById(given.map(({ event }) => event.eventId));
+    const storedById = await this.#deps.events.getManyById(received.map(({ event }) => event.eventId));
     const newEvents: VerifiedEvent[] = [];
-    await slices.each(given, (one) => {
-      const stored = known.get(one.event.eventId);
+    await slices.each(received, (verified) => {
+      const stored = storedById.get(verified.event.eventId);
       if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event is of another room');
-      if (stored) result.set(one.event.eventId, stored);
-      else newEvents.push(one);
+      if (stored) result.set(verified.event.eventId, stored);
+      else newEvents.push(verified);
     });
     const ordered = await slices.run(inAuthOrder(newEvents));
     const authById = await this.#authEvents(ordered, result);
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
-      const some = ordered.slice(start, start + eventsAtOnce);
+      const chunk = ordered.slice(start, start + eventsAtOnce);
       const redactions = await effectivePendingRedactions(
         this.#deps,
-        some.map(({ event }) => event),
+        chunk.map(({ event }) => event),
       );
       const staged: Promise<void>[] = [];
-      await slices.each(some, (one) => {
-        const { stored, durable } = this.#stage(head, one, authById, redactions);
+      await slices.each(chunk, (verified) => {
+        const { stored, durable } = this.#stage(head, verified, authById, redactions);
         // A failure is reported by the `Promise.all` below.
         durable.catch(() => undefined);
         staged.push(durable);
-        result.set(one.event.eventId, stored);
+        result.set(verified.event.eventId, stored);
       });
       await Promise.all(staged);
     }
@@ -62,8 +62,8 @@ export class Outliers {
   }
 
   /**
-   * Returns the head of a room, or creates the head of an unknown room. @throws MatrixError as
-   * `correctRoomVersion`
+   * Returns the head of a room, or creates the head of an unknown room.
+   * @throws MatrixError as `correctRoomVersion`
    */
   async headOf({ roomId, version }: RoomWithVersion): Promise<WritableHead> {
     const { heads } = this.#deps;
@@ -78,21 +78,22 @@ export class Outliers {
     ordered: readonly VerifiedEvent[],
     present: ReadonlyMap<string, StoredEvent>,
   ): Promise<Map<string, StoredEvent>> {
-    const own = new Set(ordered.map(({ event }) => event.eventId));
-    const wanted = new Set<string>();
+    const newIds = new Set(ordered.map(({ event }) => event.eventId));
+    const otherAuthIds = new Set<string>();
     await this.#deps.slices.each(ordered, ({ event }) => {
-      for (const eventId of authIdsOf(event)) if (!own.has(eventId)) wanted.add(eventId);
+      for (const eventId of authIdsOf(event)) if (!newIds.has(eventId)) otherAuthIds.add(eventId);
     });
-    const found = new Map<string, StoredEvent>();
-    for (const eventId of wanted) {
+    const authById = new Map<string, StoredEvent>();
+    for (const eventId of otherAuthIds) {
       const stored = present.get(eventId);
-      if (stored) found.set(eventId, stored);
+      if (stored) authById.set(eventId, stored);
     }
-    const others = [...wanted].filter((eventId) => !found.has(eventId));
-    for (const [eventId, stored] of await this.#deps.events.getManyById(others)) found.set(eventId, stored);
-    const missing = [...wanted].filter((eventId) => !found.has(eventId));
+    const unknownIds = [...otherAuthIds].filter((eventId) => !authById.has(eventId));
+    for (const [eventId, stored] of await this.#deps.events.getManyById(unknownIds))
+      authById.set(eventId, stored);
+    const missing = [...otherAuthIds].filter((eventId) => !authById.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
-    return found;
+    return authById;
   }
 
   #stage(
@@ -102,13 +103,13 @@ export class Outliers {
     redactions: ReadonlyMap<string, readonly StoredEvent[]>,
   ): { stored: StoredEvent; durable: Promise<void> } {
     const { writer, heads, clock } = this.#deps;
-    const rejected = rejectionByAuthEvents(event, authOf(event, authById)) !== undefined;
+    const rejected = rejectionByAuthEvents(event, authEventsOf(event, authById)) !== undefined;
     const effective = rejected ? [] : (redactions.get(event.eventId) ?? []);
     const [redaction] = effective;
     return writer.extend(head, (reserve) => {
       const reservation = reserve();
-      const place = outlierOf(head, event, reservation.position);
-      const stored: StoredEvent = { ...place, rejected, redactedBy: redaction?.nid };
+      const outlier = outlierOf(head, event, reservation.position);
+      const stored: StoredEvent = { ...outlier, rejected, redactedBy: redaction?.nid };
       authById.set(event.eventId, stored);
       const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
       const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
@@ -128,8 +129,10 @@ export class Outliers {
         remote: { redactedTs: redaction?.event.originServerTs },
       });
       if (!redaction) return { stored, durable };
-      const shown = showRedactions(head, effective, reserve).map((one) => writer.stage(one));
-      return { stored, durable: Promise.all([durable, ...shown]).then(() => undefined) };
+      const shownRedactions = showRedactions(head, effective, reserve).map((prepared) =>
+        writer.stage(prepared),
+      );
+      return { stored, durable: Promise.all([durable, ...shownRedactions]).then(() => undefined) };
     });
   }
 }
@@ -156,7 +159,10 @@ export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): St
   };
 }
 
-function authOf(event: RoomEvent, authById: ReadonlyMap<string, StoredEvent>): Map<string, StoredEvent> {
+function authEventsOf(
+  event: RoomEvent,
+  authById: ReadonlyMap<string, StoredEvent>,
+): Map<string, StoredEvent> {
   const auth = new Map<string, StoredEvent>();
   for (const eventId of authIdsOf(event)) {
     const stored = authById.get(eventId);
@@ -174,7 +180,7 @@ const orderedAtOnce = 50;
  * and 2, where servers choose event ids
  */
 function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, VerifiedEvent[]> {
-  const byId = new Map(events.map((one) => [one.event.eventId, one]));
+  const byId = new Map(events.map((verified) => [verified.event.eventId, verified]));
   const ordered: VerifiedEvent[] = [];
   const state = new Map<string, 'open' | 'done'>();
   for (const first of byId.values()) {
@@ -185,19 +191,19 @@ function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, Verifie
         pending.pop();
         continue;
       }
-      const open = state.get(eventId) === 'open';
-      const before = authIdsOf(top.event)
+      const isOpen = state.get(eventId) === 'open';
+      const pendingAuth = authIdsOf(top.event)
         .map((id) => byId.get(id))
-        .filter((one) => one !== undefined && state.get(one.event.eventId) !== 'done');
-      if (before.length === 0) {
+        .filter((verified) => verified !== undefined && state.get(verified.event.eventId) !== 'done');
+      if (pendingAuth.length === 0) {
         state.set(eventId, 'done');
         ordered.push(top);
         pending.pop();
         if (ordered.length % orderedAtOnce === 0) yield;
-      } else if (open) throw badJson('Events name each other as auth events');
+      } else if (isOpen) throw badJson('Auth events refer to each other in a circle');
       else {
         state.set(eventId, 'open');
-        for (const one of before) if (one) pending.push(one);
+        for (const verified of pendingAuth) if (verified) pending.push(verified);
       }
     }
   }

@@ -7,7 +7,7 @@ import type { PlacementDeps } from '../placement-deps.ts';
 import { authStateInGroup, stateLookup } from '../states/auth-state.ts';
 import { readPendingRedactionsOf } from '../store.ts';
 
-/** Bounds the redactions of one target that are validated when it arrives. */
+/** Maximum number of redactions of a target that are validated when the target arrives. */
 const maxPendingPerTarget = 50;
 
 /**
@@ -48,8 +48,7 @@ async function takesEffect(
 }
 
 /**
- * Prepares the writes that show withheld redactions to clients, at the positions that they have in the room's
- * history.
+ * Prepares the writes that show withheld redactions to clients, at the positions that they have in the room's history.
  */
 export function showRedactions(
   head: WritableHead,

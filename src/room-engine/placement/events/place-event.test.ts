@@ -27,8 +27,8 @@ async function currentState({ engine }: RoomsUnderTest, roomId: string): Promise
 const sorted = (state: ReadonlyMap<string, string>) => [...state].sort(([a], [b]) => (a < b ? -1 : 1));
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** A room that alice has entered, and the facts published since. */
-  const entered = async (version?: string) => {
+  /** Enters a room, with alice, and collects the facts that are published afterwards. */
+  const enterRoom = async (version?: string) => {
     const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom(version);
     await fixture.engine.placement.enter(room.room, room.join(alice));
@@ -38,21 +38,21 @@ forSelectedDatabases(import.meta.url, (open) => {
     /** Compares the current state with the reference. */
     const check = async (tested = fixture) => {
       const head = await tested.engine.heads.get(room.roomId);
-      const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
+      const forwardExtremities = head?.extremities.map(({ eventId }) => eventId) ?? [];
       assert.deepEqual(
         sorted(await currentState(tested, room.roomId)),
-        sorted(room.stateAfter(ends)),
-        'the current state is that of the forward extremities',
+        sorted(room.stateAfter(forwardExtremities)),
+        'the current state is the state after the forward extremities',
       );
-      return ends;
+      return forwardExtremities;
     };
     return { fixture, room, facts, send, check };
   };
 
-  describe('Placement.enter', () => {
+  describe('entering a room with its state (Placement.enter)', () => {
     for (const version of ['1', '2', '6', '10', '12']) {
       it(`takes over the state of the room and continues from there, in version ${version}`, async () => {
-        const { fixture, room, check } = await entered(version);
+        const { fixture, room, check } = await enterRoom(version);
         await check();
         const head = await fixture.engine.heads.get(room.roomId);
         assert.deepEqual(Object.fromEntries(head?.servers ?? []), {
@@ -63,19 +63,19 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await fixture.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'join');
         const messageId = await fixture.say(alice, room.roomId, 'hello');
         assert.ok(await fixture.engine.events.getById(messageId));
-        const again = await fixture.restart(open);
-        await again.say(alice, room.roomId, 'hello again');
+        const restarted = await fixture.restart(open);
+        await restarted.say(alice, room.roomId, 'hello again');
         assert.deepEqual(
-          sorted(await currentState(again, room.roomId)),
+          sorted(await currentState(restarted, room.roomId)),
           sorted(room.stateAfter(room.forwardExtremities)),
         );
       });
     }
   });
 
-  describe('Placement.place', () => {
+  describe('placing a received event (Placement.place)', () => {
     it('places an allowed event on the timeline and applies its state', async () => {
-      const { fixture, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await enterRoom();
       const message = await send(room.say(ben));
       const topic = await send(
         room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } }),
@@ -89,24 +89,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(await fixture.restart(open));
     });
 
-    it('rejects an event that the state before it does not allow, and events that name it as an auth event', async () => {
-      const { fixture, room, facts, send, check } = await entered();
-      const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
-      assert.equal((await send(coup)).rejected, true);
-      // An event may name a rejected event as a previous event, but not as an auth event.
+    it('rejects an event that the state before it does not allow, and events that have it as an auth event', async () => {
+      const { fixture, room, facts, send, check } = await enterRoom();
+      const invalidLevels = room.add({ ...levels({ [ben]: 100 }), sender: ben });
+      assert.equal((await send(invalidLevels)).rejected, true);
+      // A rejected event may be a previous event of an allowed event, but not an auth event.
       const after = room.add({
         ...levels({ [ben]: 100, [cat]: 100 }),
         sender: ben,
-        prev: [coup],
+        prev: [invalidLevels],
         auth: [
           ...room
-            .get(coup)
+            .get(invalidLevels)
             .event.authEventIds.filter((id) => room.get(id).event.type !== 'm.room.power_levels'),
-          coup,
+          invalidLevels,
         ],
       });
       assert.equal((await send(after)).rejected, true);
-      const harmless = await send(room.say(ben, [coup]));
+      const harmless = await send(room.say(ben, [invalidLevels]));
       assert.equal(harmless.rejected, false);
       assert.notEqual(harmless.stream, undefined);
       assert.deepEqual(await check(), [harmless.event.eventId]);
@@ -115,40 +115,46 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('soft-fails an event that the current state does not allow, and hides it from clients', async () => {
-      const { room, facts, send, check } = await entered();
+      const { room, facts, send, check } = await enterRoom();
       const before = room.forwardExtremities;
       await send(room.member(ben, 'ban', { sender: ann }));
-      const evading = await send(room.say(ben, before));
-      assert.equal(evading.softFailed, true);
-      assert.equal(evading.stream, undefined);
+      const messageOfBanned = await send(room.say(ben, before));
+      assert.equal(messageOfBanned.softFailed, true);
+      assert.equal(messageOfBanned.stream, undefined);
       assert.equal(facts.length, 1);
-      const ends = await check();
-      assert.ok(!ends.includes(evading.event.eventId));
+      const forwardExtremities = await check();
+      assert.ok(!forwardExtremities.includes(messageOfBanned.event.eventId));
     });
 
-    it('replaces the extremities before soft-failed events by an event after them', async () => {
-      const { room, send, check } = await entered();
+    it('removes a forward extremity when a new event follows it through a soft-failed event', async () => {
+      const { room, send, check } = await enterRoom();
       const before = room.forwardExtremities;
       const ban = room.member(cat, 'ban', { sender: ann });
       await send(ban);
-      const hidden = room.member(cat, 'join', { prev: before });
+      const message = room.say(ben, before);
+      await send(message);
+      const hidden = room.member(cat, 'join', { prev: [message] });
       assert.equal((await send(hidden)).softFailed, true);
-      const merge = room.say(ann, [hidden, ban]);
-      await send(merge);
-      assert.deepEqual(await check(), [merge]);
+      assert.deepEqual((await check()).toSorted(), [ban, message].toSorted());
+      const next = room.say(ann, [hidden]);
+      await send(next);
+      assert.deepEqual((await check()).toSorted(), [ban, next].toSorted());
     });
 
     it('throws M_FORBIDDEN without storing a disallowed event when refuse is set', async () => {
-      const { fixture, room } = await entered();
-      const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
-      await assert.rejects(fixture.engine.placement.place(room.roomId, room.get(coup), { refuse: true }), {
-        errcode: 'M_FORBIDDEN',
-      });
-      assert.equal(await fixture.engine.events.getById(coup), undefined);
+      const { fixture, room } = await enterRoom();
+      const invalidLevels = room.add({ ...levels({ [ben]: 100 }), sender: ben });
+      await assert.rejects(
+        fixture.engine.placement.place(room.roomId, room.get(invalidLevels), { refuse: true }),
+        {
+          errcode: 'M_FORBIDDEN',
+        },
+      );
+      assert.equal(await fixture.engine.events.getById(invalidLevels), undefined);
     });
 
     it('throws MissingEvents for an event whose previous events are missing', async () => {
-      const { fixture, room, send, check } = await entered();
+      const { fixture, room, send, check } = await enterRoom();
       const [first, second] = [room.say(ann), room.say(ben)];
       await assert.rejects(send(second), { name: 'MissingEvents', eventIds: [first] });
       await send(first);
@@ -158,9 +164,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('Placement.place over forks', () => {
+  describe('placing events in a room whose history forks (Placement.place)', () => {
     it("resolves the state: a ban wins over a concurrent join, and the user's membership changes", async () => {
-      const { fixture, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await enterRoom();
       const before = room.forwardExtremities;
       const ban = room.member(alice, 'ban', { sender: ann, prev: before });
       const renewal = room.add({
@@ -178,12 +184,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         [[alice, 'join', 'ban']],
       );
       assert.equal((await fixture.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
-      const again = await fixture.restart(open);
-      assert.equal((await again.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
+      const restarted = await fixture.restart(open);
+      assert.equal((await restarted.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
     });
 
     it("publishes all state changes when resolution changes more than the event's own entry", async () => {
-      const { fixture, room, facts, send, check } = await entered();
+      const { fixture, room, facts, send, check } = await enterRoom();
       const before = room.forwardExtremities;
       const demotion = room.add({ ...levels({ [ann]: 100 }), sender: ann, prev: before });
       const topic = room.add({
@@ -205,13 +211,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(await fixture.restart(open));
     });
 
-    it('merges the fork with an event after both sides', async () => {
-      const { fixture, room, send, check } = await entered();
+    it('merges the fork when an event refers to both sides', async () => {
+      const { fixture, room, send, check } = await enterRoom();
       const before = room.forwardExtremities;
-      const one = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }), sender: ann, prev: before });
-      const two = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 2 }), sender: ann, prev: before });
-      await send(one);
-      await send(two);
+      const firstLevels = room.add({
+        ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }),
+        sender: ann,
+        prev: before,
+      });
+      const secondLevels = room.add({
+        ...levels({ [ann]: 100, [ben]: 50, [cat]: 2 }),
+        sender: ann,
+        prev: before,
+      });
+      await send(firstLevels);
+      await send(secondLevels);
       assert.equal((await check()).length, 2);
       const local = await fixture.say(alice, room.roomId, 'I come after both');
       const head = await fixture.engine.heads.get(room.roomId);
@@ -219,8 +233,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         head?.extremities.map(({ eventId }) => eventId),
         [local],
       );
-      assert.deepEqual(sorted(await currentState(fixture, room.roomId)), sorted(room.stateAfter([one, two])));
-      const merge = room.say(ann, [one, two]);
+      assert.deepEqual(
+        sorted(await currentState(fixture, room.roomId)),
+        sorted(room.stateAfter([firstLevels, secondLevels])),
+      );
+      const merge = room.say(ann, [firstLevels, secondLevels]);
       const stored = await send(merge);
       assert.deepEqual(
         [...((await fixture.engine.stateAt(stored, 'before')) ?? [])].map(([key]) => key).sort(),
@@ -229,20 +246,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('Placement.place with the state before the event', () => {
-    it('replaces a rejected event in the supplied state by the accepted event before it, also after a restart', async () => {
-      const { fixture, room } = await entered();
+  describe('placing an event with a supplied state before it (Placement.place)', () => {
+    it('replaces a rejected event in the supplied state by the accepted event with the same state key, also after a restart', async () => {
+      const { fixture, room } = await enterRoom();
       const powerLevels = stateMapKey('m.room.power_levels', '');
       room.member(cat, 'join');
       const before = room.stateAfter(room.forwardExtremities).get(powerLevels);
       const content = { users: { [cat]: 100 } };
-      const coup = room.add({ type: 'm.room.power_levels', sender: cat, stateKey: '', content });
+      const invalidLevels = room.add({ type: 'm.room.power_levels', sender: cat, stateKey: '', content });
       const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
-      const claimed = new Map([...room.stateBefore(topic), [powerLevels, coup]]);
+      const claimed = new Map([...room.stateBefore(topic), [powerLevels, invalidLevels]]);
       const { state, authChain } = room.stateAndAuthChain(claimed);
       const { placement } = fixture.engine;
       const outliers = await placement.addOutliers(room.room, [...authChain, ...state]);
-      assert.equal(outliers.get(coup)?.rejected, true);
+      assert.equal(outliers.get(invalidLevels)?.rejected, true);
       const stateBefore = [...claimed.values()];
       const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
@@ -255,8 +272,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('places the event by the state that a remote server supplied, and fills the gap later', async () => {
-      const { fixture, room, send, check, facts } = await entered();
-      const lost = room.member(cat, 'join');
+      const { fixture, room, send, check, facts } = await enterRoom();
+      const unreceived = room.member(cat, 'join');
       const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(topic));
       const { placement } = fixture.engine;
@@ -264,33 +281,37 @@ forSelectedDatabases(import.meta.url, (open) => {
       const stateBefore = state.map(({ event }) => event.eventId);
       const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
       assert.equal(stored.followsGap, true);
-      assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(lost), true);
-      const ends = await check();
-      assert.ok(ends.includes(topic));
-      const outlier = await fixture.engine.events.getById(lost);
+      assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(unreceived), true);
+      const forwardExtremities = await check();
+      assert.ok(forwardExtremities.includes(topic));
+      const outlier = await fixture.engine.events.getById(unreceived);
       assert.equal(outlier?.stream, undefined);
-      const late = await send(lost);
-      assert.equal(late.nid, outlier?.nid);
-      assert.ok((late.stream ?? 0) > (stored.stream ?? 0));
-      assert.deepEqual(await check(), [topic], 'the timeline leads from the old end to the new one now');
+      const placedLate = await send(unreceived);
+      assert.equal(placedLate.nid, outlier?.nid);
+      assert.ok((placedLate.stream ?? 0) > (stored.stream ?? 0));
+      assert.deepEqual(
+        await check(),
+        [topic],
+        'the timeline leads from the old forward extremity to the new one now',
+      );
       assert.deepEqual(
         facts.map((fact) => fact.stored.event.eventId),
-        [topic, lost],
+        [topic, unreceived],
       );
       assert.deepEqual(
         (await fixture.engine.events.between(0, fixture.streams.current, 100))
           .slice(-2)
           .map(({ nid }) => nid),
-        [stored.nid, late.nid],
+        [stored.nid, placedLate.nid],
       );
-      assert.equal((await fixture.engine.backwardExtremities(room.roomId)).includes(lost), false);
+      assert.equal((await fixture.engine.backwardExtremities(room.roomId)).includes(unreceived), false);
       await check(await fixture.restart(open));
     });
   });
 
   describe('redactions of remote servers', () => {
-    it('applies a redaction of a remote server when it is placed, also before its target', async () => {
-      const { fixture, room, send } = await entered();
+    it('applies a redaction of a remote server to its target, also when the redaction is placed before its target', async () => {
+      const { fixture, room, send } = await enterRoom();
       const message = room.say(ben);
       const redaction = room.add({
         type: 'm.room.redaction',
@@ -302,48 +323,48 @@ forSelectedDatabases(import.meta.url, (open) => {
       const stored = await send(redaction);
       assert.equal((await fixture.engine.events.getById(message))?.redactedBy, stored.nid);
       const secret = room.say(ben);
-      const sooner = room.add({
+      const earlyRedaction = room.add({
         type: 'm.room.redaction',
         sender: ben,
         redacts: secret,
         content: { redacts: secret },
         prev: [redaction],
       });
-      const early = await send(sooner);
-      assert.equal((await send(secret)).redactedBy, early.nid);
-      const again = await fixture.restart(open);
-      assert.equal((await again.engine.events.getById(secret))?.redactedBy, early.nid);
+      const placedRedaction = await send(earlyRedaction);
+      assert.equal((await send(secret)).redactedBy, placedRedaction.nid);
+      const restarted = await fixture.restart(open);
+      assert.equal((await restarted.engine.events.getById(secret))?.redactedBy, placedRedaction.nid);
     });
 
     it('withholds a redaction of a remote server from clients until its target arrives and allows it', async () => {
-      const { fixture, room, send } = await entered();
+      const { fixture, room, send } = await enterRoom();
       await send(room.member(cat, 'join'));
       const redact = (sender: string, redacts: string, prev: string[]) =>
         room.add({ type: 'm.room.redaction', sender, redacts, content: { redacts }, prev });
       const withheld = async (tested: RoomsUnderTest, ids: readonly string[]) => {
-        const found = await tested.engine.events.getManyById(ids);
-        return ids.map((id) => found.get(id)?.withheld);
+        const eventsById = await tested.engine.events.getManyById(ids);
+        return ids.map((id) => eventsById.get(id)?.withheld);
       };
       const target = room.say(ann);
       const byCat = redact(cat, target, [target]);
       const byAnn = redact(ann, target, [byCat]);
-      const again = redact(ann, target, [byAnn]);
-      const redactions = [byCat, byAnn, again];
+      const secondByAnn = redact(ann, target, [byAnn]);
+      const redactions = [byCat, byAnn, secondByAnn];
       const stateBefore = [...room.stateBefore(target).values()];
       for (const eventId of redactions)
         await fixture.engine.placement.place(room.roomId, room.get(eventId), { stateBefore });
       assert.deepEqual(await withheld(fixture, redactions), [true, true, true]);
-      const next = await fixture.restart(open);
-      assert.deepEqual(await withheld(next, redactions), [true, true, true]);
-      const placed = await next.engine.placement.place(room.roomId, room.get(target));
-      assert.equal(placed.redactedBy, (await next.engine.events.getById(byAnn))?.nid);
-      assert.deepEqual(await withheld(next, redactions), [true, false, false]);
-      const last = await next.restart(open);
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await withheld(restarted, redactions), [true, true, true]);
+      const placed = await restarted.engine.placement.place(room.roomId, room.get(target));
+      assert.equal(placed.redactedBy, (await restarted.engine.events.getById(byAnn))?.nid);
+      assert.deepEqual(await withheld(restarted, redactions), [true, false, false]);
+      const last = await restarted.restart(open);
       assert.deepEqual(await withheld(last, redactions), [true, false, false]);
     });
 
     it('does not apply a redaction of a remote server without the power level to redact', async () => {
-      const { fixture, room, send } = await entered();
+      const { fixture, room, send } = await enterRoom();
       await send(room.member(cat, 'join'));
       const message = room.say(ann);
       const redaction = room.add({

@@ -21,14 +21,11 @@ import {
 export interface PlacedEvent {
   readonly stored: StoredEvent;
   readonly durable: Promise<void>;
-  /**
-   * The next event of the room must wait until this one is on disk, because it reads rows that this one
-   * writes.
-   */
+  /** The next event of the room must wait until this event is on disk, because it reads rows that this event writes. */
   readonly isBarrier: boolean;
 }
 
-/** Bounds the backfill responses, of a hundred events each, that are fetched for the gap before one event. */
+/** Maximum number of backfill responses, of a hundred events each, that are fetched for the gap before an event. */
 const maxBackfillResponses = 100;
 
 /**
@@ -65,15 +62,20 @@ export class EventPlacer {
       requireSameRoom(head, event);
       if (event.prevEventIds.length === 0)
         throw forbidden('The event has no previous events; only m.room.create may have none');
-      const known = await events.getById(event.eventId);
-      if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
-      if (known && hasPlace(known)) return this.#alreadyPlaced(known, options);
+      const storedEvent = await events.getById(event.eventId);
+      if (storedEvent && storedEvent.roomNid !== head.roomNid)
+        throw forbidden('The event is of another room');
+      if (storedEvent && hasPlace(storedEvent)) return this.#alreadyPlaced(storedEvent, options);
       const [extremities, group] = [head.extremities, head.chain.id];
-      const examination = await this.#examiner.examine(head, event, { ...options, softFails: true, known });
+      const examination = await this.#examiner.examine(head, event, {
+        ...options,
+        softFails: true,
+        storedEvent,
+      });
       const newGroups = [...examination.stateBefore.newGroups];
       try {
         throwIfRefused(examination, options);
-        const examined = { event, json, known, options, examination, earlyNid };
+        const examined = { event, json, storedEvent, options, examination, earlyNid };
         const plan = await this.#planner.planFor(head, examined);
         newGroups.push(...(plan.stateAfter?.newGroups ?? []));
         earlyNid = plan.earlyNid;
@@ -83,13 +85,20 @@ export class EventPlacer {
           const write = this.#extend(head, { ...examined, earlyNid }, plan, reserve);
           const durable = writer.stage(write);
           if (examination.redactedBy.length === 0) return { stored: write.stored, durable };
-          const shown = showRedactions(head, examination.redactedBy, reserve).map((one) => writer.stage(one));
-          return { stored: write.stored, durable: Promise.all([durable, ...shown]).then(() => undefined) };
+          const shownRedactions = showRedactions(head, examination.redactedBy, reserve).map((prepared) =>
+            writer.stage(prepared),
+          );
+          return {
+            stored: write.stored,
+            durable: Promise.all([durable, ...shownRedactions]).then(() => undefined),
+          };
         });
         newGroups.length = 0;
         durable.catch(() => resolver.forgetAll());
         const isBarrier =
-          examination.missing.length > 0 || examination.fills || examination.pendingTarget !== undefined;
+          examination.missing.length > 0 ||
+          examination.isBackwardExtremity ||
+          examination.pendingTarget !== undefined;
         return { stored, durable, isBarrier };
       } finally {
         this.#before.drop(newGroups);
@@ -97,10 +106,11 @@ export class EventPlacer {
     }
   }
 
-  async #alreadyPlaced(known: StoredEvent, { refuse }: PlaceOptions): Promise<PlacedEvent> {
-    if (refuse && (known.rejected || known.softFailed)) throw forbidden('The event is not allowed');
-    await this.#deps.writer.durable(known);
-    return { stored: known, durable: Promise.resolve(), isBarrier: false };
+  async #alreadyPlaced(storedEvent: StoredEvent, { refuse }: PlaceOptions): Promise<PlacedEvent> {
+    if (refuse && (storedEvent.rejected || storedEvent.softFailed))
+      throw forbidden('The event is not allowed');
+    await this.#deps.writer.durable(storedEvent);
+    return { stored: storedEvent, durable: Promise.resolve(), isBarrier: false };
   }
 
   /** Extends the head in memory by the event, and returns the rows to write. */
@@ -110,13 +120,13 @@ export class EventPlacer {
     plan: PlacementPlan,
     reserve: ReservePlace,
   ): PreparedWrite {
-    const { event, json, known, examination } = examined;
+    const { event, json, storedEvent, examination } = examined;
     const { isExtremity, isOnTimeline, remainingExtremities, keyNid, chain, currentChange } = plan;
     const { groupIds, resolver } = this.#deps;
     const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
     const reservation = reserve();
     const { position } = reservation;
-    const nid = examined.earlyNid ?? known?.nid ?? position;
+    const nid = examined.earlyNid ?? storedEvent?.nid ?? position;
     const rows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
     const stateGroup = plan.stateAfter?.id ?? rows?.id ?? examination.stateBefore.id;
     const stored = storedEventFrom(head, examined, {
@@ -141,7 +151,7 @@ export class EventPlacer {
     return {
       head,
       stored,
-      rowAction: known ? 'known' : 'new',
+      rowAction: storedEvent ? 'known' : 'new',
       fact: end && {
         roomId: head.roomId,
         position,
@@ -160,17 +170,18 @@ export class EventPlacer {
         ...(rows ? [rows] : []),
         ...(currentChange?.newGroups ?? []),
       ],
-      auth: event.stateKey !== undefined && !known ? examination.auth : [],
+      auth: event.stateKey !== undefined && !storedEvent ? examination.auth : [],
       redacts: examination.redacts,
       transaction: examined.options.transaction,
       reservation,
       remote: {
         stateKeys: newGroupKeys(event, examination.stateBefore, plan),
         place: isOnTimeline && nid !== position ? position : undefined,
-        // Gaps before a rejected event need not be filled, unless the timeline names that event.
-        missing: examination.rejected === undefined || examination.fills ? examination.missing : [],
+        // Gaps before a rejected event need not be filled, unless an event on the timeline refers to it.
+        missing:
+          examination.rejected === undefined || examination.isBackwardExtremity ? examination.missing : [],
         backfillsLeft: examination.rejected === undefined ? maxBackfillResponses : undefined,
-        fillsGap: isOnTimeline || examination.fills,
+        fillsGap: isOnTimeline || examination.isBackwardExtremity,
         pendingTarget: examination.pendingTarget,
         redactedTs: examination.redactedBy[0]?.event.originServerTs,
       },
@@ -196,7 +207,9 @@ export class EventPlacer {
   }
 }
 
-/** Returns whether an event changes the current state in other entries than its own, or differently. */
+/**
+ * Returns whether an event changes other entries of the current state than its own, or does not become its own entry.
+ */
 function changesOtherState(
   event: RoomEvent,
   nid: number,
@@ -215,7 +228,7 @@ export function hasPlace({ stream, softFailed, rejected, stateGroup }: StoredEve
   return stream !== undefined || softFailed || (rejected && stateGroup !== undefined);
 }
 
-/** @throws MatrixError M_FORBIDDEN when the event names another room, or was parsed by another room version */
+/** @throws MatrixError M_FORBIDDEN when the event is of another room, or was parsed by another room version */
 export function requireSameRoom(
   room: { roomId: string; version: RoomEvent['version'] },
   event: RoomEvent,
@@ -236,10 +249,10 @@ function newGroupKeys(
   before: GroupState,
   { keyNid, currentChange }: PlacementPlan,
 ): string[] {
-  const own = keyNid === undefined ? [] : [stateMapKey(event.type, event.stateKey ?? '')];
+  const ownKeys = keyNid === undefined ? [] : [stateMapKey(event.type, event.stateKey ?? '')];
   return [
     ...before.newGroupKeys,
-    ...own,
+    ...ownKeys,
     ...(currentChange?.newGroups.length ? currentChange.entries.keys() : []),
   ];
 }

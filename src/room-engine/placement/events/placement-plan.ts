@@ -11,7 +11,8 @@ import { type CurrentStateChange, resolveCurrentState } from '../states/current-
 import type { EventExamination } from './examine-event.ts';
 
 /**
- * Bounds the rejected and soft-failed ancestors that are searched for the extremities that an event replaces.
+ * An event also replaces the forward extremities that its rejected and soft-failed ancestors refer to. Maximum number
+ * of such ancestors whose previous events are read.
  */
 const maxHiddenEvents = 100;
 
@@ -24,37 +25,38 @@ export interface LocalPlaceOptions extends PlaceOptions {
 export interface ExaminedEvent {
   readonly event: RoomEvent;
   readonly json: string;
-  readonly known: StoredEvent | undefined;
+  readonly storedEvent: StoredEvent | undefined;
   readonly options: LocalPlaceOptions;
   readonly examination: EventExamination;
   /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
 }
 
-/** The place of an event, planned for one state of the head. */
+/** How an event will be placed; valid while the head does not change. */
 export interface PlacementPlan {
   readonly isOnTimeline: boolean;
   /** The event becomes a forward extremity. */
   readonly isExtremity: boolean;
   /** The forward extremities that stay. */
   readonly remainingExtremities: readonly Extremity[];
-  /**
-   * The event follows the only extremity and the current state, so the state after it is the current state.
-   */
+  /** The event follows the only extremity and the current state, so the state after it is the current state. */
   readonly isLinear: boolean;
-  /** The state key nid of the entry that it sets; `undefined` where it sets none. */
+  /** The nid of the state key of the event; `undefined` when it does not set a state entry. */
   readonly keyNid: number | undefined;
   /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
-  /** The chain to which the state group after the event is added; `undefined` when `stateAfter` already contains this group. */
+  /**
+   * The chain to which the state group after the event is added; `undefined` when `stateAfter` already contains this
+   * group.
+   */
   readonly chain: GroupChain | undefined;
-  /** The group after the event, when it was made before the event is staged. */
+  /** The state group after the event, when it was created before the event is staged. */
   readonly stateAfter: GroupState | undefined;
   /** The change of the current state by state resolution; `undefined` where nothing was resolved or nothing changes. */
   readonly currentChange: CurrentStateChange | undefined;
 }
 
-/** The numbers under which an event is stored. */
+/** The assigned numbers with which an event is stored, and whether its state was resolved. */
 interface StoredNumbers {
   readonly nid: number;
   readonly stateGroup: number;
@@ -63,8 +65,8 @@ interface StoredNumbers {
 }
 
 /**
- * Plans where examined events go: on the timeline or not, which forward extremities stay, how the current
- * state changes.
+ * Plans how examined events are placed: on the timeline or not, which forward extremities stay, how the current state
+ * changes.
  */
 export class PlacementPlanner {
   readonly #deps: PlacementDeps;
@@ -86,9 +88,10 @@ export class PlacementPlanner {
     const remainingExtremities = isOnTimeline
       ? await this.#remainingExtremities(head, examination)
       : head.extremities;
-    // A backward extremity has a successor on the timeline, so it becomes a forward extremity only if no other one is
-    // left.
-    const isExtremity = isOnTimeline && (!examination.fills || remainingExtremities.length === 0);
+    // A backward extremity has a successor on the timeline, so it becomes a forward extremity only if no other forward
+    // extremity is left.
+    const isExtremity =
+      isOnTimeline && (!examination.isBackwardExtremity || remainingExtremities.length === 0);
     const isLinear =
       isExtremity && remainingExtremities.length === 0 && examination.stateBefore.id === head.chain.id;
     const makesGroup = event.stateKey !== undefined && examination.rejected === undefined;
@@ -115,31 +118,34 @@ export class PlacementPlanner {
       const currentChange = await resolveCurrentState(this.#deps, head, groups, end);
       return { ...plan, chain: await examination.stateBefore.chain(), currentChange };
     }
-    const after = keyNid === undefined ? undefined : await this.#numberEarly(head, examined, keyNid);
-    const end = after ?? { state: examination.stateBefore, unplacedEvent: undefined };
+    const groupAfterEvent =
+      keyNid === undefined ? undefined : await this.#createGroupBeforePosition(head, examined, keyNid);
+    const end = groupAfterEvent ?? { state: examination.stateBefore, unplacedEvent: undefined };
     const currentChange = await resolveCurrentState(this.#deps, head, [...groups, end.state.id], end);
-    const early = after ? { earlyNid: after.unplacedEvent.nid, stateAfter: after.state } : undefined;
+    const early = groupAfterEvent
+      ? { earlyNid: groupAfterEvent.unplacedEvent.nid, stateAfter: groupAfterEvent.state }
+      : undefined;
     return { ...plan, ...early, chain: undefined, currentChange };
   }
 
   /**
-   * Allocates the nid of an event and makes the state group after it, before the position of the event is
-   * reserved: state resolution needs both.
+   * Allocates the nid of an event and creates the state group after it, before the position of the event is reserved:
+   * state resolution needs both.
    */
-  async #numberEarly(
+  async #createGroupBeforePosition(
     head: WritableHead,
     examined: ExaminedEvent,
     keyNid: number,
   ): Promise<{ state: GroupState; unplacedEvent: StoredEvent }> {
-    const { known, examination } = examined;
-    const earlyNid = examined.earlyNid ?? known?.nid ?? this.#allocateNid();
+    const { storedEvent, examination } = examined;
+    const earlyNid = examined.earlyNid ?? storedEvent?.nid ?? this.#allocateNid();
     const state = await this.#groupAfter(examination.stateBefore, keyNid, earlyNid);
     const unplacedEvent = storedEventFrom(head, examined, {
       nid: earlyNid,
       stateGroup: state.id,
       resolves: false,
     });
-    if (!known) this.#deps.authEdges.add(earlyNid, examination.auth);
+    if (!storedEvent) this.#deps.authEdges.add(earlyNid, examination.auth);
     return { state, unplacedEvent };
   }
 
@@ -156,7 +162,7 @@ export class PlacementPlanner {
     };
   }
 
-  /** Allocates a nid for an event whose position comes later. */
+  /** Allocates a nid for an event whose position is reserved later. */
   #allocateNid(): number {
     const { streams, stream } = this.#deps;
     return streams.reserving((reserve) => {
@@ -167,44 +173,46 @@ export class PlacementPlanner {
   }
 
   /**
-   * Returns the forward extremities that stay: the event and its hidden ancestors do not name them as
-   * previous events.
+   * Returns the forward extremities that stay: extremities that are previous events neither of the event nor of its
+   * rejected and soft-failed ancestors.
    */
   async #remainingExtremities(head: WritableHead, { prev }: EventExamination): Promise<readonly Extremity[]> {
-    const named = new Set(prev.map(({ event }) => event.eventId));
+    const prevEventIds = new Set(prev.map(({ event }) => event.eventId));
     let hidden = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
     for (let seen = 0; hidden.length > 0 && seen < maxHiddenEvents; seen += hidden.length) {
-      const ids = hidden.flatMap(({ event }) => event.prevEventIds).filter((eventId) => !named.has(eventId));
-      for (const eventId of ids) named.add(eventId);
+      const ids = hidden
+        .flatMap(({ event }) => event.prevEventIds)
+        .filter((eventId) => !prevEventIds.has(eventId));
+      for (const eventId of ids) prevEventIds.add(eventId);
       const before = await this.#deps.events.getManyById(ids);
       hidden = [...before.values()].filter(({ rejected, softFailed }) => rejected || softFailed);
     }
-    return head.extremities.filter(({ eventId }) => !named.has(eventId));
+    return head.extremities.filter(({ eventId }) => !prevEventIds.has(eventId));
   }
 }
 
 /** Returns the event as it is stored. */
 export function storedEventFrom(
   head: WritableHead,
-  { event, examination, known, options }: ExaminedEvent,
-  at: StoredNumbers,
+  { event, examination, storedEvent, options }: ExaminedEvent,
+  numbers: StoredNumbers,
 ): StoredEvent {
   return {
-    nid: at.nid,
+    nid: numbers.nid,
     roomNid: head.roomNid,
     event,
-    stream: at.stream,
-    stateGroup: at.stateGroup,
+    stream: numbers.stream,
+    stateGroup: numbers.stateGroup,
     stateBefore: examination.stateBefore.id,
     replaces: examination.replaces,
     rejected: examination.rejected !== undefined,
     softFailed: examination.softFailed !== undefined,
-    distribute: options.distribute === true || known?.distribute === true,
+    distribute: options.distribute === true || storedEvent?.distribute === true,
     acceptedElsewhere: options.acceptedElsewhere === true,
-    resolves: at.resolves,
-    followsGap: at.stream !== undefined && examination.missing.length > 0,
+    resolves: numbers.resolves,
+    followsGap: numbers.stream !== undefined && examination.missing.length > 0,
     withheld: examination.withheld,
     outOfBand: false,
-    redactedBy: known?.redactedBy ?? examination.redactedBy[0]?.nid,
+    redactedBy: storedEvent?.redactedBy ?? examination.redactedBy[0]?.nid,
   };
 }

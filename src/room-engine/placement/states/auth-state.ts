@@ -35,10 +35,10 @@ export async function authStateInGroup(
 ): Promise<AuthState> {
   const nids = await stateKeys.findMany(authStateKeys(event));
   const state = (await groups.entries([group], [...nids.values()])).get(group);
-  const found = await events.getMany(state?.values() ?? []);
+  const eventsByNid = await events.getMany(state?.values() ?? []);
   const authState = new Map<string, StoredEvent>();
   for (const [key, keyNid] of nids) {
-    const stored = found.get(state?.get(keyNid) ?? 0);
+    const stored = eventsByNid.get(state?.get(keyNid) ?? 0);
     if (stored) authState.set(key, stored);
   }
   return authState;
@@ -55,10 +55,10 @@ export async function currentAuthState(
     const entry = head.state.get(key);
     if (entry) nids.set(key, entry.nid);
   }
-  const found = await events.getMany(nids.values());
+  const eventsByNid = await events.getMany(nids.values());
   const authState = new Map<string, StoredEvent>();
   for (const [key, nid] of nids) {
-    const stored = found.get(nid);
+    const stored = eventsByNid.get(nid);
     if (stored) authState.set(key, stored);
   }
   return authState;
@@ -89,14 +89,15 @@ export function stateOfAuthEvents(auth: Iterable<StoredEvent>): AuthState {
   return authState;
 }
 
+/** Returns the look-up function that the authorization rules use, over an auth state. */
 export const stateLookup =
   (authState: AuthState): StateLookup =>
   (type, stateKey) =>
     authState.get(stateMapKey(type, stateKey))?.event;
 
 /**
- * Returns the ids of the events that authorize an event. In room version 12, whose events do not name the
- * create event, its id is added.
+ * Returns the ids of the events that authorize an event. In room version 12 the id of the create event is added,
+ * because it is not among `auth_events`.
  */
 export function authIdsOf(event: RoomEvent): string[] {
   const { version, authEventIds, roomId, type } = event;

@@ -19,7 +19,7 @@ export interface GroupState {
   readonly newGroups: readonly GroupRows[];
   /** `stateMapKey` of the entries in `newGroups`. */
   readonly newGroupKeys: readonly string[];
-  /** The groups that it was resolved from; empty when nothing was resolved. */
+  /** The groups that this group was resolved from; empty when nothing was resolved. */
   readonly resolvedFrom: readonly number[];
 }
 
@@ -29,8 +29,8 @@ export interface ReceivedState extends GroupState {
 }
 
 /**
- * Finds or makes the state groups before events. New groups can be read at once; a caller that does not write
- * them must call `drop`.
+ * Finds or creates the state groups before events. New groups can be read at once; a caller that does not write the new
+ * groups must call `drop`.
  */
 export class BeforeStates {
   readonly #deps: Deps;
@@ -40,8 +40,8 @@ export class BeforeStates {
   }
 
   /**
-   * Returns the state before an event whose previous events have these groups: the group itself, or the
-   * resolution of several.
+   * Returns the state before an event whose previous events have these groups: the group itself, or the resolution of
+   * several groups.
    */
   async afterGroups(
     version: RoomVersion,
@@ -49,12 +49,12 @@ export class BeforeStates {
     head: WritableHead | undefined,
   ): Promise<GroupState> {
     const { resolver } = this.#deps;
-    const [only = 0, ...others] = new Set(groups);
-    if (others.length === 0) return this.#existing(only, head);
-    const distinct = [only, ...others];
+    const distinct = [...new Set(groups)];
+    const [first = 0] = distinct;
+    if (distinct.length <= 1) return this.#existing(first, head);
     const atEnd = head && sameGroups(distinct, extremityGroups(head)) ? head.chain.id : undefined;
-    const known = atEnd ?? resolver.known(distinct);
-    if (known !== undefined) return this.#existing(known, head);
+    const knownGroup = atEnd ?? resolver.known(distinct);
+    if (knownGroup !== undefined) return this.#existing(knownGroup, head);
     const resolution = await resolver.resolve(version, distinct);
     const changes = distinct.map((group) => ({ group, delta: resolution.changesFrom(group) }));
     const [nearest] = changes.sort((a, b) => a.delta.size - b.delta.size);
@@ -65,7 +65,7 @@ export class BeforeStates {
     }
     const names = await this.#deps.stateKeys.names([...nearest.delta.keys()]);
     const chain = await this.#deps.groups.chain(nearest.group);
-    return { ...this.#make(chain, nearest.delta, names), resolvedFrom: distinct };
+    return { ...this.#createGroup(chain, nearest.delta, names), resolvedFrom: distinct };
   }
 
   /**
@@ -75,15 +75,15 @@ export class BeforeStates {
    */
   async ofEventIds(head: WritableHead, eventIds: readonly string[]): Promise<GroupState> {
     const { events } = this.#deps;
-    const found = await events.getManyById(eventIds);
-    const missing = eventIds.filter((eventId) => !found.has(eventId));
+    const eventsById = await events.getManyById(eventIds);
+    const missing = eventIds.filter((eventId) => !eventsById.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
-    return this.ofState(head, await this.acceptedState(head, found.values()));
+    return this.ofState(head, await this.acceptedState(head, eventsById.values()));
   }
 
   /**
-   * Returns the state that consists of these events. Each rejected one is replaced by the accepted event before it,
-   * as far as this is known: a rejected event does not change the state.
+   * Returns the state that consists of these events. Each rejected event is replaced by the accepted event that
+   * it would have replaced, if that event is known: a rejected event does not change the state.
    * Source: server-server API, "Rejection".
    */
   async acceptedState(head: WritableHead, events: Iterable<StoredEvent>): Promise<Map<string, StoredEvent>> {
@@ -127,27 +127,27 @@ export class BeforeStates {
   /**
    * Returns the state before an event that a remote server supplied. Several states are resolved.
    * @param head the new groups are stored as changes of its current state
-   * @param known the groups after the other previous events
+   * @param knownGroups the groups after the other previous events
    * @throws MissingEvents
    */
   async supplied(
     head: WritableHead,
     { stateBefore, statesAfterPrev = [] }: SuppliedState,
-    known: readonly number[] = [],
+    knownGroups: readonly number[] = [],
   ): Promise<GroupState> {
     if (stateBefore !== undefined) return this.ofEventIds(head, stateBefore);
     const supplied: GroupState[] = [];
     try {
-      for (const one of statesAfterPrev) supplied.push(await this.#after(head, one));
-      const [only, ...others] = supplied;
-      if (only && others.length === 0 && known.length === 0) return only;
-      const groups = [...known, ...supplied.map(({ id }) => id)];
+      for (const stateAfterPrev of statesAfterPrev) supplied.push(await this.#after(head, stateAfterPrev));
+      const [first] = supplied;
+      if (first && supplied.length === 1 && knownGroups.length === 0) return first;
+      const groups = [...knownGroups, ...supplied.map(({ id }) => id)];
       const resolved = await this.afterGroups(head.version, groups, head);
-      const all = [...supplied, resolved];
+      const states = [...supplied, resolved];
       return {
         ...resolved,
-        newGroups: all.flatMap(({ newGroups }) => newGroups),
-        newGroupKeys: all.flatMap(({ newGroupKeys }) => newGroupKeys),
+        newGroups: states.flatMap(({ newGroups }) => newGroups),
+        newGroupKeys: states.flatMap(({ newGroupKeys }) => newGroupKeys),
       };
     } catch (error) {
       this.drop(supplied.flatMap(({ newGroups }) => newGroups));
@@ -157,16 +157,19 @@ export class BeforeStates {
 
   /** Returns the state after an event from the state before it, which a remote server supplied. */
   async #after(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
-    const found = await this.#deps.events.getManyById([...before, eventId]);
-    const missing = before.filter((id) => !found.has(id));
+    const eventsById = await this.#deps.events.getManyById([...before, eventId]);
+    const missing = before.filter((id) => !eventsById.has(id));
     if (missing.length > 0) throw new MissingEvents(missing);
-    const own = found.get(eventId);
-    found.delete(eventId);
-    const state = await this.acceptedState(head, found.values());
-    const { type, stateKey } = own?.event ?? {};
+    const changingEvent = eventsById.get(eventId);
+    eventsById.delete(eventId);
+    const state = await this.acceptedState(head, eventsById.values());
+    const { type, stateKey } = changingEvent?.event ?? {};
     const changes =
-      own?.roomNid === head.roomNid && !own.rejected && type !== undefined && stateKey !== undefined;
-    if (changes) state.set(stateMapKey(type, stateKey), own);
+      changingEvent?.roomNid === head.roomNid &&
+      !changingEvent.rejected &&
+      type !== undefined &&
+      stateKey !== undefined;
+    if (changes) state.set(stateMapKey(type, stateKey), changingEvent);
     return this.ofState(head, state);
   }
 
@@ -179,7 +182,7 @@ export class BeforeStates {
     const keyNids = new Map<string, number>();
     for (;;) {
       await this.#addKeys(keyNids, head, state);
-      const mark = head.stateMark;
+      const stateMark = head.stateMark;
       const delta = new Map<string, number>();
       await slices.each(state, ([key, { nid }]) => {
         if (head.state.get(key)?.nid !== nid) delta.set(key, nid);
@@ -188,19 +191,20 @@ export class BeforeStates {
         if (!state.has(key)) delta.set(key, 0);
       });
       const isSmall = delta.size <= state.size;
-      // A new chain is smaller than a delta that removes most entries.
+      // The whole state in a new chain is smaller than a delta that removes most entries.
       const changes = isSmall ? delta : new Map(state.entries().map(([key, { nid }]) => [key, nid]));
-      const numbered = new Map<number, number>();
+      const changesByKeyNid = new Map<number, number>();
       await slices.each(changes, ([key, nid]) => {
         const keyNid = keyNids.get(key);
-        if (keyNid !== undefined) numbered.set(keyNid, nid);
+        if (keyNid !== undefined) changesByKeyNid.set(keyNid, nid);
       });
-      if (!head.isUnchanged(mark)) continue;
-      if (numbered.size < changes.size) throw new Error('a state key has no nid: prepare() was not called');
+      if (!head.isUnchanged(stateMark)) continue;
+      if (changesByKeyNid.size < changes.size)
+        throw new Error('a state key has no nid: prepare() was not called');
       if (delta.size === 0 && head.chain.id !== undefined)
         return { ...this.#existing(head.chain.id, head), keyNids };
       const chain = isSmall ? head.chain.fork() : new GroupChain();
-      return { ...this.#make(chain, numbered, [...changes.keys()]), keyNids };
+      return { ...this.#createGroup(chain, changesByKeyNid, [...changes.keys()]), keyNids };
     }
   }
 
@@ -225,11 +229,11 @@ export class BeforeStates {
   }
 
   /** Forgets new groups that will not be written. */
-  drop(made: Iterable<GroupRows>): void {
-    for (const rows of made) this.#deps.groups.settled(rows);
+  drop(unwritten: Iterable<GroupRows>): void {
+    for (const rows of unwritten) this.#deps.groups.settled(rows);
   }
 
-  #make(chain: GroupChain, delta: ReadonlyMap<number, number>, keys: readonly string[]): GroupState {
+  #createGroup(chain: GroupChain, delta: ReadonlyMap<number, number>, keys: readonly string[]): GroupState {
     const rows = chain.advance(this.#deps.groupIds.next(), delta);
     this.#deps.groups.add(rows);
     return {
@@ -252,7 +256,7 @@ export function extremityGroups(head: Pick<WritableHead, 'extremities'>): number
   return [...new Set(head.extremities.map(({ stateGroup }) => stateGroup ?? 0))];
 }
 
-function sameGroups(one: readonly number[], other: readonly number[]): boolean {
-  const set = new Set(other);
-  return one.length === set.size && one.every((group) => set.has(group));
+function sameGroups(a: readonly number[], b: readonly number[]): boolean {
+  const set = new Set(b);
+  return a.length === set.size && a.every((group) => set.has(group));
 }

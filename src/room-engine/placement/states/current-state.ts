@@ -10,7 +10,7 @@ type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' |
 
 /** A change of the current state of a room. */
 export interface CurrentStateChange {
-  /** Ends in the group of the new state. */
+  /** The chain of deltas that ends in the group of the new state. */
   readonly chain: GroupChain;
   readonly newGroups: readonly GroupRows[];
   /** `stateMapKey` to the nid of the new entry; 0 for removed entries. */
@@ -45,24 +45,27 @@ export async function resolveCurrentState(
   const resolution = await resolver.resolve(head.version, distinct, reference, after?.unplacedEvent);
   const delta = resolution.changesFrom(current);
   if (delta.size === 0) return undefined;
-  const found = new Map(await events.getMany([...delta.values()].filter((nid) => nid !== 0)));
-  if (after?.unplacedEvent) found.set(after.unplacedEvent.nid, after.unplacedEvent);
+  const eventsByNid = new Map(await events.getMany([...delta.values()].filter((nid) => nid !== 0)));
+  if (after?.unplacedEvent) eventsByNid.set(after.unplacedEvent.nid, after.unplacedEvent);
   const keyNids = [...delta.keys()];
   const names = await stateKeys.names(keyNids);
-  const [entries, keys] = [new Map<string, number>(), new Map<string, number>()];
+  const [entries, keyNidsByName] = [new Map<string, number>(), new Map<string, number>()];
   await slices.each(keyNids.entries(), ([index, keyNid]) => {
     entries.set(names[index] ?? '', delta.get(keyNid) ?? 0);
-    keys.set(names[index] ?? '', keyNid);
+    keyNidsByName.set(names[index] ?? '', keyNid);
   });
-  const same = distinct.find((group) => resolution.changesFrom(group).size === 0);
-  if (same !== undefined) {
-    const chain = same === after?.state.id ? await after.state.chain() : await deps.groups.chain(same);
-    return { chain, newGroups: [], entries, events: found, keyNids: keys };
+  const unchangedGroup = distinct.find((group) => resolution.changesFrom(group).size === 0);
+  if (unchangedGroup !== undefined) {
+    const chain =
+      unchangedGroup === after?.state.id
+        ? await after.state.chain()
+        : await deps.groups.chain(unchangedGroup);
+    return { chain, newGroups: [], entries, events: eventsByNid, keyNids: keyNidsByName };
   }
   if (head.chain.id !== current) return undefined; // The head has changed; the caller tries again.
   const chain = head.chain.fork();
-  const made = [chain.advance(groupIds.next(), delta)];
-  return { chain, newGroups: made, entries, events: found, keyNids: keys };
+  const createdGroups = [chain.advance(groupIds.next(), delta)];
+  return { chain, newGroups: createdGroups, entries, events: eventsByNid, keyNids: keyNidsByName };
 }
 
 /** The applied changes of a room's state and memberships. */

@@ -7,30 +7,30 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { AppliedChange, CurrentStateChange } from './current-state.ts';
 
 /** A change of a membership; `eventNid` is `undefined` where the entry is removed. */
-type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: number | undefined };
+type PendingMembershipChange = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: number | undefined };
 
 /** A state entry whose position on the stream is set when the change is applied. */
 type PendingEntry = Omit<StateEntry, 'stream'> & { stream: number };
 
 /**
- * A large change of the current state, worked out beside the head in steps. Applying it takes little time,
- * however large the room is.
+ * A large change of the current state, worked out in steps on a copy of the head's state. Applying it takes little
+ * time also in large rooms.
  */
 export class PreparedCurrentState {
-  readonly #mark: WritableHead['stateMark'];
+  readonly #stateMark: WritableHead['stateMark'];
   readonly #state = new HeadState();
   /** New entries, whose position on the stream is not known yet. */
   readonly #newEntries: PendingEntry[] = [];
   readonly #stateChanges: StateChange[] = [];
-  readonly #moves: MemberMove[] = [];
+  readonly #membershipChanges: PendingMembershipChange[] = [];
   readonly #chain: GroupChain;
 
   private constructor(head: WritableHead, chain: GroupChain) {
-    this.#mark = head.stateMark;
+    this.#stateMark = head.stateMark;
     this.#chain = chain;
   }
 
-  /** Prepares a change. It is void once the state of the head has changed: see `isValidFor`. */
+  /** Prepares a change, which becomes invalid when the state of the head changes: see `isValidFor`. */
   static async prepare(
     head: WritableHead,
     change: Omit<CurrentStateChange, 'newGroups'>,
@@ -43,18 +43,22 @@ export class PreparedCurrentState {
 
   /** Returns whether the head still has the state that the change was prepared for. */
   isValidFor(head: WritableHead): boolean {
-    return head.isUnchanged(this.#mark);
+    return head.isUnchanged(this.#stateMark);
   }
 
   /**
-   * Makes the prepared state the head's state; call it once. @param cause the event that brought the state
+   * Makes the prepared state the head's state; call it once.
+   * @param cause the event that brought the state
    */
   apply(head: WritableHead, cause: StoredEvent, position: number): AppliedChange {
     if (!this.isValidFor(head)) throw new Error('the current state of the room has changed');
     for (const entry of this.#newEntries) entry.stream = position;
     head.replaceState(this.#state, position);
     head.chain = this.#chain;
-    const membershipChanges = this.#moves.map((move) => ({ ...move, eventNid: move.eventNid ?? cause.nid }));
+    const membershipChanges = this.#membershipChanges.map((change) => ({
+      ...change,
+      eventNid: change.eventNid ?? cause.nid,
+    }));
     return { stateChanges: this.#stateChanges, membershipChanges };
   }
 
@@ -75,7 +79,12 @@ export class PreparedCurrentState {
       const entry = stored && stateEntry(stored, 0);
       if (type === 'm.room.member') {
         const to = entry?.membership ?? 'leave';
-        this.#moves.push({ userId: stateKey, from: head.membership(stateKey), to, eventNid: stored?.nid });
+        this.#membershipChanges.push({
+          userId: stateKey,
+          from: head.membership(stateKey),
+          to,
+          eventNid: stored?.nid,
+        });
       }
       if (!entry) return;
       this.#newEntries.push(entry);

@@ -14,7 +14,7 @@ import type { WritableStateKeys } from '../../state/writable-state-keys.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { EventStore } from '../../timeline/event-store.ts';
 
-/** Bounds the cached resolutions; one is a few numbers. */
+/** Maximum number of cached resolutions; each is a few numbers. */
 const maxRememberedResolutions = 10_000;
 
 const createKey = stateMapKey('m.room.create', '');
@@ -22,11 +22,11 @@ const createKey = stateMapKey('m.room.create', '');
 /** The state of a room's head, whose entries are in memory. */
 export interface ReferenceState {
   readonly group: number;
-  /** The nids of all its entries; `undefined` when the head has changed. */
+  /** The nids of all entries of the state; `undefined` when the head has changed. */
   readonly nids: () => Iterable<number> | undefined;
 }
 
-/** The state that some groups resolve to. */
+/** The result of resolving the states of several groups. */
 export interface Resolution {
   /** Returns the difference from the state of a group: state key nid to event nid, 0 for removed entries. */
   changesFrom(group: number): Map<number, number>;
@@ -77,7 +77,7 @@ export class StateResolver {
 
   /**
    * Resolves the states of groups:
-   * 1. finds the conflicted entries: those that differ between the groups;
+   * 1. finds the conflicted entries: the entries that differ between the groups;
    * 2. finds the auth difference, and in version 2.1 the conflicted state subgraph;
    * 3. loads the full conflicted set with its auth events and power levels;
    * 4. runs the algorithm of the room version on the conflicted entries; unconflicted entries stay as they
@@ -92,8 +92,8 @@ export class StateResolver {
     reference?: ReferenceState,
     unplacedEvent?: UnplacedEvent,
   ): Promise<Resolution> {
-    const all = [...new Set(reference ? [...groups, reference.group] : groups)];
-    const { keys, entryIn } = await this.#deps.groups.differences(all);
+    const allGroups = [...new Set(reference ? [...groups, reference.group] : groups)];
+    const { keys, entryIn } = await this.#deps.groups.differences(allGroups);
     const [first = 0] = groups;
     const resolved = new Map(keys.map((key) => [key, entryIn(first, key)]));
     const conflicted = keys.filter((key) =>
@@ -101,7 +101,8 @@ export class StateResolver {
     );
     if (conflicted.length > 0) {
       const common = async () => {
-        // The entries of one whole state that do not differ anywhere, and those that differ from the reference only.
+        // Unconflicted entries are the same in all groups. Most of them are read from one whole state; the entries in
+        // which only the reference differs from the groups are added.
         const referenceNids = reference?.nids();
         const nids = referenceNids ?? (await this.#deps.groups.load(first)).values();
         const source = referenceNids && reference ? reference.group : first;
@@ -139,17 +140,17 @@ export class StateResolver {
           common,
         );
     const subgraph = version.stateResolution === 'v2.1' ? await conflictedSubgraph(authEdges, nids) : [];
-    const memory = new LoadedEvents(this.#deps.events, unplacedEvent);
-    const full = await memory.load(new Set([...nids, ...difference, ...subgraph]));
+    const loadedEvents = new LoadedEvents(this.#deps.events, unplacedEvent);
+    const fullConflictedSet = await loadedEvents.load(new Set([...nids, ...difference, ...subgraph]));
     const authState = await this.#unconflictedAuthState(
       version,
-      full,
+      fullConflictedSet,
       first,
       new Set(names.values()),
-      memory,
+      loadedEvents,
     );
-    await memory.loadAround(full, [...authState.values()]);
-    const idOf = (nid: number) => memory.byNid(nid)?.event.eventId ?? '';
+    await loadedEvents.loadAround(fullConflictedSet, [...authState.values()]);
+    const idOf = (nid: number) => loadedEvents.byNid(nid)?.event.eventId ?? '';
     const sets = states.map((state) => {
       const set = new Map<string, string>();
       for (const [key, stored] of authState) set.set(key, stored.event.eventId);
@@ -158,8 +159,8 @@ export class StateResolver {
     });
     const idsOf = (numbers: Iterable<number>) => [...numbers].map(idOf).filter((id) => id !== '');
     const steps = resolveStateInSteps(version, sets, {
-      event: (eventId) => memory.byId(eventId)?.event,
-      isRejected: (eventId) => memory.byId(eventId)?.rejected === true,
+      event: (eventId) => loadedEvents.byId(eventId)?.event,
+      isRejected: (eventId) => loadedEvents.byId(eventId)?.rejected === true,
       authChainDifference: () => idsOf(difference),
       conflictedSubgraph: () => idsOf(subgraph),
     });
@@ -167,7 +168,7 @@ export class StateResolver {
     const revised = new Map<number, number>();
     for (const [key, name] of names) {
       const eventId = resolved.get(name);
-      const stored = eventId === undefined ? undefined : memory.byId(eventId);
+      const stored = eventId === undefined ? undefined : loadedEvents.byId(eventId);
       if (stored) revised.set(key, stored.nid);
     }
     return revised;
@@ -179,17 +180,17 @@ export class StateResolver {
     events: readonly StoredEvent[],
     group: number,
     conflicted: ReadonlySet<string>,
-    memory: LoadedEvents,
+    loadedEvents: LoadedEvents,
   ): Promise<Map<string, StoredEvent>> {
     const keys = new Set([createKey, stateMapKey('m.room.power_levels', '')]);
     for (const { event } of events) for (const key of selectAuthEventKeys(event, version)) keys.add(key);
     for (const key of conflicted) keys.delete(key);
     const nids = await this.#deps.stateKeys.findMany(keys);
     const state = (await this.#deps.groups.entries([group], [...nids.values()])).get(group);
-    await memory.load(new Set(state?.values() ?? []));
+    await loadedEvents.load(new Set(state?.values() ?? []));
     const authState = new Map<string, StoredEvent>();
     for (const [key, keyNid] of nids) {
-      const stored = memory.byNid(state?.get(keyNid) ?? 0);
+      const stored = loadedEvents.byNid(state?.get(keyNid) ?? 0);
       if (stored) authState.set(key, stored);
     }
     return authState;
@@ -228,7 +229,7 @@ class LoadedEvents {
     return this.#byId.get(eventId);
   }
 
-  /** @returns the events that exist */
+  /** Loads events into memory. @returns the events that are stored */
   async load(nids: ReadonlySet<number>): Promise<StoredEvent[]> {
     const missing = [...nids].filter((nid) => nid !== 0 && !this.#byNid.has(nid));
     for (const stored of (await this.#store.getMany(missing)).values()) this.#add(stored);
@@ -237,17 +238,17 @@ class LoadedEvents {
 
   /**
    * Loads the auth events of `events`, and for the mainline ordering the chains of power levels events that lead back
-   * from `events` and `others`.
+   * from `events` and `authState`.
    */
-  async loadAround(events: readonly StoredEvent[], others: readonly StoredEvent[]): Promise<void> {
+  async loadAround(events: readonly StoredEvent[], authState: readonly StoredEvent[]): Promise<void> {
     const creates = events.slice(0, 1).map(({ event }) => createEventIdOf(event.roomId));
-    let pending = [...events, ...others.filter(isPowerLevels)];
-    for (let wanted = creates; pending.length > 0; wanted = []) {
-      const ids = new Set([...wanted, ...pending.flatMap(({ event }) => event.authEventIds)]);
+    let pending = [...events, ...authState.filter(isPowerLevels)];
+    for (let createIds = creates; pending.length > 0; createIds = []) {
+      const ids = new Set([...createIds, ...pending.flatMap(({ event }) => event.authEventIds)]);
       const missing = [...ids].filter((eventId) => !this.#byId.has(eventId));
-      const found = [...(await this.#store.getManyById(missing)).values()];
-      for (const stored of found) this.#add(stored);
-      pending = found.filter(isPowerLevels);
+      const authEvents = [...(await this.#store.getManyById(missing)).values()];
+      for (const stored of authEvents) this.#add(stored);
+      pending = authEvents.filter(isPowerLevels);
     }
   }
 
@@ -274,5 +275,5 @@ function distinctStates(
   return [...states.values()];
 }
 
-/** The same key for the same set of groups, in any order. */
+/** Returns the cache key of a set of groups, which does not depend on their order. */
 const keyOf = (groups: Iterable<number>) => [...new Set(groups)].sort((a, b) => a - b).join();

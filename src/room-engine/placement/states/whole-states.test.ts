@@ -5,8 +5,8 @@ import { forSelectedDatabases } from '../../../../test/support/databases/databas
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 
-/** A clock that reports each time slice as over whenever it is read. */
-function hastyClock(): ManualClock & { readonly reads: number } {
+/** A clock that advances by a second whenever it is read, so that every time slice is over. */
+function fastClock(): ManualClock & { readonly reads: number } {
   let reads = 0;
   return {
     ...manualClock(),
@@ -27,8 +27,8 @@ function largeRoom(members: number): ReferenceRoom {
 const isMember = ({ event }: { readonly event: { readonly type: string } }) => event.type === 'm.room.member';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  const opened = async () => {
-    const clock = hastyClock();
+  const openFixture = async () => {
+    const clock = fastClock();
     return { clock, fixture: await RoomsUnderTest.open(open, [], { clock }) };
   };
 
@@ -41,8 +41,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   const joinWithPartialState = async (fixture: RoomsUnderTest, room: ReferenceRoom) => {
     const { event, state, authChain } = room.join(alice);
-    const essential = state.filter((one) => !isMember(one));
-    const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
+    const essential = state.filter((verified) => !isMember(verified));
+    const needed = [event, ...essential].flatMap((verified) => verified.event.authEventIds);
     const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
     await fixture.engine.placement.enter(room.room, {
       event,
@@ -51,7 +51,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       partial: { servers: ['a.example'], from: 'a.example' },
     });
     await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);
-    return state.map((one) => one.event.eventId);
+    return state.map((verified) => verified.event.eventId);
   };
 
   const rename = async (fixture: RoomsUnderTest, room: ReferenceRoom, displayname: string) => {
@@ -77,23 +77,23 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('a large room whose whole state is replaced', () => {
-    it('yields to other work while a large room is entered, more often the larger its state is', async () => {
+    it('yields to other work while a large room is entered, completed or loaded, more often for a larger state', async () => {
       const counts: Record<'enter' | 'complete' | 'load', number>[] = [];
       for (const members of [20, 420]) {
-        const [room, another] = [largeRoom(members), largeRoom(members)];
-        const { clock, fixture } = await opened();
+        const [room, partialRoom] = [largeRoom(members), largeRoom(members)];
+        const { clock, fixture } = await openFixture();
         const enter = await clockReadsDuring(clock, () =>
           fixture.engine.placement.enter(room.room, room.join(alice)),
         );
         await check(fixture, room);
-        const ids = await joinWithPartialState(fixture, another);
+        const ids = await joinWithPartialState(fixture, partialRoom);
         const complete = await clockReadsDuring(clock, () =>
-          fixture.engine.placement.completeState(another.roomId, { stateBefore: ids }),
+          fixture.engine.placement.completeState(partialRoom.roomId, { stateBefore: ids }),
         );
-        await check(fixture, another);
-        const again = await fixture.restart(open, { clock });
-        const load = await clockReadsDuring(clock, () => again.engine.heads.get(room.roomId));
-        await check(again, room);
+        await check(fixture, partialRoom);
+        const restarted = await fixture.restart(open, { clock });
+        const load = await clockReadsDuring(clock, () => restarted.engine.heads.get(room.roomId));
+        await check(restarted, room);
         counts.push({ enter, complete, load });
       }
       const [few, many] = counts;
@@ -104,9 +104,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(many.load - few.load >= 8, `${few.load} and ${many.load}`);
     });
 
-    it('enters a large room with the supplied state while local users send events and change state', async () => {
+    it('completes the partial state of a large room while local users send events and change state', async () => {
       const room = largeRoom(150);
-      const { fixture } = await opened();
+      const { fixture } = await openFixture();
       const ids = await joinWithPartialState(fixture, room);
       const sent: Promise<string>[] = [];
       const completing = fixture.engine.placement.completeState(room.roomId, { stateBefore: ids });
@@ -124,16 +124,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       await done;
       assert.ok(sent.length > 4);
       const events = await fixture.engine.events.getManyById(await Promise.all(sent));
-      const inOrder = [...events.values()].sort((a, b) => a.event.depth - b.event.depth);
-      for (const { event } of inOrder) room.addExisting({ event, json: '' });
+      const sentInOrder = [...events.values()].sort((a, b) => a.event.depth - b.event.depth);
+      for (const { event } of sentInOrder) room.addExisting({ event, json: '' });
       await check(fixture, room);
       const head = await fixture.engine.heads.get(room.roomId);
       assert.equal(head?.isPartial, false);
       assert.deepEqual(
         head?.extremities.map(({ eventId }) => eventId),
-        [inOrder.at(-1)?.event.eventId],
+        [sentInOrder.at(-1)?.event.eventId],
       );
-      for (const stored of inOrder) {
+      for (const stored of sentInOrder) {
         const state = await fixture.engine.stateAt(stored, 'after');
         const expected = room.stateAfter([stored.event.eventId]);
         assert.deepEqual([...(state?.keys() ?? [])].sort(), [...expected.keys()].sort());
@@ -141,9 +141,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(await fixture.restart(open), room);
     });
 
-    it('reuses the state group of a supplied state that equals a stored one, whatever changes meanwhile', async () => {
+    it('stores a supplied state correctly when a local user changes the current state meanwhile', async () => {
       const room = largeRoom(150);
-      const { fixture } = await opened();
+      const { fixture } = await openFixture();
       await fixture.engine.placement.enter(room.room, room.join(alice));
       const unreceived = room.member('@late:s1.example', 'join');
       const last = room.say(ann, [unreceived]);
@@ -153,9 +153,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const renamed = rename(fixture, room, 'Alice');
       const stored = await placing;
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
-      const own = await fixture.engine.events.getById(await renamed);
-      assert.ok(own);
-      room.addExisting({ event: own.event, json: '' });
+      const ownRename = await fixture.engine.events.getById(await renamed);
+      assert.ok(ownRename);
+      room.addExisting({ event: ownRename.event, json: '' });
       await check(fixture, room);
       const before = await fixture.engine.stateAt(stored, 'before');
       assert.equal(before?.size, state.length);

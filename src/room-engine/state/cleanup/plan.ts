@@ -5,8 +5,8 @@ export interface GroupLink {
 }
 
 /**
- * A group that is kept, and into which the changes of the unused groups before it are merged. Afterwards the group links
- * to the predecessor of the first of these unused groups.
+ * A group that is kept, and into which the changes of the unused groups before it are merged. Afterwards the group
+ * links to the predecessor of the first of these unused groups.
  */
 export interface Rebase {
   readonly id: number;
@@ -16,19 +16,23 @@ export interface Rebase {
   readonly prevId: number | undefined;
 }
 
+/** The state groups of a room that are removed or rebased. */
 export interface CleanupPlan {
-  /** Groups that are removed, because no used group is built on them. Each group comes before its predecessors. */
+  /**
+   * Ids of the groups that are removed, because no used group is built on them. Each group comes before its
+   * predecessors.
+   */
   readonly unused: readonly number[];
   readonly rebases: readonly Rebase[];
 }
 
 /** The state groups of a room, and the groups to which events, the room and new groups refer. */
-export interface CleanupFacts {
+export interface CleanupInput {
   /** All groups of one room. */
   readonly groups: readonly GroupLink[];
   /** Groups that events or the room refer to. */
   readonly used: ReadonlySet<number>;
-  /** Groups that new groups may be built on at any time. Their chains stay as they are. */
+  /** Groups on which new groups may be built at any time. Their chains stay as they are. */
   readonly growing: Iterable<number>;
   /** The highest group that may be removed: events that refer to newer groups may not be written yet. */
   readonly upTo: number;
@@ -42,7 +46,7 @@ const groupsAtOnce = 10_000;
  * is built is merged into that other group. This never makes the stored states larger, and the next plan removes the
  * unused group. Other requests are processed meanwhile.
  */
-export async function planCleanup({ groups, used, growing, upTo }: CleanupFacts): Promise<CleanupPlan> {
+export async function planCleanup({ groups, used, growing, upTo }: CleanupInput): Promise<CleanupPlan> {
   const links = new Map<number, GroupLink>();
   await inSlices(groups, (link) => links.set(link.id, link));
   const needed = new Set<number>();
@@ -68,7 +72,7 @@ export async function planCleanup({ groups, used, growing, upTo }: CleanupFacts)
     for (; next !== undefined && isMerged(next); next = links.get(next)?.prevId) through.push(next);
     if (through.length > 0) rebases.push({ id, through, prevId: next });
   });
-  return { unused: unused.sort((one, other) => other - one), rebases };
+  return { unused: unused.sort((a, b) => b - a), rebases };
 }
 
 /** Calls `work` for each group, with pauses for other requests. */

@@ -9,14 +9,14 @@ import { planCleanup } from './plan.ts';
 import { StateGroupCleanup } from './state-group-cleanup.ts';
 import { readUsedGroups } from './store.ts';
 
-/** Opens the cleanup with jobs that run when the test calls `run`. */
+/** Creates a cleanup whose jobs run when the test calls `run`. */
 function openCleanup(fixture: RoomsUnderTest) {
   const scheduled: JobRequest[] = [];
   let handler: JobHandler<JsonValue> | undefined;
   let removed = 0;
   const jobs = {
-    register: (_kind: string, given: JobHandler<JsonValue>) => {
-      handler = given;
+    register: (_kind: string, registered: JobHandler<JsonValue>) => {
+      handler = registered;
     },
     schedule: async (_writer: unknown, request: JobRequest) => {
       if (request.replace) scheduled.splice(0);
@@ -41,16 +41,16 @@ function openCleanup(fixture: RoomsUnderTest) {
     return removed;
   };
   /**
-   * Runs the jobs that are scheduled when it is called, without those that they schedule.
-   * @returns how many groups were removed until then
+   * Runs the jobs that are scheduled at the time of the call, and no jobs that are scheduled by these jobs.
+   * @returns how many groups were removed so far
    */
   const runOnce = () => run(undefined, scheduled.length);
   return { cleanup, scheduled, run, runOnce };
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('StateGroupCleanup', () => {
-    /** Makes a room with many states, and deletes some of its events as a purge does. */
+  describe('the job that removes unused state groups (StateGroupCleanup)', () => {
+    /** Creates a room with many state groups. */
     const openRoom = async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice, bob);
@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const count = async () =>
         (await reader.selectFrom('state_groups').select('id').where('room_nid', '=', roomNid).execute())
           .length;
-      /** Reads the whole states of all events that are left, by event. */
+      /** Reads the whole states of all stored events, by event. */
       const states = async ({ engine: from, database }: RoomsUnderTest) => {
         const rows = await database
           .reader<RoomTables>()
@@ -80,20 +80,20 @@ forSelectedDatabases(import.meta.url, (open) => {
           .where('room_nid', '=', roomNid)
           .orderBy('nid')
           .execute();
-        const found = new Map<number, [number, number][]>();
+        const statesByEvent = new Map<number, [number, number][]>();
         for (const { nid, state_group: group } of rows) {
           const loaded = [...(await from.groups.load(group!))].filter(([, event]) => event !== 0);
-          found.set(
+          statesByEvent.set(
             nid,
             loaded.sort(([a], [b]) => a - b),
           );
         }
-        return { found, groups: rows.map((row) => row.state_group!) };
+        return { statesByEvent, groups: rows.map((row) => row.state_group!) };
       };
       return { fixture, roomId, roomNid, set, count, states };
     };
 
-    it('removes unused state groups and merges unused groups between used ones, while all states stay the same, in memory and after a restart', async () => {
+    it('removes unused state groups and merges unused groups between used groups; all states stay the same, in memory and after a restart', async () => {
       const { fixture, roomId, roomNid, set, count, states } = await openRoom();
       const head = (await fixture.engine.heads.get(roomId))!;
       const current = new Set([...head.state.values()].map(({ nid }) => nid));
@@ -109,26 +109,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [first, , , , last] = before.groups.toReversed();
       const differing = async (from: RoomsUnderTest) => {
         const { keys, entryIn } = await from.engine.groups.differences([first!, last!, before.groups[8]!]);
-        const of = (group: number) =>
+        const keysThatDiffer = (group: number) =>
           keys.filter((key) => entryIn(group, key) !== entryIn(first!, key)).sort();
-        return [of(last!), of(before.groups[8]!)];
+        return [keysThatDiffer(last!), keysThatDiffer(before.groups[8]!)];
       };
       const differences = await differing(fixture);
       const stored = await count();
       const { cleanup, run } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
-      const interrupted = AbortSignal.abort();
-      await assert.rejects(run(interrupted));
+      const abortedSignal = AbortSignal.abort();
+      await assert.rejects(run(abortedSignal));
       await cleanup.schedule({ roomId, roomNid });
       const removed = await run();
       assert.ok(removed > 15, `${removed} groups of ${stored} were removed`);
       assert.equal(await count(), stored - removed);
       assert.deepEqual([await states(fixture), await differing(fixture)], [before, differences]);
-      // The next states are built on the chain in memory, and after the restart on the stored one.
+      // The next states are built on the chain in memory, and after the restart on the stored chain.
       await set('m.room.topic', { topic: 'in memory' });
       const restarted = await fixture.restart(open);
-      const again = await states(restarted);
-      for (const [nid, state] of before.found) assert.deepEqual(again.found.get(nid), state);
+      const statesAfterRestart = await states(restarted);
+      for (const [nid, state] of before.statesByEvent)
+        assert.deepEqual(statesAfterRestart.statesByEvent.get(nid), state);
       assert.deepEqual(await differing(restarted), differences);
       const sender = { userId: alice, deviceId: 'D' };
       for (let index = 0; index < 40; index++)
@@ -138,19 +139,19 @@ forSelectedDatabases(import.meta.url, (open) => {
           { type: 'org.example.new', stateKey: '' },
           { topic: `${index}` },
         );
-      const now = (await restarted.engine.heads.get(roomId))!;
-      const loaded = new Set((await restarted.engine.groups.load(now.stateGroup!)).values());
-      assert.deepEqual(loaded, new Set([...now.state.values()].map(({ nid }) => nid)));
-      const second = openCleanup(restarted);
-      await second.cleanup.schedule({ roomId, roomNid });
+      const newHead = (await restarted.engine.heads.get(roomId))!;
+      const loaded = new Set((await restarted.engine.groups.load(newHead.stateGroup!)).values());
+      assert.deepEqual(loaded, new Set([...newHead.state.values()].map(({ nid }) => nid)));
+      const secondCleanup = openCleanup(restarted);
+      await secondCleanup.cleanup.schedule({ roomId, roomNid });
       // The chain of the former current state is removed now.
-      assert.ok((await second.run()) > 0);
+      assert.ok((await secondCleanup.run()) > 0);
       const after = await states(restarted);
-      for (const [nid, state] of before.found) assert.deepEqual(after.found.get(nid), state);
+      for (const [nid, state] of before.statesByEvent) assert.deepEqual(after.statesByEvent.get(nid), state);
       assert.deepEqual(await differing(restarted), differences);
     });
 
-    it('cleans up the groups of a second purge together with those of the first while a cleanup waits', async () => {
+    it('cleans up the state groups of a second purge in the cleanup that the first purge has scheduled', async () => {
       const { fixture, roomId, roomNid, set } = await openRoom();
       const { cleanup, scheduled } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
@@ -174,14 +175,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         isPartial,
       });
       const engine = { heads: { get }, removals: fixture.engine.removals };
-      const partial = { ...fixture, engine } as unknown as RoomsUnderTest;
+      const partialFixture = { ...fixture, engine } as unknown as RoomsUnderTest;
       const events = await fixture.engine.events.timeline(roomNid, { limit: 40, direction: 'forward' });
       const current = new Set([...head.state.values()].map(({ nid }) => nid));
       const deleted = events.map(({ nid }) => nid).filter((nid) => !current.has(nid));
       await fixture.database.transaction<RoomTables, unknown>((writer) =>
         writer.deleteFrom('events').where('nid', 'in', deleted).execute(),
       );
-      const { cleanup, scheduled, run, runOnce } = openCleanup(partial);
+      const { cleanup, scheduled, run, runOnce } = openCleanup(partialFixture);
       await cleanup.schedule({ roomId, roomNid });
       assert.equal(await runOnce(), 0);
       assert.equal(scheduled[0]?.runAt, fixture.clock.now() + 600_000);
@@ -201,7 +202,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       ]);
       const sizes: number[] = [];
-      const left = async () =>
+      const countEntries = async () =>
         (
           await database
             .reader<RoomTables>()
@@ -212,17 +213,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         ).length;
       const transaction: typeof database.transaction = async (work) => {
         const result = await database.transaction(work);
-        sizes.push(await left());
+        sizes.push(await countEntries());
         return result;
       };
-      const observed = new Proxy(database, {
+      const observedDatabase = new Proxy(database, {
         get: (target, name) =>
           name === 'transaction'
             ? transaction
             : (Reflect.get(target, name).bind?.(target) ?? Reflect.get(target, name)),
       });
       const { cleanup, run, runOnce } = openCleanup(
-        Object.assign(Object.create(RoomsUnderTest.prototype), fixture, { database: observed }),
+        Object.assign(Object.create(RoomsUnderTest.prototype), fixture, { database: observedDatabase }),
       );
       await cleanup.schedule({ roomId, roomNid });
       await runOnce();
@@ -249,12 +250,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await readUsedGroups(reading as never, roomNid)).has(group));
     });
 
-    it('removes a group only when it is still unused ten minutes after it was found', async () => {
+    it('removes an unused state group only when it is still unused ten minutes later', async () => {
       const { fixture, roomId, roomNid } = await openRoom();
       const { database } = fixture;
       const head = (await fixture.engine.heads.get(roomId))!;
       const id = head.stateGroup! + 1_000;
-      const refer = (group: number | null) =>
+      const referTo = (group: number | null) =>
         database.batch([
           {
             sql: 'update events set state_before = ? where nid = ?',
@@ -271,23 +272,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       await cleanup.schedule({ roomId, roomNid });
       assert.equal(await runOnce(), 0);
       // An event that was being placed refers to the group.
-      await refer(id);
+      await referTo(id);
       assert.equal(await run(), 0);
-      await refer(null);
+      await referTo(null);
       await cleanup.schedule({ roomId, roomNid });
       assert.equal(await run(), 1);
     });
   });
 });
 
-describe('planCleanup', () => {
+describe('the choice of state groups to remove and to merge (planCleanup)', () => {
   const chain = (...links: [number, number?][]) => links.map(([id, prevId]) => ({ id, prevId }));
 
-  it('keeps unused state groups on which several others are built, and groups above upTo', async () => {
+  it('keeps unused state groups on which several other groups are built, and groups above upTo', async () => {
     const groups = chain([1], [2, 1], [3, 2], [4, 2], [5, 4], [6, 5], [7, 6], [8, 5]);
     const used = new Set([3, 7]);
     const plan = await planCleanup({ groups, used, growing: [], upTo: 7 });
-    // 8 is newer; 5 is shared by 6 and 8, and 2 by 3 and 4.
+    // Group 8 is above `upTo`. Groups 6 and 8 are built on group 5, and groups 3 and 4 on group 2.
     assert.deepEqual(plan.unused, []);
     assert.deepEqual(plan.rebases, [
       { id: 2, through: [1], prevId: undefined },
@@ -296,11 +297,11 @@ describe('planCleanup', () => {
     ]);
   });
 
-  it('merges consecutive unused state groups into the used one that is built on them, except in the chain of the current state', async () => {
+  it('merges consecutive unused state groups into the used group that is built on them, except in the chain of the current state', async () => {
     const groups = chain([1], [2, 1], [3, 2], [4, 3], [5, 2]);
     const plan = await planCleanup({ groups, used: new Set([4]), growing: [], upTo: 5 });
     assert.deepEqual(plan, { unused: [5], rebases: [{ id: 4, through: [3, 2, 1], prevId: undefined }] });
-    const fixed = await planCleanup({ groups, used: new Set([4]), growing: [4], upTo: 5 });
-    assert.deepEqual(fixed, { unused: [5], rebases: [] });
+    const planWithGrowing = await planCleanup({ groups, used: new Set([4]), growing: [4], upTo: 5 });
+    assert.deepEqual(planWithGrowing, { unused: [5], rebases: [] });
   });
 });

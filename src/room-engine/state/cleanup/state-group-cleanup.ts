@@ -26,36 +26,37 @@ type Room = {
 };
 
 type Payload = Room & {
-  /** The newest group when the cleanup was scheduled: newer ones may belong to events that are not written yet. */
+  /** The newest group when the cleanup was scheduled: newer groups may belong to events that are not written yet. */
   readonly upTo: number;
 };
 
 const job = 'rooms/clean-state-groups';
 
 /**
- * Milliseconds between finding an unused group and removing it: writes of events and reads of states that were running when
- * it was found have ended by then.
+ * Milliseconds between finding an unused group and removing it: writes of events and reads of states that were running
+ * when it was found have ended by then.
  */
 const removalDelay = 10 * 60_000;
 
-/** Maximum number of groups whose entries are counted together, and of entries that one transaction adds or deletes. */
-const [groupsAtOnce, entriesAtOnce] = [100, 1_000];
+/** Maximum number of groups whose entries are counted together. */
+const groupsAtOnce = 100;
+/** Maximum number of entries that one transaction adds or deletes. */
+const entriesAtOnce = 1_000;
 
 /**
- * Removes state groups that no event refers to any more after a purge or the completion of a partial state. When exactly
- * one other group is built on an unused group, the changes of the unused group are first merged into the other
- * (`planCleanup`), in small transactions that leave all states as they are.
+ * Removes state groups that no event refers to any more after a purge or the completion of a partial state. When
+ * exactly one other group is built on an unused group, the changes of the unused group are first merged into that other
+ * group (`planCleanup`), in small transactions that leave all states as they are.
  */
 export class StateGroupCleanup {
   readonly #deps: StateGroupCleanupDeps;
   readonly #stateDatabase: Database;
   /**
-   * Unused groups that the last run found, by `roomNid`. They are in memory only: after a restart they are
-   * found again.
+   * Unused groups that the last run found, by `roomNid`. They are in memory only: after a restart they are found again.
    */
-  readonly #found = new Map<number, ReadonlySet<number>>();
+  readonly #unusedGroups = new Map<number, ReadonlySet<number>>();
 
-  /** Registers its job: construct it before jobs are started. */
+  /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: StateGroupCleanupDeps) {
     this.#deps = deps;
     this.#stateDatabase = deps.stateDatabase ?? deps.database;
@@ -63,15 +64,15 @@ export class StateGroupCleanup {
   }
 
   /**
-   * Schedules a cleanup of a room after the delay. A cleanup that already waits keeps its time and includes
-   * the newer groups.
+   * Schedules a cleanup of a room after `removalDelay`. A cleanup that already waits keeps its time and includes the
+   * newer groups.
    */
   async schedule({ roomId, roomNid }: Room): Promise<void> {
     const { database, jobs, clock } = this.#deps;
     const payload: Payload = { roomId, roomNid, upTo: await store.newestGroup(this.#stateDatabase, roomNid) };
-    const [other] = await jobs.list({ kind: job, key: roomId, limit: 1 });
+    const [pendingJob] = await jobs.list({ kind: job, key: roomId, limit: 1 });
     const latest = clock.now() + removalDelay;
-    const runAt = other && !other.running ? Math.min(other.runAt, latest) : latest;
+    const runAt = pendingJob && !pendingJob.running ? Math.min(pendingJob.runAt, latest) : latest;
     await database.transaction((writer) =>
       jobs.schedule(writer, { kind: job, key: roomId, payload, runAt, replace: true }),
     );
@@ -90,9 +91,9 @@ export class StateGroupCleanup {
     const growing = [head.stateGroup, ...head.extremities.flatMap(({ stateGroup }) => stateGroup ?? [])];
     const newest = groups.at(-1)?.id ?? 0;
     const plan = await planCleanup({ groups, used, growing, upTo });
-    const found = this.#found.get(roomNid);
-    this.#found.delete(roomNid);
-    const removable = plan.unused.filter((id) => found?.has(id));
+    const foundBefore = this.#unusedGroups.get(roomNid);
+    this.#unusedGroups.delete(roomNid);
+    const removable = plan.unused.filter((id) => foundBefore?.has(id));
     // Cached chains may contain the groups that are removed next.
     if (removable.length > 0) await this.#dropCachedChains(payload);
     await this.#remove(removable, newest, signal);
@@ -101,35 +102,35 @@ export class StateGroupCleanup {
       await this.#rebase(rebase);
     }
     if (plan.rebases.length > 0) await this.#dropCachedChains(payload);
-    const removableNext = plan.unused.filter((id) => !found?.has(id));
+    const removableNext = plan.unused.filter((id) => !foundBefore?.has(id));
     for (const { through } of plan.rebases) removableNext.push(...through);
     if (removableNext.length === 0) return;
     await this.schedule(payload);
-    this.#found.set(roomNid, new Set(removableNext));
+    this.#unusedGroups.set(roomNid, new Set(removableNext));
   }
 
-  /**
-   * Merges the changes of the unused groups `through` into the group `id`, and then links that group to `prevId`.
-   */
+  /** Merges the changes of the unused groups `through` into the group `id`, and then links that group to `prevId`. */
   async #rebase({ id, through, prevId }: Rebase): Promise<void> {
     const database = this.#stateDatabase;
-    const own = await store.readDelta(database, id);
-    const known = new Set(own.map(({ key_nid }) => key_nid));
+    const ownEntries = await store.readDelta(database, id);
+    const knownKeys = new Set(ownEntries.map(({ key_nid }) => key_nid));
     for (const unused of through) {
-      const entries = (await store.readDelta(database, unused)).filter(({ key_nid }) => !known.has(key_nid));
+      const entries = (await store.readDelta(database, unused)).filter(
+        ({ key_nid }) => !knownKeys.has(key_nid),
+      );
       for (let start = 0; start < entries.length; start += entriesAtOnce) {
-        const some = entries.slice(start, start + entriesAtOnce);
-        await database.transaction<RoomTables, void>((writer) => store.addToDelta(writer, id, some));
+        const chunk = entries.slice(start, start + entriesAtOnce);
+        await database.transaction<RoomTables, void>((writer) => store.addToDelta(writer, id, chunk));
       }
-      for (const { key_nid } of entries) known.add(key_nid);
+      for (const { key_nid } of entries) knownKeys.add(key_nid);
     }
     await database.transaction<RoomTables, void>((writer) => store.setPredecessor(writer, id, prevId));
   }
 
   /**
    * Deletes groups, in transactions that each delete a bounded number of entries.
-   * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in `groups`,
-   * and a group with such a link is not deleted
+   * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in
+   * `groups`, and a group with such a link is not deleted
    */
   async #remove(groups: readonly number[], after: number, signal: AbortSignal): Promise<void> {
     const database = this.#stateDatabase;
@@ -137,7 +138,7 @@ export class StateGroupCleanup {
       const sizes = await store.deltaSizes(database, groups.slice(start, start + groupsAtOnce));
       for (const ids of batchesOf(sizes)) {
         if (signal.aborted) throw new Error('Interrupted because the server stops');
-        for (let left = sizes.get(ids[0]!)!; left > entriesAtOnce; left -= entriesAtOnce)
+        for (let remaining = sizes.get(ids[0]!)!; remaining > entriesAtOnce; remaining -= entriesAtOnce)
           await database.transaction<RoomTables, void>((writer) =>
             store.deleteEntries(writer, ids[0]!, after, entriesAtOnce),
           );

@@ -56,8 +56,8 @@ export async function readUsedGroups(database: Database, roomNid: number): Promi
     after = rows.at(-1)?.stream ?? undefined;
     if (rows.length < rowsAtOnce) break;
   }
-  // Backfilled events get positions below the first one, so events that were backfilled since the query are
-  // before it.
+  // Backfilled events get positions below all other events, so events that were backfilled during the query are before
+  // `first`.
   for (let before = first; before !== undefined; ) {
     const rows = await events()
       .select(['stream', 'state_group', 'state_before'])
@@ -158,7 +158,7 @@ export async function deleteEntries(
     .execute();
 }
 
-/** Adds entries to the delta of a group, where it has none for the same key. */
+/** Adds entries to the delta of a group, except entries whose key the delta already has. */
 export async function addToDelta(
   writer: Writer<RoomTables>,
   group: number,
@@ -186,8 +186,9 @@ export async function setPredecessor(
 }
 
 /**
- * Deletes groups, except those to which a group above `after` links.
- * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in `groups`
+ * Deletes groups, except groups to which a group above `after` links.
+ * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in
+ * `groups`
  * @returns how many were deleted
  */
 export async function deleteUnused(
@@ -195,8 +196,8 @@ export async function deleteUnused(
   groups: readonly number[],
   after: number,
 ): Promise<number> {
-  const isBuiltOn = await builtOn(writer, groups, after);
-  const ids = groups.filter((id) => !isBuiltOn.has(id));
+  const stillBuiltOn = await builtOn(writer, groups, after);
+  const ids = groups.filter((id) => !stillBuiltOn.has(id));
   if (ids.length === 0) return 0;
   await writer.deleteFrom('state_groups_state').where('group_id', 'in', ids).execute();
   await writer.deleteFrom('state_group_edges').where('id', 'in', ids).execute();
@@ -204,7 +205,7 @@ export async function deleteUnused(
   return ids.length;
 }
 
-/** Returns which of the groups a group above `after` is built on. */
+/** Returns the groups on which a group above `after` is built. */
 async function builtOn(
   writer: Writer<RoomTables>,
   groups: readonly number[],

@@ -2,7 +2,7 @@ import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { VerifiedEvent } from '../../../room-engine/index.ts';
 import { sortByAuthEvents } from '../../fetching/auth-order.ts';
 
-/** Returns which of these events are stored, and so were verified before. */
+/** Returns the ids of these events that are stored, and so were verified before. */
 export type StoredIds = (eventIds: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /** Verified events of a `send_join` response. */
@@ -22,7 +22,7 @@ export async function dropWithoutAuthEvents(
 ): Promise<SentEvents> {
   const sent = new Map<string, VerifiedEvent>();
   const all = [...authChain, ...state];
-  await slices.each(all, (one) => void sent.set(one.event.eventId, one));
+  await slices.each(all, (verified) => void sent.set(verified.event.eventId, verified));
   const referenced = new Set<string>();
   await slices.each(all, ({ event }) => {
     for (const eventId of event.authEventIds) if (!sent.has(eventId)) referenced.add(eventId);
@@ -30,7 +30,7 @@ export async function dropWithoutAuthEvents(
   if (referenced.size === 0) return { state, authChain };
   const known = await stored([...referenced]);
   if (known.size === referenced.size) return { state, authChain };
-  const kept = new Set(sortByAuthEvents(sent, (id) => known.has(id)).map(({ event }) => event.eventId));
-  const isKept = ({ event }: VerifiedEvent) => kept.has(event.eventId);
+  const keptIds = new Set(sortByAuthEvents(sent, (id) => known.has(id)).map(({ event }) => event.eventId));
+  const isKept = ({ event }: VerifiedEvent) => keptIds.has(event.eventId);
   return { state: state.filter(isKept), authChain: authChain.filter(isKept) };
 }

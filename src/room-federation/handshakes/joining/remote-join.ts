@@ -40,8 +40,8 @@ export class RemoteJoin {
   }
 
   /**
-   * Joins through the first server that accepts it. @throws MatrixError the most informative error of all
-   * servers
+   * Joins through the first server that accepts it.
+   * @throws MatrixError the most informative error of all servers
    */
   join(request: JoinRequest): Promise<StoredEvent> {
     return tryServers(request.servers, this.#deps.clock, (server, ignoreBackoff) =>
@@ -61,7 +61,7 @@ export class RemoteJoin {
     if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the event template has another room version');
     }
-    const own = buildFromTemplate(
+    const builtJoin = buildFromTemplate(
       template.references,
       {
         roomId,
@@ -77,10 +77,10 @@ export class RemoteJoin {
       version,
       this.#deps,
     );
-    const { eventId, pdu } = own.event;
+    const { eventId, pdu } = builtJoin.event;
     const sent = { roomId, eventId, event: pdu };
     const answer = await peers.sendJoin(server, sent, omitMembers, { ignoreBackoff });
-    const expected = { server, roomId, version, own, isAuthorised: authoriser !== undefined };
+    const expected = { server, roomId, version, sentJoin: builtJoin, isAuthorised: authoriser !== undefined };
     // This server is in the room already: only the authorisation by a resident user was missing.
     if (isResident(head, signer.serverName) && head.servers.size > 0) {
       const join = await countersignedJoin(incoming, answer, expected);
@@ -91,17 +91,17 @@ export class RemoteJoin {
     const slices = new TimeSlices(clock);
     const entry = await checkSendJoinResponse(incoming, answer, {
       ...expected,
-      stored: this.#storedOf(version),
+      stored: this.#storedIdsOf(version),
       slices,
     });
     return placement.enter({ roomId, version }, entry);
   }
 
-  /** Looks up stored events. Events that an attempt with another room version stored do not count. */
-  #storedOf(version: RoomVersion): StoredIds {
+  /** Looks up stored events. Ignores events that an attempt to join with another room version has stored. */
+  #storedIdsOf(version: RoomVersion): StoredIds {
     return async (eventIds) => {
-      const found = await this.#deps.placement.find(eventIds);
-      return new Set(eventIds.filter((eventId) => found.get(eventId)?.event.version === version));
+      const storedById = await this.#deps.placement.find(eventIds);
+      return new Set(eventIds.filter((eventId) => storedById.get(eventId)?.event.version === version));
     };
   }
 }

@@ -13,10 +13,7 @@ export interface ComplexityOptions {
 /** Number of entries of the current state that make a complexity of 1. */
 const entriesPerUnit = 500;
 
-/**
- * Maximum number of servers that are asked for the complexity, and the timeout of each request in
- * milliseconds.
- */
+/** Maximum number of servers that are asked for the complexity, and the timeout of each request in milliseconds. */
 const [maxAsked, requestTimeout] = [3, 10_000];
 
 /** The complexity of a room by the size of its current state, as other servers calculate it. */

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
 import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
+import { runs } from '../../../../test/support/inputs/thoroughness.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
 import { plainCaches } from '../../../../test/support/servers/caches.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
@@ -21,20 +22,22 @@ const [ours, theirs, stranger] = [
   { serverName: 'b.test', key: newSigningKey('b') },
   { serverName: 'c.test', key: newSigningKey('c') },
 ];
-const known = [ours, theirs];
+const knownSigners = [ours, theirs];
 const incoming = new Verifier({
   clock,
   missing: new MissingKeys(clock, plainCaches(clock)),
   keys: {
     findAll: async () => (serverName, keyId) => {
-      const found = known.find((one) => one.serverName === serverName && one.key.keyId === keyId);
-      return found && { key: found.key.publicKey, validUntilTs: clock.now() + 1e9 };
+      const signer = knownSigners.find(
+        (server) => server.serverName === serverName && server.key.keyId === keyId,
+      );
+      return signer && { key: signer.key.publicKey, validUntilTs: clock.now() + 1e9 };
     },
   },
 });
 const userId = '@anna:a.test';
 
-/** A room of the remote server, the local join, and the response to it. */
+/** Creates a room of the remote server, and functions that build the join and the response, and check the response. */
 function handshake({ version = '11', content = {} }: { version?: string; content?: JsonObject } = {}) {
   const room = new SignedRoom(version, theirs, clock.now());
   const draft = {
@@ -54,14 +57,14 @@ function handshake({ version = '11', content = {} }: { version?: string; content
     return { state, authChain, event: undefined, membersOmitted: false, serversInRoom: [], ...more };
   };
   const check = (
-    given: SendJoinResponse,
-    { isAuthorised = false, own = join(), stored = [] as string[] } = {},
+    response: SendJoinResponse,
+    { isAuthorised = false, sentJoin = join(), stored = [] as string[] } = {},
   ) =>
-    checkSendJoinResponse(incoming, given, {
+    checkSendJoinResponse(incoming, response, {
       server: 'b.test',
       roomId: room.roomId,
       version: room.version,
-      own,
+      sentJoin,
       isAuthorised,
       stored: async () => new Set(stored),
       slices: new TimeSlices(clock),
@@ -69,16 +72,16 @@ function handshake({ version = '11', content = {} }: { version?: string; content
   return { room, join, answer, check };
 }
 
-const refused = (checked: Promise<unknown>, why: RegExp) =>
-  assert.rejects(checked, (error) => error instanceof HandshakeFailure && why.test(error.message));
+const refused = (checked: Promise<unknown>, problem: RegExp) =>
+  assert.rejects(checked, (error) => error instanceof HandshakeFailure && problem.test(error.message));
 
-describe('checkSendJoinResponse', () => {
+describe('checkSendJoinResponse checks the response to a join', () => {
   for (const version of ['1', '3', '6', '11', '12']) {
     it(`accepts a valid response in room version ${version}`, async () => {
       const { answer, check, join, room } = handshake({ version });
-      const own = join();
-      const entry = await check(answer(), { own });
-      assert.equal(entry.event.json, own.json);
+      const sentJoin = join();
+      const entry = await check(answer(), { sentJoin });
+      assert.equal(entry.event.json, sentJoin.json);
       assert.equal(entry.state.length, room.state.size);
       assert.equal(entry.partial, undefined);
     });
@@ -102,15 +105,15 @@ describe('checkSendJoinResponse', () => {
     const carl = '@carl:c.test';
     const { event } = room.setState('m.room.member', { membership: 'join' }, carl, carl);
     const { state } = answer();
-    const others = state.filter((pdu) => (pdu as JsonObject)['state_key'] !== carl);
+    const otherState = state.filter((pdu) => (pdu as JsonObject)['state_key'] !== carl);
     const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
     const signed = signEvent(unsigned, stranger).event.pdu;
-    const entry = await check(answer({ state: [...others, signed] }));
+    const entry = await check(answer({ state: [...otherState, signed] }));
     assert.deepEqual(entry.partial, { servers: ['b.test', 'c.test'], from: 'b.test' });
-    assert.equal(entry.state.length, others.length);
-    const bad = await check(answer({ state: [...others, unsigned.pdu] }));
+    assert.equal(entry.state.length, otherState.length);
+    const bad = await check(answer({ state: [...otherState, unsigned.pdu] }));
     assert.equal(bad.partial, undefined);
-    assert.equal(bad.state.length, others.length);
+    assert.equal(bad.state.length, otherState.length);
   });
 
   it('leaves out events that depend on unverifiable events, unless the unverifiable events are stored already', async () => {
@@ -122,11 +125,11 @@ describe('checkSendJoinResponse', () => {
     const unsigned = (pdu: JsonValue) => ({ ...(pdu as JsonObject), signatures: {} });
     const chain = [...answer().authChain, unsigned(room.events.get(eventId)!.event.pdu)];
     const entry = await check(answer({ authChain: chain }));
-    const kept = entry.state.map(({ event }) => event.type);
-    assert.equal(kept.includes('m.room.topic'), false);
+    const acceptedTypes = entry.state.map(({ event }) => event.type);
+    assert.equal(acceptedTypes.includes('m.room.topic'), false);
     assert.equal(entry.state.length, room.state.size - 2);
-    const again = await check(answer({ authChain: chain }), { stored: [eventId] });
-    assert.equal(again.state.length, room.state.size);
+    const withStoredEvent = await check(answer({ authChain: chain }), { stored: [eventId] });
+    assert.equal(withStoredEvent.state.length, room.state.size);
   });
 
   it('accepts a state without members only if the response names the servers in the room', async () => {
@@ -149,8 +152,8 @@ describe('checkSendJoinResponse', () => {
       check(answer({ state: [...answer().state, answer().state[0]!] })),
       /two events for one key/,
     );
-    const other = new SignedRoom('11', theirs, clock.now());
-    const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
+    const otherRoom = new SignedRoom('11', theirs, clock.now());
+    const topic = otherRoom.setState('m.room.topic', { topic: 'x' }).event.pdu;
     await refused(check(answer({ state: [...answer().state, topic] })), /another room/);
     await refused(check(answer({ authChain: [topic] })), /another room/);
   });
@@ -164,8 +167,8 @@ describe('checkSendJoinResponse', () => {
     const unsigned = { signatures: {} };
     await refused(check(answer({ state: changed('m.room.create', unsigned) })), /no create event/);
     await refused(check(answer({ state: changed('m.room.join_rules', unsigned) })), /not allowed/);
-    const other = { sender: '@evil:b.test' };
-    await refused(check(answer({ state: changed('m.room.create', other) })), /no create event/);
+    const otherSender = { sender: '@evil:b.test' };
+    await refused(check(answer({ state: changed('m.room.create', otherSender) })), /no create event/);
   });
 
   it('refuses a create event with another room version', async () => {
@@ -175,7 +178,7 @@ describe('checkSendJoinResponse', () => {
       server: 'b.test',
       roomId: room.roomId,
       version: older,
-      own: join(),
+      sentJoin: join(),
       isAuthorised: false,
       stored: async () => new Set<string>(),
       slices: new TimeSlices(clock),
@@ -198,32 +201,32 @@ describe('checkSendJoinResponse', () => {
     const restricted = () => {
       const all = handshake({ content: { join_authorised_via_users_server: authoriser } });
       all.room.setState('m.room.join_rules', { join_rule: 'restricted', allow: [] });
-      const own = all.join();
+      const sentJoin = all.join();
       const check = (event: JsonObject | undefined) =>
-        all.check(all.answer({ event }), { own, isAuthorised: true });
-      return { own, check };
+        all.check(all.answer({ event }), { sentJoin, isAuthorised: true });
+      return { sentJoin, check };
     };
 
     it('takes only the signature of the authorising server from the returned join', async () => {
-      const { own, check } = restricted();
-      const signed = signEvent(own.event, theirs).event.pdu;
+      const { sentJoin, check } = restricted();
+      const signed = signEvent(sentJoin.event, theirs).event.pdu;
       const returned = {
         ...signed,
         unsigned: { age: 5 },
         signatures: { ...(signed['signatures'] as JsonObject), 'c.test': { 'ed25519:c': 'x' } },
       };
       const { event } = await check(returned);
-      assert.equal(event.event.eventId, own.event.eventId);
+      assert.equal(event.event.eventId, sentJoin.event.eventId);
       assert.deepEqual(Object.keys(event.event.pdu['signatures'] as JsonObject).sort(), ['a.test', 'b.test']);
       assert.equal(event.event.pdu['unsigned'], undefined);
     });
 
     it('refuses the returned join when it is another event, or lacks a valid signature of the authorising server', async () => {
-      const { own, check } = restricted();
-      const signed = signEvent(own.event, theirs).event.pdu;
-      const byStranger = signEvent(own.event, { ...stranger, serverName: 'b.test' }).event.pdu;
+      const { sentJoin, check } = restricted();
+      const signed = signEvent(sentJoin.event, theirs).event.pdu;
+      const byStranger = signEvent(sentJoin.event, { ...stranger, serverName: 'b.test' }).event.pdu;
       await refused(check(undefined), /was not returned with its signature/);
-      await refused(check(own.event.pdu), /was not returned with its signature/);
+      await refused(check(sentJoin.event.pdu), /was not returned with its signature/);
       await refused(check({ ...signed, depth: 1 }), /was not returned with its signature/);
       await refused(check({ ...signed, signatures: 'x' }), /was not returned with its signature/);
       await refused(
@@ -233,13 +236,13 @@ describe('checkSendJoinResponse', () => {
       await refused(check(byStranger), /is invalid/);
       const wrong = { ...signed, signatures: { 'b.test': { [theirs.key.keyId]: 'A'.repeat(86) } } };
       await refused(check(wrong), /is invalid/);
-      const draft = { roomId: own.event.roomId, type: 'm.room.name', sender: authoriser, content: {} };
-      const other = buildEvent(
+      const draft = { roomId: sentJoin.event.roomId, type: 'm.room.name', sender: authoriser, content: {} };
+      const otherEvent = buildEvent(
         { ...draft, stateKey: '', depth: 1, originServerTs: 1, authEventIds: [], prevEventIds: [] },
-        own.event.version,
+        sentJoin.event.version,
         theirs,
       );
-      await refused(check(other.event.pdu), /was not returned with its signature/);
+      await refused(check(otherEvent.event.pdu), /was not returned with its signature/);
     });
   });
 
@@ -262,7 +265,7 @@ describe('checkSendJoinResponse', () => {
           await assert.rejects(check(answer({ state, authChain })), HandshakeFailure);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

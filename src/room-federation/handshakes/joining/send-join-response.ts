@@ -24,7 +24,7 @@ export interface ExpectedResponse {
   readonly roomId: string;
   readonly version: RoomVersion;
   /** The join as it was sent. */
-  readonly own: BuiltEvent;
+  readonly sentJoin: BuiltEvent;
   /** Whether the server authorises the join to a restricted room, and so must sign it. */
   readonly isAuthorised: boolean;
   /** Looks up events of the room that are stored already. */
@@ -33,30 +33,29 @@ export interface ExpectedResponse {
 }
 
 /**
- * Returns the join to place in the room: the local event, with the signature of the server that authorises
- * it.
+ * Returns the join to place in the room: the local event, with the signature of the server that authorises it.
  * @throws HandshakeFailure when that signature is missing or invalid
  */
 export async function countersignedJoin(
   incoming: Pick<Incoming, 'verify'>,
   { event }: Pick<SendJoinResponse, 'event'>,
-  { server, version, own, isAuthorised }: Omit<ExpectedResponse, 'stored' | 'slices'>,
+  { server, version, sentJoin, isAuthorised }: Omit<ExpectedResponse, 'stored' | 'slices'>,
 ): Promise<VerifiedEvent> {
-  if (!isAuthorised) return own;
-  const signed = event && withSignaturesFrom(server, own, event);
+  if (!isAuthorised) return sentJoin;
+  const signed = event && withSignaturesFrom(server, sentJoin, event);
   if (!signed) throw new HandshakeFailure(server, 'the join was not returned with its signature');
   const [verified] = await incoming.verify(version, [signed]);
-  if (!verified || 'error' in verified || verified.event.eventId !== own.event.eventId) {
+  if (!verified || 'error' in verified || verified.event.eventId !== sentJoin.event.eventId) {
     throw new HandshakeFailure(server, 'the signature on the join is invalid');
   }
   return verified;
 }
 
 /**
- * Checks a `send_join` response: signatures and hashes of all events, that all are state of this room with at
- * most one event per key and a create event of the expected version, and that this state allows the join.
- * Leaves out events that fail verification, and events that depend on them. When an event fails because its keys could
- * not be fetched, the state counts as partial, because the keys may be available later.
+ * Checks a `send_join` response: signatures and hashes of all events, that all events are state of this room, with at
+ * most one event per key and a create event of the expected version, and that this state allows the join. Leaves out
+ * events that fail verification, and events that depend on them. When an event fails because its keys could not be
+ * fetched, the state counts as partial, because the keys may be available later.
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure
  */
@@ -81,8 +80,8 @@ export async function checkSendJoinResponse(
   }
   checkCreate(stateByKey.get(stateMapKey('m.room.create', '')), expected);
   // This server is in the room only because of its own joined users, whatever the response claims.
-  const isOther = (name: string) => name !== serverOfUser(event.event.sender);
-  const servers = answer.serversInRoom.filter(isOther);
+  const isRemote = (name: string) => name !== serverOfUser(event.event.sender);
+  const servers = answer.serversInRoom.filter(isRemote);
   if (answer.membersOmitted && servers.length === 0) {
     throw new HandshakeFailure(server, 'the response does not name the servers in the room');
   }
@@ -90,8 +89,8 @@ export async function checkSendJoinResponse(
   if (!verdict.allowed) throw new HandshakeFailure(server, `the join is not allowed: ${verdict.reason}`);
   if (answer.membersOmitted) return { event, state, authChain, partial: { servers, from: server } };
   if (!sentState.lacksKeys && !sentChain.lacksKeys) return { event, state, authChain };
-  const stated = [...new Set([server, ...serversIn(answer.state)])].filter(isOther);
-  return { event, state, authChain, partial: { servers: stated, from: server } };
+  const statedServers = [...new Set([server, ...serversIn(answer.state)])].filter(isRemote);
+  return { event, state, authChain, partial: { servers: statedServers, from: server } };
 }
 
 /** Servers with joined users according to the unverified state of the response. */
@@ -109,10 +108,10 @@ function lookupIn(
   authChain: readonly VerifiedEvent[],
   join: RoomEvent,
 ): StateLookup {
-  const named = new Set(join.authEventIds);
+  const authEventIds = new Set(join.authEventIds);
   const auth = new Map(
     authChain
-      .filter(({ event }) => named.has(event.eventId))
+      .filter(({ event }) => authEventIds.has(event.eventId))
       .map(({ event }) => [stateMapKey(event.type, event.stateKey!), event]),
   );
   return (type, stateKey) => {
@@ -128,16 +127,16 @@ async function verifiedState(
 ): Promise<{ readonly events: VerifiedEvent[]; readonly lacksKeys: boolean }> {
   const events: VerifiedEvent[] = [];
   let lacksKeys = false;
-  for (const one of await incoming.verify(version, jsons)) {
-    if ('error' in one) {
-      lacksKeys ||= one.isTemporary === true;
+  for (const result of await incoming.verify(version, jsons)) {
+    if ('error' in result) {
+      lacksKeys ||= result.isTemporary === true;
       continue;
     }
-    if (one.event.roomId !== roomId)
+    if (result.event.roomId !== roomId)
       throw new HandshakeFailure(server, 'the response has events of another room');
-    if (one.event.stateKey === undefined)
+    if (result.event.stateKey === undefined)
       throw new HandshakeFailure(server, 'the response has events that are not state');
-    events.push(one);
+    events.push(result);
   }
   return { events, lacksKeys };
 }

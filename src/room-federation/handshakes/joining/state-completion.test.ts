@@ -14,12 +14,15 @@ import { StateCompletion } from './state-completion.ts';
 const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('StateCompletion', () => {
-    /** A room with `lost` members of a server whose keys cannot be fetched until `return` is called. */
-    async function joined(lost: number) {
+  describe('StateCompletion completes the state of rooms that were joined without their members', () => {
+    /**
+     * Opens a room that was joined without its members. It has `unverifiable` members of a server whose keys cannot be
+     * fetched until `provideKeys` is called.
+     */
+    async function partiallyJoined(unverifiable: number) {
       const room = new RemoteRoom('@creator:a.example');
       for (let index = 0; index < 20; index++) room.join(`@user${index}:b.example`);
-      for (let index = 0; index < lost; index++) room.join(`@user${index}:gone.example`);
+      for (let index = 0; index < unverifiable; index++) room.join(`@user${index}:gone.example`);
       const key = room.key('gone.example');
       room.keys.delete('gone.example');
       const peers = new FakeRemoteServers(room);
@@ -40,7 +43,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       const serverAcls = new ServerAcls(fixture.engine.events, plainCaches(fixture.clock));
       const pauses: number[] = [];
-      /** Completes the state; timers fire at once. */
+      /** Completes the state, with a clock whose timers fire at once. */
       const complete = async (onPause: () => void = () => undefined) => {
         const clock = {
           ...fixture.clock,
@@ -69,7 +72,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const head = await fixture.engine.heads.get(room.roomId);
         return { isPartial: head?.isPartial, members: head?.memberCount('join') };
       };
-      /** Starts the completion; timers fire when the test advances the clock. */
+      /** Starts the completion, with a clock whose timers fire when the test advances it. */
       const begin = async () => {
         const { rooms, engine } = fixture;
         const clock = {
@@ -84,31 +87,31 @@ forSelectedDatabases(import.meta.url, (open) => {
         await completion.start();
         return completion;
       };
-      const waited = () => pauses.reduce((sum, pause) => sum + pause, 0);
+      const totalPause = () => pauses.reduce((sum, pause) => sum + pause, 0);
       const isPartial = async () => (await fixture.engine.heads.get(room.roomId))?.isPartial;
       const shared = { room, peers, fixture, join, complete, begin, isPartial };
-      return { ...shared, pauses, waited, return: () => room.keys.set('gone.example', key) };
+      return { ...shared, pauses, totalPause, provideKeys: () => room.keys.set('gone.example', key) };
     }
 
-    it('completes a state at once when all of it can be fetched', async () => {
-      const test = await joined(0);
+    it('completes a state at once when all its events can be fetched', async () => {
+      const test = await partiallyJoined(0);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.deepEqual(test.pauses, []);
     });
 
     it('retries while keys cannot be fetched', async () => {
-      const test = await joined(2);
+      const test = await partiallyJoined(2);
       const completed = await test.complete(() => {
-        if (test.pauses.length === 3) test.return();
+        if (test.pauses.length === 3) test.provideKeys();
       });
       assert.deepEqual(completed, { isPartial: false, members: 24 });
       assert.equal(test.pauses.length, 3);
     });
 
-    describe('when no server helps at first', () => {
-      /** A room that no server helps to complete until the test changes that. */
-      async function refused() {
-        const test = await joined(0);
+    describe('when no server returns the state at first', () => {
+      /** Opens a room whose servers refuse to return the state until the test calls `answerAgain`. */
+      async function joinedAtRefusingServers() {
+        const test = await partiallyJoined(0);
         const deny = () => Promise.reject(new Error('M_FORBIDDEN'));
         for (const server of ['a.example', 'b.example']) {
           test.peers.scripts.set(server, { stateIds: deny, state: deny });
@@ -122,34 +125,40 @@ forSelectedDatabases(import.meta.url, (open) => {
           await failed(times + 1);
         }
         assert.ok(test.pauses.at(-1)! > 5 * minute);
-        /** Expects that `happen` ends the pause, so that another attempt follows some seconds later. */
-        const soonAfter = async (happen: () => unknown) => {
+        /** Runs `action`, and expects that it ends the pause, so that another attempt follows some seconds later. */
+        const expectAttemptAfter = async (action: () => unknown) => {
           const count = test.pauses.length;
-          await happen();
+          await action();
           await eventually('another attempt', () => test.pauses.length > count);
           test.fixture.clock.advance(10_000);
         };
         const untilComplete = () =>
           eventually('the whole state', async () => (await test.isPartial()) === false);
-        return { ...test, completion, soonAfter, untilComplete, admit: () => test.peers.scripts.clear() };
+        return {
+          ...test,
+          completion,
+          expectAttemptAfter,
+          untilComplete,
+          answerAgain: () => test.peers.scripts.clear(),
+        };
       }
 
       it('completes the state when a new server ACL admits this server again', async () => {
-        const test = await refused();
-        test.admit();
+        const test = await joinedAtRefusingServers();
+        test.answerAgain();
         const { room, join, fixture } = test;
         const content = { allow: ['*'] };
         const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '', content };
         const acl = room.get(room.add({ ...draft, prev: [join] }));
-        await test.soonAfter(() => fixture.engine.placement.place(room.roomId, acl));
+        await test.expectAttemptAfter(() => fixture.engine.placement.place(room.roomId, acl));
         await test.untilComplete();
       });
 
       it('completes the state when a server of the room is reachable again, but not for an unrelated server', async () => {
-        const test = await refused();
-        test.admit();
+        const test = await joinedAtRefusingServers();
+        test.answerAgain();
         const count = test.pauses.length;
-        await test.soonAfter(() => {
+        await test.expectAttemptAfter(() => {
           test.peers.recover('elsewhere.example');
           test.peers.recover('b.example');
         });
@@ -158,29 +167,29 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
 
       it('completes the state when another user joins through a server of the room', async () => {
-        const test = await refused();
-        test.admit();
-        await test.soonAfter(() => test.completion.begin(test.room.roomId));
+        const test = await joinedAtRefusingServers();
+        test.answerAgain();
+        await test.expectAttemptAfter(() => test.completion.begin(test.room.roomId));
         await test.untilComplete();
       });
 
       it('completes the state at once when the room was joined again, and ends the wait for the earlier join', async () => {
-        const test = await refused();
+        const test = await joinedAtRefusingServers();
         const { roomId } = test.room;
         const waiting = test.completion.whenComplete(roomId);
-        test.admit();
+        test.answerAgain();
         test.completion.begin(roomId, '$join-after-the-room-was-deleted');
         await waiting;
         assert.equal(await test.isPartial(), false);
       });
 
-      it('keeps its schedule when retrySoon is called often, and sends requests at most every ten seconds', async () => {
-        const test = await refused();
+      it('tries at most once in ten seconds when retrySoon is called often, and the next regular attempt stays at its time', async () => {
+        const test = await joinedAtRefusingServers();
         const [pause, begun] = [test.pauses.at(-1)!, test.fixture.clock.now()];
         const count = test.peers.receivedRequests.length;
         for (let times = 0; times < 5; times++) {
           test.completion.retrySoon(test.room.roomId);
-          await test.soonAfter(() => test.completion.retrySoon(test.room.roomId));
+          await test.expectAttemptAfter(() => test.completion.retrySoon(test.room.roomId));
           await eventually(
             'the next pause',
             () => test.pauses.at(-1) === pause - (test.fixture.clock.now() - begun),
@@ -195,9 +204,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     describe('when every server refuses', () => {
-      /** A room whose servers answer M_FORBIDDEN, with the server ACL if there is one. */
-      async function forbidden(acl?: JsonObject) {
-        const test = await joined(0);
+      /** Opens a room whose servers answer M_FORBIDDEN. @param acl server ACL of the room; by default none */
+      async function joinedAtForbiddingServers(acl?: JsonObject) {
+        const test = await partiallyJoined(0);
         const { room, join, fixture } = test;
         const deny = () => Promise.reject(new MatrixError(403, 'M_FORBIDDEN', 'Not in the room'));
         for (const server of ['a.example', 'b.example'])
@@ -212,18 +221,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
 
       it('lets the local users leave after two hours, and sends no further requests', async () => {
-        const test = await forbidden();
+        const test = await joinedAtForbiddingServers();
         assert.equal((await test.complete()).isPartial, true);
         assert.equal(await test.membership(), 'leave');
-        assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);
-        const asked = test.peers.receivedRequests.length;
+        assert.ok(
+          test.totalPause() > 60 * minute && test.totalPause() < 240 * minute,
+          `${test.totalPause()}`,
+        );
+        const requestsBefore = test.peers.receivedRequests.length;
         const resumed = await test.begin();
         await resumed.whenComplete(test.room.roomId);
-        assert.equal(test.peers.receivedRequests.length, asked, 'a restart asks no more');
+        assert.equal(test.peers.receivedRequests.length, requestsBefore, 'no requests after a restart');
       });
 
       it('keeps the local users while one server does not answer', async () => {
-        const test = await forbidden();
+        const test = await joinedAtForbiddingServers();
         const fail = () => Promise.reject(new Error('no answer'));
         test.peers.scripts.set('b.example', { stateIds: fail, state: fail });
         let membershipAfter20Pauses: string | undefined;
@@ -240,7 +252,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
 
       it('keeps the local users while the server ACL denies this server', async () => {
-        const test = await forbidden({ allow: ['*'], deny: ['test'] });
+        const test = await joinedAtForbiddingServers({ allow: ['*'], deny: ['test'] });
         const { isPartial } = await test.complete(() => {
           if (test.pauses.length === 20) test.peers.scripts.clear();
         });
@@ -249,29 +261,32 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('waits two hours for the keys of a server before it completes the state without the members of that server', async () => {
-      const test = await joined(2);
+      const test = await partiallyJoined(2);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
-      assert.ok(test.waited() >= 120 * minute && test.waited() < 180 * minute, `${test.waited()}`);
+      assert.ok(
+        test.totalPause() >= 120 * minute && test.totalPause() < 180 * minute,
+        `${test.totalPause()}`,
+      );
     });
 
-    it('leaves out members that no server provides after five to fifteen minutes', async () => {
-      const test = await joined(0);
+    it('completes the state after five to fifteen minutes without the members that no server provides', async () => {
+      const test = await partiallyJoined(0);
       const isMember = (id: string) => test.room.get(id).event.stateKey === '@user7:b.example';
-      const lost = [...test.room.events.keys()].find(isMember);
+      const missingEventId = [...test.room.events.keys()].find(isMember);
       const event = async (_server: string, eventId: string) => {
-        if (eventId === lost) throw new MatrixError(404, 'M_NOT_FOUND', 'Unknown event');
+        if (eventId === missingEventId) throw new MatrixError(404, 'M_NOT_FOUND', 'Unknown event');
         return test.room.pdu(eventId);
       };
       const state = async () => ({ state: [], authChain: [] });
       for (const server of ['a.example', 'b.example']) test.peers.scripts.set(server, { event, state });
       assert.deepEqual(await test.complete(), { isPartial: false, members: 21 });
-      assert.ok(test.waited() > 5 * minute && test.waited() < 15 * minute, `${test.waited()}`);
+      assert.ok(test.totalPause() > 5 * minute && test.totalPause() < 15 * minute, `${test.totalPause()}`);
     });
 
-    it('leaves out many members whose servers are unreachable after one to four hours', async () => {
-      const test = await joined(15);
+    it('after one to four hours, completes the state without many members whose servers are unreachable', async () => {
+      const test = await partiallyJoined(15);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
-      assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);
+      assert.ok(test.totalPause() > 60 * minute && test.totalPause() < 240 * minute, `${test.totalPause()}`);
     });
   });
 });

@@ -20,28 +20,29 @@ export interface StateCompletionDeps {
 /** Maximum number of rooms that are completed at the same time. */
 const maxAtOnce = 3;
 
-/** Milliseconds before a retry: the first and the longest pause. */
+/** The first and the longest pause before a retry, in milliseconds. */
 const [minBackoff, maxBackoff] = [10_000, 1_800_000];
 
 /**
- * Number of first attempts that require the full state; they take about ten minutes. Later attempts accept a state with
- * missing events, because possibly no server has them. Events whose keys cannot be fetched are required for longer
- * (`MissingKeys`).
+ * Number of attempts at the beginning that require the full state; they take about ten minutes. Later attempts accept a
+ * state with missing events, because possibly no server has them. Events whose keys cannot be fetched are required for
+ * longer (`MissingKeys`).
  */
 const fullStateAttempts = 6;
 
-/** Number of first attempts that require at least most of the state; they take about two hours. */
+/** Number of attempts at the beginning that require at least nine tenths of the state; they take about two hours. */
 const defaultAttempts = 12;
 
 /**
- * Number of attempts, within two hours, that all servers refuse before the local users leave the room: state resolution
- * has removed their joins, and no server can prove that with an event that this server could check.
+ * Number of attempts in a row (about two hours) that all servers refuse before the local users leave the room. Servers
+ * refuse after state resolution has removed the joins of the local users; no event that this server can check proves
+ * such a removal.
  */
 const maxRefusals = 12;
 
 /**
- * Number of first attempts that request the state only at the previous events of the join. Later attempts request it also
- * at the join itself.
+ * Number of attempts at the beginning that request the state only at the previous events of the join. Later attempts
+ * request it also at the join itself.
  */
 const attemptsAtPrevEvents = 3;
 
@@ -49,11 +50,15 @@ interface Completion {
   readonly roomId: string;
   /** The join before which the state is requested; undefined until the first attempt after a restart. */
   joinEventId: string | undefined;
+  /** Number of due attempts that have failed. */
   failures: number;
   /** Number of due attempts in a row that all servers refused. */
   refusals: number;
   pause: Timer | undefined;
-  /** When the last attempt ended and when the next one is due, in milliseconds since the epoch. */
+  /**
+   * When the last attempt ended (`triedAt`) and when the next attempt is due (`dueAt`), in milliseconds since the
+   * epoch.
+   */
   triedAt: number;
   dueAt: number;
   /** Whether a server that failed in the last attempt may answer now, because something has changed since. */
@@ -66,7 +71,7 @@ interface Completion {
 /**
  * Completes the partial state of rooms that were joined without their members. Partial rooms are on disk, so
  * that completion resumes after a restart. Retries until it succeeds or no local user is in the room. Local users leave
- * a room whose servers refuse the state again and again.
+ * a room whose servers refuse again and again to return the state.
  * Source: server-server API, `PUT /v2/send_join`, `omit_members`.
  */
 export class StateCompletion {
@@ -110,9 +115,9 @@ export class StateCompletion {
       return;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
-    const times = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined };
+    const initial = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined };
     const mayAnswerNow = running !== undefined;
-    const completion = { roomId, joinEventId, ...times, mayAnswerNow, done: promise, resolve };
+    const completion = { roomId, joinEventId, ...initial, mayAnswerNow, done: promise, resolve };
     this.#rooms.set(roomId, completion);
     if (running) {
       running.pause?.cancel();
@@ -152,10 +157,9 @@ export class StateCompletion {
   }
 
   /**
-   * Resolves when the state of the room is complete, at once for rooms that are not partial; also on
-   * shutdown.
+   * Resolves when the state of the room is complete, at once for rooms that are not partial; also on shutdown.
    * @param timeout milliseconds after which it resolves in any case; by default it waits for as long as it takes
-   * @param signal resolves when it aborts
+   * @param signal when it aborts, the promise resolves
    */
   async whenComplete(
     roomId: string,
@@ -255,9 +259,9 @@ export class StateCompletion {
   }
 
   /**
-   * Lets the local users leave a room whose servers all refuse this one, unless its server ACL denies this server: a
+   * Lets the local users leave a room whose servers all refuse this server, unless its server ACL denies this server: a
    * later ACL may allow it again.
-   * @returns whether they have left
+   * @returns whether the local users have left
    */
   async #leaveRefused(roomId: string): Promise<boolean> {
     const { engine, serverAcls, serverName, log } = this.#deps;
@@ -266,7 +270,7 @@ export class StateCompletion {
       if (!head || !(await serverAcls.allows(head, serverName))) return false;
       log.warn(
         { roomId },
-        'No server of a partial room considers this server to be in it: the local users leave it',
+        'All servers of a partial room refuse to return its state: the local users leave the room',
       );
       for (const userId of joinedUsersOf(head, serverName)) {
         const content = { membership: 'leave', reason: 'The servers of the room have removed the join' };

@@ -13,16 +13,16 @@ import { InviteChecks } from './invite-check.ts';
 const [second, hour] = [1_000, 3_600_000];
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('InviteChecks', () => {
+  describe('InviteChecks asks whether an invite is over after another user has ended it', () => {
     async function setUp({ version = '11' } = {}) {
       const room = new SignedRoom(version, { serverName: 'far.test', key: newSigningKey('far') });
-      const asked: string[] = [];
+      const askedServers: string[] = [];
       const [down, refusing] = [new Set<string>(), new Set<string>()];
       let hold: (() => Promise<void>) | undefined;
       /** Scripted remote servers. */
       const peers = {
         async fetchEventTemplate(server: string, ..._: unknown[]) {
-          asked.push(server);
+          askedServers.push(server);
           await hold?.();
           if (down.has(server)) throw new ServerUnavailable(server);
           if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       };
       const start = async (fixture: RoomsUnderTest) => {
-        const jobs = new Jobs({ ...fixture, log: silentLogger, alone: true });
+        const jobs = new Jobs({ ...fixture, log: silentLogger, isOnlyProcess: true });
         const checks = new InviteChecks({ ...fixture, jobs, peers, serverName: 'test' });
         await jobs.start();
         return { fixture, jobs, checks };
@@ -41,9 +41,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const invite = () => {
         const { event, json } = room.setState('m.room.member', { membership: 'invite' }, alice);
-        const place = { roomId: room.roomId, version: room.version };
+        const roomRef = { roomId: room.roomId, version: room.version };
         return run.fixture.engine.placement.addOutOfBand(
-          place,
+          roomRef,
           { event, json },
           { state: [], server: 'far.test' },
         );
@@ -51,21 +51,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       let current = await invite();
       return {
         room,
-        asked,
+        askedServers,
         down,
         refusing,
         get run() {
           return run;
         },
-        /** Lets the next server respond only when `proceed` is called. */
-        holdBack() {
-          const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+        /** Lets the next server respond only after `proceed` is called; `received` resolves when it has the request. */
+        holdNextRequest() {
+          const { promise: received, resolve: markReceived } = Promise.withResolvers<void>();
           const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
           hold = () => {
-            isAsked();
+            markReceived();
             return mayAnswer;
           };
-          return { asked, proceed };
+          return { received, proceed };
         },
         async inviteAgain() {
           current = await invite();
@@ -102,13 +102,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         const test = await setUp({ version });
         const kick = await test.begin();
         await test.pass(0);
-        assert.deepEqual([test.asked.length, (await test.membership())[0]], [1, 'invite']);
+        assert.deepEqual([test.askedServers.length, (await test.membership())[0]], [1, 'invite']);
         await test.restart();
         test.refusing.add('far.test');
         await test.pass(2 * second - 1);
-        assert.equal(test.asked.length, 1);
+        assert.equal(test.askedServers.length, 1);
         await test.pass(1);
-        assert.equal(test.asked.length, 2);
+        assert.equal(test.askedServers.length, 2);
         assert.deepEqual(await test.membership(), ['leave', kick.eventId]);
         assert.deepEqual(await test.jobs(), []);
         const { sender, content } = (await test.run.fixture.engine.events.get(
@@ -120,33 +120,33 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sends a request again after a restart when the shutdown interrupted it', async () => {
       const test = await setUp();
-      const held = test.holdBack();
+      const request = test.holdNextRequest();
       await test.begin();
-      await held.asked;
+      await request.received;
       const restarted = test.restart();
-      held.proceed();
+      request.proceed();
       await restarted;
       test.refusing.add('far.test');
       await test.pass(0);
-      assert.equal(test.asked.length, 2);
+      assert.equal(test.askedServers.length, 2);
       assert.equal((await test.membership())[0], 'leave');
     });
 
-    it('asks six times within about 75 minutes, also across restarts, and then keeps the invite', async () => {
+    it('asks the servers six times within about 75 minutes, also across restarts, and then keeps the invite', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.begin(['far.test', 'near.test']);
       await test.pass(0);
       for (const delay of [2, 15, 120, 900, 3_600]) {
         await test.restart();
-        assert.deepEqual(test.asked.splice(0), ['far.test', 'near.test']);
+        assert.deepEqual(test.askedServers.splice(0), ['far.test', 'near.test']);
         await test.pass(delay * second - 1);
-        assert.deepEqual([test.asked, await test.jobs()], [[], ['waiting']]);
+        assert.deepEqual([test.askedServers, await test.jobs()], [[], ['waiting']]);
         await test.pass(1);
       }
-      assert.deepEqual([test.asked.splice(0), await test.jobs()], [['far.test', 'near.test'], []]);
+      assert.deepEqual([test.askedServers.splice(0), await test.jobs()], [['far.test', 'near.test'], []]);
       await test.pass(24 * hour);
-      assert.deepEqual([test.asked, (await test.membership())[0]], [[], 'invite']);
+      assert.deepEqual([test.askedServers, (await test.membership())[0]], [[], 'invite']);
     });
 
     it('has one pending check of an invite when several users claim to have ended the invite', async () => {
@@ -155,7 +155,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(0);
       for (let count = 0; count < 3; count++) await test.begin();
       await test.pass(0);
-      assert.deepEqual([test.asked.length, await test.jobs()], [1, ['waiting']]);
+      assert.deepEqual([test.askedServers.length, await test.jobs()], [1, ['waiting']]);
     });
 
     it('does not ask about an invite that a newer invite has replaced', async () => {
@@ -165,7 +165,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.inviteAgain();
       test.refusing.add('far.test');
       await test.pass(2 * second);
-      assert.deepEqual([test.asked.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.askedServers.length, await test.jobs()], [1, []]);
       assert.equal((await test.membership())[0], 'invite');
     });
 
@@ -182,7 +182,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       test.refusing.add('far.test');
       await test.pass(2 * second);
-      assert.deepEqual([test.asked.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.askedServers.length, await test.jobs()], [1, []]);
       assert.equal((await test.membership())[0], 'invite');
     });
   });

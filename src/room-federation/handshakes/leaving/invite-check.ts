@@ -20,6 +20,7 @@ export interface InviteToCheck {
 type InviteCheck = {
   readonly roomId: string;
   readonly userId: string;
+  /** The nid of the invite. */
   readonly invite: number;
   readonly servers: readonly string[];
   /** The leave or ban that is stored once a server confirms that the invite is over. */
@@ -73,9 +74,8 @@ export class InviteChecks {
   }
 
   /**
-   * Queues a check on disk, which stores the leave or ban (the second parameter) once a server that sent the
-   * invite answers that the invite cannot be rejected any more. Does nothing while a check of the same invite is
-   * pending.
+   * Queues a check on disk. The check stores the leave or ban (the second parameter) once a server that sent the invite
+   * answers that the invite cannot be rejected any more. Does nothing while a check of the same invite is pending.
    */
   begin({ roomId, userId, invite, servers }: InviteToCheck, { event, json }: VerifiedEvent): Promise<void> {
     const end = { eventId: event.eventId, version: event.version.id, json };
@@ -111,7 +111,7 @@ export class InviteChecks {
     return (await engine.userRooms.of(userId)).get(roomId)?.eventNid === invite;
   }
 
-  /** Whether the server refuses to prepare the rejection of the invite, since the room has no such invite. */
+  /** Whether the server refuses to prepare the rejection of the invite, because the room has no such invite. */
   async #isRefused(server: string, { roomId, userId }: InviteCheck, signal: AbortSignal): Promise<boolean> {
     const request = { timeout: requestTimeout, signal };
     try {

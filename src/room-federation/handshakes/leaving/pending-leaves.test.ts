@@ -18,28 +18,28 @@ const [minute, hour] = [60_000, 3_600_000];
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('PendingLeaves', () => {
+  describe('PendingLeaves sends leaves to servers that have not received them', () => {
     async function setUp() {
       const room = new SignedRoom('11', { serverName: 'far.test', key: newSigningKey('far') });
-      const asked: string[] = [];
-      const taken: [server: string, event: JsonObject][] = [];
+      const askedServers: string[] = [];
+      const accepted: [server: string, event: JsonObject][] = [];
       let hold: ((server: string) => Promise<void>) | undefined;
       const [down, refusing] = [new Set<string>(), new Set<string>()];
       /** Scripted remote servers. */
       const peers = {
         async fetchEventTemplate(server: string) {
-          asked.push(server);
+          askedServers.push(server);
           await hold?.(server);
           if (down.has(server)) throw new ServerUnavailable(server);
           if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
           return { roomVersion: '11', event: room.membershipTemplate(alice, 'leave').event as JsonObject };
         },
         async sendLeave(server: string, { event }: { event: JsonObject }) {
-          taken.push([server, event]);
+          accepted.push([server, event]);
         },
       };
       const start = async (fixture: RoomsUnderTest) => {
-        const jobs = new Jobs({ ...fixture, log: silentLogger, alone: true });
+        const jobs = new Jobs({ ...fixture, log: silentLogger, isOnlyProcess: true });
         const parts = { ...fixture, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
         const roomMutex = new KeyedMutex();
         const pendingLeaves = new PendingLeaves({ ...parts, roomMutex, serverName: 'test' });
@@ -49,35 +49,35 @@ forSelectedDatabases(import.meta.url, (open) => {
         return { fixture, jobs, roomMutex, pendingLeaves, remoteLeave };
       };
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
-      const place = { roomId: room.roomId, version: room.version };
+      const roomRef = { roomId: room.roomId, version: room.version };
       const draft = { type: 'm.room.member', content: { membership: 'invite' } };
-      const takeInvite = async ({ event, json }: BuiltEvent, server = 'far.test') =>
-        run.fixture.engine.placement.addOutOfBand(place, { event, json }, { state: [], server });
-      const invite = () => takeInvite(room.setState(draft.type, draft.content, alice));
+      const receiveInvite = async ({ event, json }: BuiltEvent, server = 'far.test') =>
+        run.fixture.engine.placement.addOutOfBand(roomRef, { event, json }, { state: [], server });
+      const invite = () => receiveInvite(room.setState(draft.type, draft.content, alice));
       let present = await invite();
       return {
         room,
-        asked,
-        taken,
+        askedServers,
+        accepted,
         down,
         refusing,
-        /** Lets the next server respond only when `proceed` is called. */
-        holdBack() {
-          const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+        /** Lets the next server respond only after `proceed` is called; `received` resolves when it has the request. */
+        holdNextRequest() {
+          const { promise: received, resolve: markReceived } = Promise.withResolvers<void>();
           const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
           hold = () => {
-            isAsked();
+            markReceived();
             return mayAnswer;
           };
-          return { asked, proceed };
+          return { received, proceed };
         },
         async inviteAgain() {
           present = await invite();
         },
         async inviteBy(server: string) {
-          const other = new SignedRoom('11', { serverName: server, key: newSigningKey('other') });
-          other.roomId = room.roomId;
-          present = await takeInvite(other.setState(draft.type, draft.content, alice), server);
+          const inviterRoom = new SignedRoom('11', { serverName: server, key: newSigningKey('other') });
+          inviterRoom.roomId = room.roomId;
+          present = await receiveInvite(inviterRoom.setState(draft.type, draft.content, alice), server);
         },
         get run() {
           return run;
@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           await run.jobs.settled();
         },
         membership: async () => (await run.fixture.engine.userRooms.of(alice)).get(room.roomId)?.membership,
-        jobs: async () => (await run.jobs.list({ kind: 'rooms/tell-leave' })).map(({ state }) => state),
+        jobs: async () => (await run.jobs.list({ kind: 'rooms/send-leave' })).map(({ state }) => state),
       };
     }
 
@@ -104,50 +104,50 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await test.membership(), 'leave');
       await test.restart();
       await test.pass(minute - 1);
-      assert.deepEqual(test.asked, ['far.test']);
+      assert.deepEqual(test.askedServers, ['far.test']);
       await test.pass(1);
       await test.pass(2 * minute);
-      assert.equal(test.asked.length, 3);
+      assert.equal(test.askedServers.length, 3);
       test.down.clear();
       await test.pass(4 * minute);
-      assert.equal(test.asked.length, 4);
-      const [[server, event] = []] = test.taken;
+      assert.equal(test.askedServers.length, 4);
+      const [[server, event] = []] = test.accepted;
       assert.equal(server, 'far.test');
       assert.deepEqual(event?.['content'], { reason: 'no', membership: 'leave' });
       assert.deepEqual(await test.jobs(), []);
       await test.pass(24 * hour);
-      assert.equal(test.taken.length, 1);
+      assert.equal(test.accepted.length, 1);
     });
 
     it('answers the client while a server is slow, and sends the leave to that server afterwards', async () => {
       const test = await setUp();
-      const held = test.holdBack();
+      const request = test.holdNextRequest();
       const leaving = test.leave(['far.test', 'near.test']);
-      await held.asked;
+      await request.received;
       test.run.fixture.clock.advance(500);
       await leaving;
       assert.equal(await test.membership(), 'leave');
-      assert.deepEqual([test.taken, await test.jobs()], [[], ['waiting']]);
-      const joining = test.run.roomMutex.run(test.room.roomId, async () => test.taken.length);
-      held.proceed();
+      assert.deepEqual([test.accepted, await test.jobs()], [[], ['waiting']]);
+      const joining = test.run.roomMutex.run(test.room.roomId, async () => test.accepted.length);
+      request.proceed();
       assert.equal(await joining, 2);
       assert.deepEqual(
-        [test.taken.map(([server]) => server), await test.jobs()],
+        [test.accepted.map(([server]) => server), await test.jobs()],
         [['far.test', 'near.test'], []],
       );
     });
 
     it('sends a leave again after a crash during a request to a slow server', async () => {
       const test = await setUp();
-      const held = test.holdBack();
+      const request = test.holdNextRequest();
       const leaving = test.leave(['far.test']);
-      await held.asked;
+      await request.received;
       test.run.fixture.clock.advance(500);
       await leaving;
       await test.restart();
-      held.proceed();
+      request.proceed();
       await test.pass(minute);
-      assert.equal(test.taken.at(-1)?.[0], 'far.test');
+      assert.equal(test.accepted.at(-1)?.[0], 'far.test');
     });
 
     it('sends the leave only to the servers that have not received it', async () => {
@@ -155,12 +155,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       test.down.add('far.test');
       test.refusing.add('other.test');
       await test.leave(['far.test', 'near.test', 'other.test'], ['fourth.test']);
-      assert.deepEqual(test.asked.splice(0), ['far.test', 'near.test', 'other.test']);
+      assert.deepEqual(test.askedServers.splice(0), ['far.test', 'near.test', 'other.test']);
       test.down.clear();
       await test.pass(minute);
-      assert.deepEqual(test.asked, ['far.test']);
+      assert.deepEqual(test.askedServers, ['far.test']);
       assert.deepEqual(
-        test.taken.map(([server]) => server),
+        test.accepted.map(([server]) => server),
         ['near.test', 'far.test'],
       );
     });
@@ -170,9 +170,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const server of ['far.test', 'third.test']) test.down.add(server);
       test.refusing.add('near.test');
       await test.leave(['far.test', 'near.test'], ['third.test', 'fourth.test', 'fifth.test']);
-      assert.deepEqual(test.asked.splice(0), ['far.test', 'near.test', 'third.test', 'fourth.test']);
+      assert.deepEqual(test.askedServers.splice(0), ['far.test', 'near.test', 'third.test', 'fourth.test']);
       await test.pass(minute);
-      assert.deepEqual(test.asked, ['far.test']);
+      assert.deepEqual(test.askedServers, ['far.test']);
     });
 
     it('retries a leave within seconds when a server is reachable again', async () => {
@@ -182,26 +182,29 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(minute);
       await test.run.pendingLeaves.retrySoonFor('third.test');
       await test.pass(3_000);
-      assert.equal(test.asked.length, 2);
+      assert.equal(test.askedServers.length, 2);
       test.down.clear();
       await test.run.pendingLeaves.retrySoonFor('far.test');
       await test.pass(3_000);
-      assert.equal(test.taken.length, 1);
+      assert.equal(test.accepted.length, 1);
     });
 
-    it('gives up a leave after a day, even if the server announces its return again and again', async () => {
+    it('gives up a leave after a day, even if it is retried because the server is reachable again', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
-      assert.ok(test.asked.length > 8 && test.asked.length < 20, String(test.asked.length));
+      assert.ok(
+        test.askedServers.length > 8 && test.askedServers.length < 20,
+        String(test.askedServers.length),
+      );
       assert.deepEqual(await test.jobs(), ['waiting']);
       await test.run.pendingLeaves.retrySoonFor('far.test');
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.deepEqual(await test.jobs(), []);
-      const count = test.asked.length;
+      const count = test.askedServers.length;
       await test.pass(100 * hour);
-      assert.equal(test.asked.length, count);
+      assert.equal(test.askedServers.length, count);
     });
 
     it('does not send the leave when the user was invited again', async () => {
@@ -211,7 +214,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       test.down.clear();
       await test.inviteAgain();
       await test.pass(minute);
-      assert.deepEqual([test.taken, await test.jobs()], [[], []]);
+      assert.deepEqual([test.accepted, await test.jobs()], [[], []]);
       assert.equal(await test.membership(), 'invite');
     });
 
@@ -224,39 +227,39 @@ forSelectedDatabases(import.meta.url, (open) => {
       const joining = test.run.roomMutex.run(test.room.roomId, () => promise);
       test.run.fixture.clock.advance(minute);
       await test.inviteAgain();
-      assert.deepEqual(test.asked.splice(0), ['far.test']);
+      assert.deepEqual(test.askedServers.splice(0), ['far.test']);
       resolve();
       await joining;
       await test.pass(0);
-      assert.deepEqual([test.asked, await test.jobs()], [[], []]);
+      assert.deepEqual([test.askedServers, await test.jobs()], [[], []]);
     });
 
-    it('finishes a leave that is being sent before a join of the room begins', async () => {
+    it('finishes a leave that is being sent, before a join of the room begins', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
       test.down.clear();
       const order: string[] = [];
-      const held = test.holdBack();
+      const request = test.holdNextRequest();
       test.run.fixture.clock.advance(minute);
-      await held.asked;
+      await request.received;
       const joining = test.run.roomMutex.run(test.room.roomId, async () => void order.push('join'));
       order.push('leave');
-      held.proceed();
+      request.proceed();
       await joining;
       await test.pass(0);
       assert.deepEqual(order, ['leave', 'join']);
-      assert.equal(test.taken.length, 1);
+      assert.equal(test.accepted.length, 1);
     });
 
-    it('drops the pending leave when all servers have received a newer one', async () => {
+    it('drops the pending leave when all servers have received a newer leave', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
       test.down.clear();
       await test.inviteAgain();
       await test.leave(['far.test']);
-      assert.deepEqual([test.taken.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.accepted.length, await test.jobs()], [1, []]);
     });
 
     it('sends the leave as an event of the room when another local user has joined it', async () => {
@@ -278,7 +281,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(minute);
       assert.equal(head?.membership(alice), 'leave');
       assert.equal(await test.membership(), 'leave');
-      assert.deepEqual([test.asked, await test.jobs()], [['evil.test', 'far.test'], []]);
+      assert.deepEqual([test.askedServers, await test.jobs()], [['evil.test', 'far.test'], []]);
     });
   });
 });

@@ -24,13 +24,14 @@ export type PendingLeave = LeaveToSend &
   LeaveRecipients & {
     /** The nid of the latest invite or knock that this leave ends. */
     readonly ended: number;
-    /** When the server stops to retry the leave, in milliseconds since the epoch. */
+    /** When the server gives up the leave, in milliseconds since the epoch. */
     readonly until: number;
   };
 
-const kind = 'rooms/tell-leave';
+/** The kind of the jobs; the payload is a `PendingLeave`. */
+export const sendLeaveJob = 'rooms/send-leave';
 
-/** Milliseconds before the first retry, doubled for each further one, and the longest pause. */
+/** Milliseconds before the first retry, doubled for each further retry, and the longest pause. */
 const [minBackoff, maxBackoff] = [60_000, 4 * 3_600_000];
 
 /**
@@ -39,27 +40,27 @@ const [minBackoff, maxBackoff] = [60_000, 4 * 3_600_000];
  */
 const maxAge = 26 * 3_600_000;
 
-/** Maximum number of attempts: more than fit into `maxAge`. */
+/** Maximum number of attempts. `maxAge` ends the attempts earlier. */
 const maxAttempts = 20;
 
-/** Milliseconds for the first attempt at all servers, and for one request of it: joins of the room wait meanwhile. */
+/** Milliseconds for the first attempt: for all its requests, and for each request. Joins of the room wait meanwhile. */
 const firstTimeouts = { totalTimeout: 10_000, timeout: 10_000 };
 
-/** Milliseconds for one later attempt at all servers and for one request: joins of the room wait meanwhile. */
+/** Milliseconds for a later attempt: for all its requests, and for each request. Joins of the room wait meanwhile. */
 const [attemptTimeout, requestTimeout] = [20_000, 10_000];
 
 /**
- * Milliseconds between the return of a server and the retry: an invite from it may have announced the return
- * and is processed first.
+ * Milliseconds between the time when a server is reachable again and the retry. The server may have sent an invite,
+ * which is processed first.
  */
-const delayAfterReturn = 3_000;
+const delayOnceReachable = 3_000;
 
-/** Maximum number of pending jobs that are read when a server returns; the others run at their time. */
+/** Maximum number of pending jobs that are read when a server is reachable again; further jobs run at their time. */
 const maxJobsRead = 100;
 
 /**
- * Retries leaves (rejected invites and retracted knocks) that servers did not receive: an invite that no
- * server ends stays in the room for ever. Survives restarts; given up after a day, or when the user's
+ * Retries leaves (rejected invites and retracted knocks) that servers did not receive: otherwise the
+ * invite would stay in the room for ever. Survives restarts. A leave is given up after a day, or when the user's
  * membership in the room has changed again.
  */
 export class PendingLeaves {
@@ -67,7 +68,7 @@ export class PendingLeaves {
 
   constructor(deps: PendingLeavesDeps) {
     this.#deps = deps;
-    deps.jobs.register<PendingLeave>(kind, {
+    deps.jobs.register<PendingLeave>(sendLeaveJob, {
       run: (attempt) => this.#attempt(attempt),
       parallel: 2,
       maxAttempts: maxAttempts,
@@ -76,11 +77,10 @@ export class PendingLeaves {
   }
 
   /**
-   * Queues a leave on disk, replacing an older one of the same user and room, and begins to send it. Joins of
+   * Queues a leave on disk, replacing an older leave of the same user and room, and begins to send it. Joins of
    * the room wait meanwhile.
    * @param ended as in `PendingLeave`
-   * @returns `sent` settles when all servers have answered or timed out, with the event that the first one
-   * accepted
+   * @returns `sent` settles when all servers have answered or timed out, with the event that the first server accepted
    */
   async begin(
     leave: LeaveToSend,
@@ -91,8 +91,8 @@ export class PendingLeaves {
     const send = () => sendLeave(this.#deps, leave, recipients, firstTimeouts);
     const sent = this.#deps.roomMutex
       .run(leave.roomId, async () => {
-        const { event, left } = await send();
-        await this.#replace(leave, ended, left);
+        const { event, remaining } = await send();
+        await this.#replace(leave, ended, remaining);
         return event;
       })
       .catch((error: unknown) => {
@@ -106,23 +106,27 @@ export class PendingLeaves {
     return { sent };
   }
 
-  async #replace(leave: LeaveToSend, ended: number, left: LeaveRecipients): Promise<void> {
+  async #replace(leave: LeaveToSend, ended: number, remaining: LeaveRecipients): Promise<void> {
     const { clock, jobs, database } = this.#deps;
     const now = clock.now();
-    if (!isEmpty(left)) {
-      return this.#schedule({ ...leave, ...left, ended, until: now + maxAge }, now + minBackoff);
+    if (!isEmpty(remaining)) {
+      return this.#schedule({ ...leave, ...remaining, ended, until: now + maxAge }, now + minBackoff);
     }
-    await database.transaction((writer) => jobs.cancel(writer, kind, keyOf(leave)));
+    await database.transaction((writer) => jobs.cancel(writer, sendLeaveJob, keyOf(leave)));
   }
 
   /** Retries the pending leaves of a server after a few seconds. */
   async retrySoonFor(server: string): Promise<void> {
     const { jobs, clock, log } = this.#deps;
     try {
-      for (const { payload } of await jobs.list({ kind, state: 'waiting', limit: maxJobsRead })) {
+      for (const { payload } of await jobs.list({
+        kind: sendLeaveJob,
+        state: 'waiting',
+        limit: maxJobsRead,
+      })) {
         const pending = payload as unknown as PendingLeave;
         const isRecipient = pending.each.includes(server) || pending.others.includes(server);
-        if (isRecipient) await this.#schedule(pending, clock.now() + delayAfterReturn);
+        if (isRecipient) await this.#schedule(pending, clock.now() + delayOnceReachable);
       }
     } catch (error) {
       log.warn(
@@ -134,11 +138,11 @@ export class PendingLeaves {
 
   async #schedule(pending: PendingLeave, runAt: number): Promise<void> {
     const { jobs, database } = this.#deps;
-    const order = { kind, key: keyOf(pending), payload: pending, runAt, replace: true };
-    await database.transaction((writer) => jobs.schedule(writer, order));
+    const job = { kind: sendLeaveJob, key: keyOf(pending), payload: pending, runAt, replace: true };
+    await database.transaction((writer) => jobs.schedule(writer, job));
   }
 
-  /** @throws Error when servers are still unreachable */
+  /** Sends a pending leave again. @throws Error when servers are still unreachable */
   #attempt(attempt: JobAttempt<PendingLeave>): Promise<void> {
     return this.#deps.roomMutex.run(attempt.payload.roomId, () => this.#send(attempt));
   }
@@ -147,16 +151,16 @@ export class PendingLeaves {
     const { clock } = this.#deps;
     const { each, others, ...leave } = payload;
     if (clock.now() >= leave.until || !(await this.#mustStillLeave(payload))) return;
-    const { left } = await sendLeave(this.#deps, leave, payload, {
+    const { remaining } = await sendLeave(this.#deps, leave, payload, {
       signal,
       timeout: requestTimeout,
       totalTimeout: attemptTimeout,
       // Attempts are rare, so they do not burden a server that is in backoff.
       ignoreBackoff: true,
     });
-    if (isEmpty(left)) return;
-    await progress({ ...payload, ...left });
-    throw new Error(`unreachable servers: ${[...left.each, ...left.others].join(', ')}`);
+    if (isEmpty(remaining)) return;
+    await progress({ ...payload, ...remaining });
+    throw new Error(`unreachable servers: ${[...remaining.each, ...remaining.others].join(', ')}`);
   }
 
   /** Whether the user is still outside of the room, so that the leave must still be sent. */
@@ -167,7 +171,8 @@ export class PendingLeaves {
     if (!isResident(head, serverName) || !head.servers.has(serverName)) {
       return room === undefined || room.membership === 'leave';
     }
-    // Another local user has joined, and the invite is still in the room's state: end it in the room itself.
+    // Another local user has joined, and the invite is still in the room's state: the leave is sent as an event of the
+    // room.
     const entry = head.entry('m.room.member', userId);
     const inviteEvent = entry && (await engine.events.get(entry.nid));
     const outOfBand =

@@ -35,8 +35,8 @@ export class RemoteLeave {
   }
 
   /**
-   * Stores the leave even if no server accepts it. Sends it to slow servers in the background, and to
-   * unreachable ones later.
+   * Stores the leave even if no server accepts it. Sends it to slow servers in the background, and to unreachable
+   * servers later.
    */
   async leave(request: LeaveRequest): Promise<StoredEvent> {
     const { pendingLeaves, placement } = this.#deps;
@@ -62,7 +62,7 @@ export class RemoteLeave {
   }
 }
 
-/** Builds the leave that is stored when no server accepts one in time; it is stored only on this server. */
+/** Builds the leave that is stored when no server accepts a leave in time; it is stored only on this server. */
 function buildLocalLeave({ present, userId, content }: LeaveRequest, deps: HandshakeDeps): BuiltEvent {
   const { signer, clock, randomness } = deps;
   const { version, roomId, eventId, depth, pdu } = present.event;

@@ -13,7 +13,7 @@ export interface RescindedInvitesDeps {
   readonly serverName: string;
   /** The stripped state that a user received with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
-  /** Absent: only the inviter can end an invite. */
+  /** Absent when only the inviter can end an invite. */
   readonly checks?: Pick<InviteChecks, 'begin'> | undefined;
 }
 
@@ -31,8 +31,8 @@ export class RescindedInvites {
   }
 
   /**
-   * The room version for reading membership events of a user: that of their invite or knock, since other
-   * invites may have claimed another version.
+   * Returns the room version for reading membership events of a user: the version of the user's invite or knock, since
+   * other invites may have claimed another version.
    */
   async roomVersionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
     const { engine, serverName } = this.#deps;
@@ -44,7 +44,7 @@ export class RescindedInvites {
 
   /**
    * Stores the leave or ban of an invited or knocking user.
-   * @returns whether it ended an invite or a knock; false if a server must be asked first
+   * @returns whether it ended an invite or a knock; `false` if a server must be asked first
    */
   async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;
@@ -77,13 +77,13 @@ export class RescindedInvites {
     const { engine, checks, serverName } = this.#deps;
     const { roomId, stateKey: userId = '', sender } = invite.event;
     const [last] = await engine.events.outOfBandServers(roomNid, userId, 1);
-    const named = [serverOfUser(sender), ...(last?.nid === invite.nid ? [last.server] : [])];
-    const servers = [...new Set(named)].filter((server) => server !== serverName);
+    const inviters = [serverOfUser(sender), ...(last?.nid === invite.nid ? [last.server] : [])];
+    const servers = [...new Set(inviters)].filter((server) => server !== serverName);
     await checks?.begin({ roomId, userId, invite: invite.nid, servers }, event);
   }
 
   /**
-   * The servers whose word about a knock is trusted: the server that accepted it, the servers of the senders of the
+   * The servers whose users can end a knock: the server that accepted the knock, the servers of the senders of the
    * stripped state, and servers that were in the room together with this server.
    */
   async #trustedServers(
@@ -95,9 +95,11 @@ export class RescindedInvites {
     const { engine, strippedState } = this.#deps;
     const stripped = await strippedState(head.roomId, userId);
     const [last] = await engine.events.outOfBandServers(head.roomNid, userId, 1);
-    const senders = [stored?.event.sender, ...stripped.map((one) => one.sender)].map(serverOf);
-    const named = last?.nid === room.eventNid ? [last.server] : [];
-    return new Set([...senders, ...named, ...head.servers.keys()].filter((one) => one !== undefined));
+    const senders = [stored?.event.sender, ...stripped.map(({ sender }) => sender)].map(serverOf);
+    const acceptedBy = last?.nid === room.eventNid ? [last.server] : [];
+    return new Set(
+      [...senders, ...acceptedBy, ...head.servers.keys()].filter((server) => server !== undefined),
+    );
   }
 }
 

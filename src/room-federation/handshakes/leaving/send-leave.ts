@@ -20,7 +20,7 @@ export type LeaveRecipients = {
 export type LeaveToSend = {
   readonly roomId: string;
   readonly userId: string;
-  /** The room version of the invite, for servers that do not name it. */
+  /** The room version of the invite, for servers whose event template does not name the version. */
   readonly version: string;
   readonly content: JsonObject;
 };
@@ -33,23 +33,23 @@ export interface SentLeave {
   /** The event that the first server accepted. */
   readonly event: BuiltEvent | undefined;
   /** The servers that were unreachable. */
-  readonly left: LeaveRecipients;
+  readonly remaining: LeaveRecipients;
 }
 
 /**
- * The result at one server. A server that refuses has nothing to end: the user is not, or no longer, invited
- * there.
+ * The result at one server. When a server refuses, the leave need not be sent to it again: the user is not, or no
+ * longer, invited there.
  */
 type Answer = BuiltEvent | 'refused' | 'unreachable';
 
-/** How long sending a leave may take, in milliseconds for all servers together; `signal` ends it earlier. */
+/** Limits of sending a leave: `totalTimeout` is in milliseconds, for all servers together. */
 interface SendLeaveRequest extends MembershipRequest {
   readonly totalTimeout: number;
 }
 
 /**
- * Sends a leave to one server after another. Each builds on the event template of that server, so the events
- * differ; where all servers are in the same room, all but the first refuse.
+ * Sends a leave to one server after another. The leave for each server is built from the event
+ * template of that server, so the events differ; where all servers are in the same room, all but the first refuse.
  * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
  * @param request the remaining servers count as unreachable after its total timeout, or when its signal aborts
  */
@@ -76,10 +76,10 @@ async function sendToEach(
   request: MembershipRequest & { readonly signal: AbortSignal },
 ): Promise<SentLeave> {
   let event: BuiltEvent | undefined;
-  const ask = async (servers: readonly string[], isEnough: () => boolean) => {
+  const ask = async (servers: readonly string[], shouldStop: () => boolean) => {
     const unreachable: string[] = [];
     for (const server of servers) {
-      if (isEnough()) break;
+      if (shouldStop()) break;
       const answer = request.signal.aborted
         ? 'unreachable'
         : await makeAndSendLeave(deps, leave, server, request);
@@ -88,14 +88,12 @@ async function sendToEach(
     }
     return unreachable;
   };
-  const left = await ask(each, () => false);
-  const leftOthers = await ask(others, () => event !== undefined);
-  return { event, left: { each: left, others: event ? [] : leftOthers } };
+  const remaining = await ask(each, () => false);
+  const remainingOthers = await ask(others, () => event !== undefined);
+  return { event, remaining: { each: remaining, others: event ? [] : remainingOthers } };
 }
 
-/**
- * Does the make_leave and send_leave handshake with one server, in the room version that this server names.
- */
+/** Does the make_leave and send_leave handshake with one server, in the room version that this server names. */
 async function makeAndSendLeave(
   deps: SendLeaveDeps,
   { roomId, userId, version, content }: LeaveToSend,
@@ -113,11 +111,11 @@ async function makeAndSendLeave(
     );
     const expected = { server, roomId, userId, membership: 'leave', defaultVersion: version } as const;
     const template = checkTemplate(prepared, expected);
-    const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
-    const ownContent = { ...content, membership: 'leave' };
+    const memberEvent = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
+    const leaveContent = { ...content, membership: 'leave' };
     const built = buildFromTemplate(
       template.references,
-      { ...own, content: ownContent },
+      { ...memberEvent, content: leaveContent },
       template.version,
       deps,
     );

@@ -33,7 +33,7 @@ const referenceIn = (version: RoomVersion, name: string): JsonValue =>
     ? [`$${name}:b.test`, { sha256: name.padEnd(43, 'A') }]
     : `$${name.padEnd(43, 'A')}`;
 
-describe('buildFromTemplate', () => {
+describe('buildFromTemplate builds events from event templates', () => {
   for (const [id, version] of roomVersions) {
     it(`takes only the references and the depth from an event template in room version ${id}`, () => {
       const template = {
@@ -81,21 +81,21 @@ describe('buildFromTemplate', () => {
 
   it('refuses event templates with invalid references or depth', () => {
     const version = roomVersions.get('10')!;
-    const right = { prev_events: [referenceIn(version, 'p')], auth_events: [], depth: 3 };
-    const wrong: JsonObject[] = [
-      { ...right, prev_events: undefined },
-      { ...right, prev_events: {} },
-      { ...right, auth_events: ['create'] },
-      { ...right, auth_events: [['$a:b', { sha256: 'x' }]] },
-      { ...right, auth_events: ['$not-a-hash:b.test'] },
-      { ...right, auth_events: Array(11).fill(referenceIn(version, 'a')) },
-      { ...right, prev_events: Array(21).fill(referenceIn(version, 'a')) },
-      { ...right, depth: '3' },
-      { ...right, depth: -1 },
-      { ...right, depth: undefined },
+    const validTemplate = { prev_events: [referenceIn(version, 'p')], auth_events: [], depth: 3 };
+    const invalidTemplates: JsonObject[] = [
+      { ...validTemplate, prev_events: undefined },
+      { ...validTemplate, prev_events: {} },
+      { ...validTemplate, auth_events: ['create'] },
+      { ...validTemplate, auth_events: [['$a:b', { sha256: 'x' }]] },
+      { ...validTemplate, auth_events: ['$not-a-hash:b.test'] },
+      { ...validTemplate, auth_events: Array(11).fill(referenceIn(version, 'a')) },
+      { ...validTemplate, prev_events: Array(21).fill(referenceIn(version, 'a')) },
+      { ...validTemplate, depth: '3' },
+      { ...validTemplate, depth: -1 },
+      { ...validTemplate, depth: undefined },
     ];
-    assert.ok(buildFromTemplate(graphReferences(right, version), joinIn(version), version, parts));
-    for (const template of wrong) {
+    assert.ok(buildFromTemplate(graphReferences(validTemplate, version), joinIn(version), version, parts));
+    for (const template of invalidTemplates) {
       assert.throws(
         () => buildFromTemplate(graphReferences(template, version), joinIn(version), version, parts),
         MatrixError,
@@ -117,10 +117,10 @@ describe('buildFromTemplate', () => {
       { requiredKeys: [] },
     );
     fc.assert(
-      fc.property(anyRoomVersion, template, (version, given) => {
+      fc.property(anyRoomVersion, template, (version, arbitraryTemplate) => {
         try {
           const { json } = buildFromTemplate(
-            graphReferences(given as JsonObject, version),
+            graphReferences(arbitraryTemplate as JsonObject, version),
             joinIn(version),
             version,
             parts,

@@ -41,7 +41,7 @@ export interface GraphReferences {
   readonly depth: number;
 }
 
-/** The references of an event template; nothing else is taken from it. @throws MatrixError M_BAD_JSON */
+/** Returns the references of an event template; nothing else is taken from it. @throws MatrixError M_BAD_JSON */
 export function graphReferences(template: JsonObject, version: RoomVersion): GraphReferences {
   return {
     prev: referencesIn(template['prev_events'], MAX_PREV_EVENTS, version),
@@ -59,14 +59,14 @@ export function graphReferences(template: JsonObject, version: RoomVersion): Gra
  */
 export function buildFromTemplate(
   { prev, auth, depth }: GraphReferences,
-  own: LocalEvent,
+  event: LocalEvent,
   version: RoomVersion,
   { signer, clock, randomness }: EventBuildDeps,
   hasOrigin = true,
 ): BuiltEvent {
   const built = buildEvent(
     {
-      ...own,
+      ...event,
       ...(hasOrigin && { origin: signer.serverName }),
       depth,
       originServerTs: clock.now(),
@@ -85,19 +85,22 @@ export function buildFromTemplate(
   return built;
 }
 
-/** Hashes by event id. The reference server omits some hashes even in room versions that have them. */
+/** Returns hashes by event id. Some servers omit hashes even in room versions that have them. */
 function referencesIn(
   value: JsonValue | undefined,
   max: number,
   version: RoomVersion,
 ): ReadonlyMap<string, string | undefined> {
   if (!Array.isArray(value) || value.length > max) throw badJson('The event template has invalid references');
-  const references = (value as readonly JsonValue[]).map((one): [string, string | undefined] => {
-    const [eventId, hashes] = version.eventReferences === 'ids' ? [one] : Array.isArray(one) ? one : [];
-    if (!isEventIdOf(version, eventId)) throw badJson('The event template refers to an invalid event id');
-    const hash = isJsonObject(hashes) ? hashes['sha256'] : undefined;
-    return [eventId, typeof hash === 'string' ? hash : undefined];
-  });
+  const references = (value as readonly JsonValue[]).map(
+    (reference): [eventId: string, hash: string | undefined] => {
+      const [eventId, hashes] =
+        version.eventReferences === 'ids' ? [reference] : Array.isArray(reference) ? reference : [];
+      if (!isEventIdOf(version, eventId)) throw badJson('The event template refers to an invalid event id');
+      const hash = isJsonObject(hashes) ? hashes['sha256'] : undefined;
+      return [eventId, typeof hash === 'string' ? hash : undefined];
+    },
+  );
   return new Map(references);
 }
 

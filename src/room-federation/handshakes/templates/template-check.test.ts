@@ -7,7 +7,7 @@ import { checkTemplate } from './template-check.ts';
 
 const userId = '@anna:a.test';
 const expected = { server: 'b.test', roomId: '!room:b.test', userId, membership: 'join' } as const;
-const right = {
+const validTemplate = {
   type: 'm.room.member',
   room_id: '!room:b.test',
   sender: userId,
@@ -20,37 +20,37 @@ const right = {
 const check = (event: JsonObject, roomVersion: string | undefined = '10') =>
   checkTemplate({ roomVersion, event }, expected);
 
-describe('checkTemplate', () => {
+describe('checkTemplate checks the event templates of remote servers', () => {
   it('accepts the requested event template', () => {
-    const checked = check(right);
+    const checked = check(validTemplate);
     assert.equal(checked.version.id, '10');
     assert.equal(checked.authoriser, undefined);
-    assert.equal(checkTemplate({ roomVersion: undefined, event: right }, expected).version.id, '1');
+    assert.equal(checkTemplate({ roomVersion: undefined, event: validTemplate }, expected).version.id, '1');
   });
 
-  const wrong: [what: string, event: JsonObject, version?: string][] = [
-    ['of another event type', { ...right, type: 'm.room.power_levels' }],
-    ['of another room', { ...right, room_id: '!other:b.test' }],
-    ['without a room id', { ...right, room_id: undefined }],
-    ['by another sender', { ...right, sender: '@ben:a.test' }],
-    ['about another user', { ...right, state_key: '@ben:a.test' }],
-    ['without a state key', { ...right, state_key: undefined }],
-    ['with another membership', { ...right, content: { membership: 'ban' } }],
-    ['without content', { ...right, content: undefined }],
-    ['with a list for content', { ...right, content: ['join'] }],
-    ['without prev_events', { ...right, prev_events: undefined }],
-    ['of an unknown room version', right, '99'],
-    ['of the room version __proto__', right, '__proto__'],
+  const invalidTemplates: [what: string, event: JsonObject, version?: string][] = [
+    ['of another event type', { ...validTemplate, type: 'm.room.power_levels' }],
+    ['of another room', { ...validTemplate, room_id: '!other:b.test' }],
+    ['without a room id', { ...validTemplate, room_id: undefined }],
+    ['by another sender', { ...validTemplate, sender: '@ben:a.test' }],
+    ['about another user', { ...validTemplate, state_key: '@ben:a.test' }],
+    ['without a state key', { ...validTemplate, state_key: undefined }],
+    ['with another membership', { ...validTemplate, content: { membership: 'ban' } }],
+    ['without content', { ...validTemplate, content: undefined }],
+    ['with a list for content', { ...validTemplate, content: ['join'] }],
+    ['without prev_events', { ...validTemplate, prev_events: undefined }],
+    ['of an unknown room version', validTemplate, '99'],
+    ['of the room version __proto__', validTemplate, '__proto__'],
     [
       'authorised by a user of a third server',
-      { ...right, content: { membership: 'join', join_authorised_via_users_server: '@x:c.test' } },
+      { ...validTemplate, content: { membership: 'join', join_authorised_via_users_server: '@x:c.test' } },
     ],
     [
       'authorised by an invalid user id',
-      { ...right, content: { membership: 'join', join_authorised_via_users_server: 5 } },
+      { ...validTemplate, content: { membership: 'join', join_authorised_via_users_server: 5 } },
     ],
   ];
-  for (const [what, event, version] of wrong) {
+  for (const [what, event, version] of invalidTemplates) {
     it(`refuses an event template ${what}`, () => {
       assert.throws(() => check(event, version), HandshakeFailure);
     });
@@ -58,20 +58,23 @@ describe('checkTemplate', () => {
 
   it('returns the authorising user in room versions with restricted joins only', () => {
     const content = { membership: 'join', join_authorised_via_users_server: '@x:b.test' };
-    assert.equal(check({ ...right, content }).authoriser, '@x:b.test');
-    assert.equal(check({ ...right, content }, '7').authoriser, undefined);
+    assert.equal(check({ ...validTemplate, content }).authoriser, '@x:b.test');
+    assert.equal(check({ ...validTemplate, content }, '7').authoriser, undefined);
   });
 
-  it('uses the known room version when the response does not name one', () => {
-    const known = { ...expected, defaultVersion: '10' };
-    assert.equal(checkTemplate({ roomVersion: undefined, event: right }, known).version.id, '10');
-    assert.equal(checkTemplate({ roomVersion: '9', event: right }, known).version.id, '9');
+  it('uses the room version that this server knows when the response does not name one', () => {
+    const withDefault = { ...expected, defaultVersion: '10' };
+    assert.equal(
+      checkTemplate({ roomVersion: undefined, event: validTemplate }, withDefault).version.id,
+      '10',
+    );
+    assert.equal(checkTemplate({ roomVersion: '9', event: validTemplate }, withDefault).version.id, '9');
   });
 
   it('refuses a knock in room versions without knocking', () => {
     const knock = (roomVersion: string | undefined) => () =>
       checkTemplate(
-        { roomVersion, event: { ...right, content: { membership: 'knock' } } },
+        { roomVersion, event: { ...validTemplate, content: { membership: 'knock' } } },
         { ...expected, membership: 'knock' },
       );
     assert.equal(knock('7')().version.id, '7');

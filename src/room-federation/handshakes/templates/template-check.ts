@@ -16,7 +16,7 @@ export interface ExpectedTemplate {
   readonly roomId: string;
   readonly userId: string;
   readonly membership: HandshakeMembership;
-  /** The room version as known here, for event templates that do not name one; by default 1, as specified. */
+  /** The room version for responses that do not name one; by default 1, as specified. */
   readonly defaultVersion?: string;
 }
 
@@ -24,20 +24,20 @@ export interface ExpectedTemplate {
 export interface CheckedTemplate {
   readonly version: RoomVersion;
   readonly references: GraphReferences;
-  /** The user of that server who authorises the join to a restricted room. */
+  /** The user of the remote server who authorises the join to a restricted room. */
   readonly authoriser: string | undefined;
 }
 
 /**
- * Checks that an event template is the one that was requested, before any part of it is signed.
+ * Checks that an event template is for the requested membership, before any part of it is signed.
  * Source: server-server API, `GET /_matrix/federation/v1/make_join/{roomId}/{userId}`, and for `make_leave`
  * and `make_knock`.
  * @throws HandshakeFailure
  */
 export function checkTemplate(prepared: EventTemplate, expected: ExpectedTemplate): CheckedTemplate {
-  const { server, roomId, userId, membership, defaultVersion: usualVersion = '1' } = expected;
+  const { server, roomId, userId, membership, defaultVersion = '1' } = expected;
   const { event } = prepared;
-  const version = getRoomVersion(prepared.roomVersion ?? usualVersion);
+  const version = getRoomVersion(prepared.roomVersion ?? defaultVersion);
   if (!version) throw new HandshakeFailure(server, 'the event template has an unknown room version');
   if (membership === 'knock' && !version.knock) {
     throw new HandshakeFailure(server, 'the room version does not support knocking');

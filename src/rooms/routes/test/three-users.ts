@@ -38,20 +38,20 @@ export async function roomOfAnnaAndBen({ anna, ben }: ThreeUsers): Promise<strin
   return roomId;
 }
 
-/** The event as the client receives it. */
-export const eventOf = (who: TestClient, roomId: string, eventId: string) =>
-  who.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
+/** Requests an event. @returns the event as the client receives it */
+export const eventOf = (user: TestClient, roomId: string, eventId: string) =>
+  user.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
 
 /** Asserts the status and errcode of a refused request. */
 export async function assertRefused(
-  who: TestClient,
+  user: TestClient,
   method: string,
   path: string,
   body: unknown,
   status: number,
   errcode: string,
 ): Promise<void> {
-  const answer = await who.call(method, path, body);
+  const answer = await user.call(method, path, body);
   assert.deepEqual(
     [answer.status, answer.body['errcode']],
     [status, errcode],

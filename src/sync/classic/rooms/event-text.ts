@@ -20,9 +20,7 @@ export class EventText {
     this.relations = clientEvents.relations;
   }
 
-  /**
-   * Returns the texts of events as the recipient sees them and as the filter wants them, in the same order.
-   */
+  /** Returns the texts of events as the recipient sees them and as the filter wants them, in the same order. */
   async render(events: readonly VisibleEvent[], recipient: Recipient): Promise<string[]> {
     const { format, selectFields } = recipient.filter;
     const texts =
@@ -32,14 +30,14 @@ export class EventText {
     return selectFields ? texts.map((text) => JSON.stringify(selectFields(JSON.parse(text)))) : texts;
   }
 
-  /** Returns the text of an event for all members if `prepare` has made it and no redaction came since. */
+  /** Returns the text of an event for all members if `prepare` has made it and the event was not redacted since. */
   peek(stored: StoredEvent): SharedText | undefined {
     return this.#texts.peek(stored);
   }
 
   /**
-   * Renders the text that all members share, once for all syncs that a new event answers. Returns at once when the text
-   * needs no other event.
+   * Renders the text that all members share, once for all syncs that a new event answers. Returns no promise when the
+   * text needs no other event.
    */
   prepare(event: VisibleEvent): void | Promise<void> {
     return this.#texts.prepare(event);

@@ -33,7 +33,7 @@ export interface JoinedRoomsDeps {
 
 /** The timeline of a room's entry with the fields that depend on it. */
 type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
-  /** Whether it is a reason to include the room in the answer. */
+  /** Whether the room must be in the answer because of this data. */
   readonly hasNewData: boolean;
 };
 
@@ -58,8 +58,8 @@ export class JoinedRooms {
   }
 
   /**
-   * Returns the entry of a room as JSON text; `undefined` when there is no new data. Returns at once for clients
-   * that follow the room closely, because everything is in memory.
+   * Returns the entry of a room as JSON text; `undefined` when there is no new data. Returns no promise for
+   * clients that sync often, because everything is in memory.
    */
   render(
     head: RoomHead,
@@ -118,13 +118,13 @@ export class JoinedRooms {
   async #timeline(
     head: RoomHead,
     recipient: Recipient,
-    { after, upTo, returnedAfter }: RoomRange,
+    { after, upTo, rejoinedAfter }: RoomRange,
   ): Promise<Timeline> {
     const { engine, text } = this.#deps;
     const view = after === undefined ? await RoomView.open(engine, head, recipient.userId) : undefined;
     const { userId, timelineLimit: limit } = recipient;
     const lastMembershipEnd =
-      returnedAfter === undefined ? undefined : await this.#lastMembershipEnd(head, userId, returnedAfter);
+      rejoinedAfter === undefined ? undefined : await this.#lastMembershipEnd(head, userId, rejoinedAfter);
     const request = { userId, after: after ?? lastMembershipEnd, upTo, limit, view };
     const timeline = await readTimeline(
       { engine, relations: text.relations },
@@ -132,14 +132,14 @@ export class JoinedRooms {
       recipient.filter,
       request,
     );
-    return returnedAfter === undefined ? timeline : { ...timeline, limited: true };
+    return rejoinedAfter === undefined ? timeline : { ...timeline, limited: true };
   }
 
   /**
-   * Returns where the user's last membership ended, at most `since`, for a client that has synced up to
-   * `since`; `undefined` when the user was never joined before. A timeline that starts earlier would come
-   * with an older state than the client has: clients skip events that they have, and would take that state
-   * for the newest.
+   * Returns the stream position at which the user's last membership ended, at most `since`, for a client that has
+   * synced up to `since`; `undefined` when the user was never joined before. A timeline that starts earlier would come
+   * with an older state than the client has: clients skip events that they have, and would take that state for the
+   * newest.
    */
   async #lastMembershipEnd(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;
@@ -149,7 +149,7 @@ export class JoinedRooms {
     return end && Math.min(end.stream, since);
   }
 
-  /** Returns the state events that the client needs besides those in the timeline. */
+  /** Returns the state events that the client needs besides the state events in the timeline. */
   async #state(
     head: RoomHead,
     recipient: Recipient,
@@ -171,8 +171,8 @@ export class JoinedRooms {
           needed.add(member);
       }
       const isWanted = sent && ((key: string) => isNeededEntry(key, recipient.userId, needed));
-      const whole = stateAt(engine, head, upTo, isWanted);
-      state = whole instanceof Promise ? await whole : whole;
+      const wholeState = stateAt(engine, head, upTo, isWanted);
+      state = wholeState instanceof Promise ? await wholeState : wholeState;
       if (!recipient.stateAfter) rewind(state, timeline);
       sent?.clear();
     } else {
@@ -184,8 +184,8 @@ export class JoinedRooms {
     }
     if (sent) recordSent(sent, state, timeline, upTo);
     const events = engine.events.list([...state.values()]);
-    const found = events instanceof Promise ? await events : events;
-    const wanted = found.filter(({ event }) => filter.passes(event));
+    const stateEvents = events instanceof Promise ? await events : events;
+    const wanted = stateEvents.filter(({ event }) => filter.passes(event));
     return wanted.map((stored) => ({ stored, membership: undefined }));
   }
 

@@ -21,8 +21,8 @@ export function* membersOf(state: StateNids): Generator<string> {
 }
 
 /**
- * Whether a lazy-loading client gets an entry of a whole state. Of the memberships it gets only the user's own and those
- * of needed members.
+ * Whether a lazy-loading client gets an entry of a whole state. Of the memberships it gets only the user's own
+ * membership and the memberships of needed members.
  */
 export function isNeededEntry(key: string, userId: string, needed: ReadonlySet<string>): boolean {
   if (!key.startsWith(memberPrefix)) return true;
@@ -30,13 +30,13 @@ export function isNeededEntry(key: string, userId: string, needed: ReadonlySet<s
   return member === userId || needed.has(member);
 }
 
-/** Removes memberships from a whole state, except those of needed members and of the user. */
+/** Removes memberships from a whole state, except the memberships of needed members and of the user. */
 export function removeUnneeded(state: StateNids, userId: string, needed: ReadonlySet<string>): void {
   for (const key of state.keys()) if (!isNeededEntry(key, userId, needed)) state.delete(key);
 }
 
 /**
- * Adds the memberships of needed members to the changes of a state, except those that the client has. Source:
+ * Adds the memberships of needed members to the changes of a state, except memberships that the client has. Source:
  * client-server API, "Lazy-loading room members".
  */
 export async function addNeeded(
@@ -49,15 +49,19 @@ export async function addNeeded(
   for (const userId of needed) {
     const key = memberKey(userId);
     if (changes.has(key)) continue;
-    const own = shown.get(userId);
-    const nid = own && !recipient.stateAfter ? own.replaces : await nidAt(engine, head, key, upTo);
+    const inTimeline = shown.get(userId);
+    const nid =
+      inTimeline && !recipient.stateAfter ? inTimeline.replaces : await nidAt(engine, head, key, upTo);
     if (nid === undefined) continue;
     const isRedundant = sent.has(userId, nid, after) && !recipient.filter.room.state.includeRedundantMembers;
     if (!isRedundant) changes.set(key, nid);
   }
 }
 
-/** Adds the memberships of needed members that the partial state of a room lacks, except those that the client has. */
+/**
+ * Adds the memberships of needed members that the partial state of a room lacks, except memberships that the client
+ * has.
+ */
 export async function addFromAuthEvents(
   engine: RoomReader,
   head: RoomHead,
@@ -84,6 +88,7 @@ export async function addFromAuthEvents(
   }
 }
 
+/** Which memberships an answer needs, and which the client has. */
 export interface NeededMembers {
   readonly recipient: Recipient;
   readonly timeline: Timeline;

@@ -1,7 +1,7 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Whether the state of a room is partial at a position; its head is ahead of that position. */
+/** Whether the state of a room was partial at a stream position, which may be before the newest event of the room. */
 export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: number): boolean =>
   isPartial || completedAt > position;
 
@@ -16,14 +16,14 @@ export async function membersFromAuthEvents(
   { events }: Timeline,
   users: ReadonlySet<string>,
 ): Promise<Map<string, StoredEvent>> {
-  const found = new Map<string, StoredEvent>();
+  const members = new Map<string, StoredEvent>();
   for (const { stored } of events) {
     const { sender, authEventIds } = stored.event;
-    if (!users.has(sender) || found.has(sender)) continue;
+    if (!users.has(sender) || members.has(sender)) continue;
     for (const auth of (await engine.events.getManyById(authEventIds)).values()) {
       const { type, stateKey } = auth.event;
-      if (type === 'm.room.member' && stateKey === sender && !auth.rejected) found.set(sender, auth);
+      if (type === 'm.room.member' && stateKey === sender && !auth.rejected) members.set(sender, auth);
     }
   }
-  return found;
+  return members;
 }

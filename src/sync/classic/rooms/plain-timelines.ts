@@ -15,8 +15,9 @@ export interface PlainTimelinesDeps {
 }
 
 /**
- * Timelines of clients that follow a room closely: they get the events that all other members get, and no
- * state. Most timelines of a busy server are of this kind. Each is made once for all members, from memory.
+ * Timelines of clients that sync often: they contain the events in the form that all members except the senders get,
+ * and come without state. Most timelines of a busy server are of this kind. Each is made once for all members, from
+ * memory.
  */
 export class PlainTimelines {
   readonly #deps: PlainTimelinesDeps;
@@ -26,16 +27,16 @@ export class PlainTimelines {
   }
 
   /**
-   * Returns the timeline of a range as JSON text, for a client that knows the room up to `range.after`; at
-   * once when it has been made. `undefined` when the timeline is not plain or takes a query, and must be
-   * read.
+   * Returns the timeline of a range as JSON text, for a client that knows the room up to `range.after`; without a
+   * promise when it was made before. `undefined` when the timeline is not the same for all members or takes a database
+   * query, so that the caller must read it.
    */
   find(head: RoomHead, recipient: Recipient, range: Range): string | undefined | Promise<string | undefined> {
     const { engine, clock, sharedTimelines } = this.#deps;
     const { userId, filter, timelineLimit } = recipient;
     const { timeline: wanted } = filter.room;
-    const isUsual = filter.format === 'client' && !filter.selectFields && !wanted.asksForRelations;
-    if (!isUsual || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
+    const hasDefaultFormat = filter.format === 'client' && !filter.selectFields && !wanted.asksForRelations;
+    if (!hasDefaultFormat || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
     const inputs = allReady<[SharedTimeline | undefined, ReadonlySet<string>]>([
       sharedTimelines.find(head, range),
       engine.ignored.of(userId),

@@ -30,12 +30,10 @@ export interface RoomSections {
   readonly leave: TextBuilder;
 }
 
-/**
- * Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between.
- */
+/** Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between. */
 const roomsAtOnce = 16;
 
-/** Number of rooms whose heads and ephemeral events are loaded together: bounds memory and saves queries. */
+/** Number of rooms whose heads and ephemeral events are loaded together: bounds memory and saves database queries. */
 const roomsLoadedTogether = 4 * roomsAtOnce;
 
 /** Makes the entries of rooms in an answer. */
@@ -68,7 +66,7 @@ export class RoomEntries {
   }
 
   /**
-   * Returns the entries of rooms; at once when everything is in memory.
+   * Returns the entries of rooms; without a promise when everything is in memory.
    * @param accountData changed account data of the user, of all rooms
    */
   render(
@@ -104,9 +102,9 @@ export class RoomEntries {
     for (let start = 0; start < rooms.length; start += roomsLoadedTogether) {
       const loaded = rooms.slice(start, start + roomsLoadedTogether);
       const inputs = await this.#load(loaded, context);
-      for (let at = 0; at < loaded.length; at += roomsAtOnce) {
-        if (start + at > 0) await new Promise(setImmediate);
-        await this.#addLoaded(sections, loaded.slice(at, at + roomsAtOnce), inputs);
+      for (let offset = 0; offset < loaded.length; offset += roomsAtOnce) {
+        if (start + offset > 0) await new Promise(setImmediate);
+        await this.#addLoaded(sections, loaded.slice(offset, offset + roomsAtOnce), inputs);
       }
     }
   }
@@ -116,8 +114,8 @@ export class RoomEntries {
   }
 
   /**
-   * Loads heads and ephemeral events of rooms with queries for several rooms at a time. Returns at once when there is
-   * nothing to load.
+   * Loads heads and ephemeral events of rooms with queries for several rooms at a time. Returns no promise when
+   * there is nothing to load.
    */
   #load(rooms: readonly UserRoom[], context: AnswerContext): EntryContext | Promise<EntryContext> {
     const { recipient, range } = context;
@@ -141,7 +139,7 @@ export class RoomEntries {
   }
 
   /**
-   * Loads the heads of rooms that may have an entry at the same time, so that they share queries. Returns at once when
+   * Loads together the heads of rooms that may have an entry, so that the heads share queries. Returns no promise when
    * all of them are in memory.
    */
   #loadHeads(
@@ -154,8 +152,8 @@ export class RoomEntries {
   }
 
   /**
-   * Returns the entry of a room as JSON text, `undefined` when there is no new data; at once when it takes no
-   * query.
+   * Returns the entry of a room as JSON text, `undefined` when there is no new data; without a promise when it takes no
+   * database query.
    */
   #entry(room: UserRoom, context: EntryContext): string | undefined | Promise<string | undefined> {
     const { heads } = this.#deps.engine;
@@ -182,12 +180,12 @@ export class RoomEntries {
     const hasBecomeComplete =
       !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
     const isNew = hasBecomeComplete || isNewTo(room, since);
-    const returnedAfter = isNew ? since : undefined;
+    const rejoinedAfter = isNew ? since : undefined;
     const render = (data: readonly AccountDataItem[], initial = ephemeral) =>
       this.#deps.joinedRooms.render(head, recipient, {
         after: isNew ? undefined : since,
         upTo,
-        returnedAfter,
+        rejoinedAfter,
         changedBits: changedBits.get(roomId) ?? 0,
         accountData: data,
         initialEphemeral: initial.get(roomId) ?? noEphemeral,
@@ -198,7 +196,7 @@ export class RoomEntries {
       return Promise.all(all).then(([data, initial]) => render(data, initial));
     }
     // A client whose user has joined the room again gets all account data of the room.
-    return returnedAfter === undefined
+    return rejoinedAfter === undefined
       ? render(accountData)
       : this.#accountDataOfRooms(recipient.userId).then(render);
   }
@@ -226,13 +224,13 @@ export class RoomEntries {
   /** Returns all ephemeral events of rooms that the client does not know. */
   async #ephemeralOf({ userId, filter }: Recipient, rooms: readonly UserRoom[]): Promise<EphemeralOfRooms> {
     const roomIds = rooms.map(({ roomId }) => roomId);
-    const found = new Map(roomIds.map((roomId) => [roomId, new Map<string, readonly string[]>()]));
+    const ephemeralByRoom = new Map(roomIds.map((roomId) => [roomId, new Map<string, readonly string[]>()]));
     for (const { section } of this.#deps.sources.ephemeral) {
       if (!filter.room.ephemeral.passesType(section.type)) continue;
       const events = await section.initial(userId, roomIds);
-      for (const [roomId, texts] of events) found.get(roomId)?.set(section.type, texts);
+      for (const [roomId, texts] of events) ephemeralByRoom.get(roomId)?.set(section.type, texts);
     }
-    return found;
+    return ephemeralByRoom;
   }
 
   /**
@@ -274,7 +272,10 @@ export class RoomEntries {
 interface AnswerContext {
   readonly recipient: Recipient;
   readonly range: AnswerRange;
-  /** For each room that the client knows: the bits of the timeline and of sources that may have changed. */
+  /**
+   * Combined bits of the timeline and of the sources that may have changed, by room id; for rooms that the client
+   * knows.
+   */
   readonly changedBits: ReadonlyMap<string, number>;
   readonly accountData: readonly AccountDataItem[];
 }
@@ -300,7 +301,10 @@ function addText(sections: RoomSections, { roomId, membership }: UserRoom, text:
 const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>
   membership === 'ban' ? 'leave' : membership;
 
-/** Whether a room is joined, or the client has not received that the user is not joined. */
+/**
+ * Whether an answer may contain the room: the user is joined to it, or the client may not know that the user
+ * has left.
+ */
 const mayHaveEntry = (room: UserRoom, { since, fullState }: AnswerRange) =>
   room.membership === 'join' || fullState || isNewTo(room, since);
 

@@ -6,7 +6,7 @@ import type { Timeline } from './timeline.ts';
 export type StateNids = Map<string, number>;
 
 /**
- * Returns the whole state of a room at a stream position; at once when it has not changed since.
+ * Returns the whole state of a room at a stream position; without a promise when it has not changed since.
  * @param isWanted selects the entries to return by their keys; by default all
  */
 export function stateAt(
@@ -32,8 +32,8 @@ async function earlierStateAt(
   const state: StateNids = new Map();
   for (const [key, { nid, stream }] of head.state) {
     if (!isWanted(key)) continue;
-    const then = stream <= position ? nid : await nidAt(engine, head, key, position);
-    if (then !== undefined) state.set(key, then);
+    const earlierNid = stream <= position ? nid : await nidAt(engine, head, key, position);
+    if (earlierNid !== undefined) state.set(key, earlierNid);
   }
   return state;
 }
@@ -70,8 +70,8 @@ export async function stateChanges(
 }
 
 /**
- * Returns `stateChanges`, and as `unknownNids` the nids of all events that entered the state in that range: a client that
- * has synced up to `after` does not know them.
+ * Returns `stateChanges`, and as `unknownNids` the nids of all events that entered the state in that range: a client
+ * that has synced up to `after` does not know them.
  */
 export async function changesWithin(
   engine: RoomReader,
@@ -83,18 +83,18 @@ export async function changesWithin(
   const keys = await engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
   const changes: StateNids = new Map();
   const unknownNids = new Set<number>();
-  for (const [index, { eventNid, passing }] of deltas.entries()) {
+  for (const [index, { eventNid, allEventNids }] of deltas.entries()) {
     if (eventNid !== undefined) changes.set(keys[index] ?? '', eventNid);
-    for (const nid of passing) unknownNids.add(nid);
+    for (const nid of allEventNids) unknownNids.add(nid);
   }
   return { changes, unknownNids };
 }
 
 /**
- * Turns the state at the end of a timeline into the state that leads to it when a client applies the
- * timeline: an entry that the timeline sets is replaced by its value before the timeline. Entries whose last
- * change is not in the timeline stay as they are at the end, so that the client arrives at the right state even if
- * the timeline leaves events out.
+ * Turns the state at the end of a timeline into the state from which a client gets to it by applying the timeline: an
+ * entry that the timeline sets is replaced by its value before the timeline. Entries whose last change is not in the
+ * timeline stay as they are at the end, so that the client arrives at the right state even if the timeline leaves
+ * events out.
  * @param unknownNids nids that the client cannot know; by default it knows no event
  */
 export function rewind(state: StateNids, { events }: Timeline, unknownNids?: ReadonlySet<number>): void {

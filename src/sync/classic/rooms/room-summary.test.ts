@@ -8,9 +8,7 @@ import { stateAt } from './room-state.ts';
 import { memberSummaryAt, summaryAt } from './room-summary.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /**
-   * Returns member counts and heroes at a position, after checking that both kinds of sync return the same.
-   */
+  /** Returns member counts and heroes at a position, after checking that both kinds of sync return the same. */
   async function summaryOf({ engine }: RoomsUnderTest, roomId: string, position: number) {
     const head = await engine.heads.get(roomId);
     assert.ok(head);
@@ -32,23 +30,23 @@ forSelectedDatabases(import.meta.url, (open) => {
   }
 
   describe('summary of a room in a sync', () => {
-    it('counts the members at the position of the answer, whatever has changed since', async () => {
+    it('counts the members at the position of the answer, and not later changes', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const steps: [position: number, joined: number, invited: number, heroes: string[]][] = [];
-      const note = (joined: number, invited: number, heroes: string[]) =>
+      const record = (joined: number, invited: number, heroes: string[]) =>
         steps.push([fixture.streams.current, joined, invited, heroes]);
-      note(1, 0, []);
+      record(1, 0, []);
       await fixture.rooms.memberships.invite(alice, roomId, bob);
-      note(1, 1, [bob]);
+      record(1, 1, [bob]);
       await fixture.join(bob, roomId);
-      note(2, 0, [bob]);
+      record(2, 0, [bob]);
       await fixture.join(carol, roomId);
-      note(3, 0, [bob, carol]);
+      record(3, 0, [bob, carol]);
       await fixture.leave(bob, roomId);
-      note(2, 0, [carol]);
+      record(2, 0, [carol]);
       await fixture.send(alice, roomId, 'm.room.message', { body: 'last' });
-      note(2, 0, [carol]);
+      record(2, 0, [carol]);
       const name = { type: 'm.room.name', stateKey: '', sender: alice, content: { name: 'Late' } };
       await fixture.engine.timeline.append(roomId, name);
       for (const [position, joined, invited, heroes] of steps) {
@@ -66,13 +64,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       assert.ok(database);
       const roomId = await fixture.room(alice, bob);
-      const before = { joined: 2, invited: 0, heroes: [bob] };
+      const summaryBefore = { joined: 2, invited: 0, heroes: [bob] };
       const writing = Promise.withResolvers<void>();
       database.delay = () => writing.promise;
       const joining = fixture.join(carol, roomId);
       const head = await fixture.engine.heads.get(roomId);
       while (head?.membership(carol) !== 'join') await new Promise(setImmediate);
-      assert.deepEqual(await summaryOf(fixture, roomId, fixture.streams.current), before);
+      assert.deepEqual(await summaryOf(fixture, roomId, fixture.streams.current), summaryBefore);
       writing.resolve();
       await joining;
       const now = await summaryOf(fixture, roomId, fixture.streams.current);

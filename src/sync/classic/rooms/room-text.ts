@@ -14,6 +14,7 @@ export interface JoinedRoomPieces {
   readonly summary: JsonObject | undefined;
 }
 
+/** Returns the entry of a joined room as JSON text. */
 export function joinedRoomText(pieces: JoinedRoomPieces): string {
   return (
     `{"timeline":${pieces.timeline},${stateText(pieces.state, pieces.stateAfter)},` +
@@ -23,15 +24,16 @@ export function joinedRoomText(pieces: JoinedRoomPieces): string {
   );
 }
 
-/** @param events as JSON text */
+/** Returns the `account_data` field. @param events as JSON text */
 export const accountDataText = (events: readonly string[]): string =>
   `"account_data":{"events":[${events.join(',')}]}`;
 
+/** Returns the field with the state events. @param events as JSON text */
 export function stateText(events: readonly string[], after: StateAfter | undefined): string {
   return `"${after ?? 'state'}":{"events":[${events.join(',')}]}`;
 }
 
-/** @param texts the events of the timeline as JSON text */
+/** Returns the value of the `timeline` field. @param texts the events of the timeline as JSON text */
 export function timelineText(
   timeline: Pick<Timeline, 'limited' | 'prevBatch'> | undefined,
   texts: readonly string[],

@@ -2,7 +2,7 @@ import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/inde
 import type { Recipient } from '../recipient.ts';
 
 /**
- * Maximum number of rooms, counted per device, whose sent members are remembered; other members are sent
+ * Maximum number of pairs of device and room for which the sent members are cached; for other pairs, members are sent
  * again.
  */
 const maxRooms = 50_000;
@@ -17,12 +17,13 @@ interface SentMember {
 export class SentRoomMembers {
   readonly #users = new Map<string, SentMember>();
 
-  /** @param since position of the device's token */
+  /** Whether the device has received a membership event. @param since position of the device's token */
   has(userId: string, nid: number, since: number): boolean {
     const sent = this.#users.get(userId);
     return sent?.nid === nid && sent.position <= since;
   }
 
+  /** Records that a membership event is sent. @param position of the answer that contains it */
   add(userId: string, nid: number, position: number): void {
     this.#users.set(userId, { nid, position });
   }
@@ -32,6 +33,7 @@ export class SentRoomMembers {
     return this.#users.size;
   }
 
+  /** Forgets all members, so that they are sent again. */
   clear(): void {
     this.#users.clear();
   }
@@ -49,6 +51,7 @@ export class SentMembers {
     });
   }
 
+  /** Returns the members that a device was sent in a room. */
   of(device: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string): SentRoomMembers {
     const key = keyOf(device, roomId);
     let members = this.#rooms.get(key);

@@ -20,15 +20,15 @@ async function openTimelines(open: OpenDatabase, tuning: RoomsTuning = {}) {
 }
 
 /** Returns the events of a timeline as clients get them. */
-const eventsOf = (found: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
-  assert.ok(found instanceof SharedTimeline);
-  return JSON.parse(found.text(0)).events;
+const eventsOf = (timeline: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
+  assert.ok(timeline instanceof SharedTimeline);
+  return JSON.parse(timeline.text(0)).events;
 };
 
-const bodies = (found: unknown) => eventsOf(found).map(({ content }) => content.body);
+const bodies = (timeline: unknown) => eventsOf(timeline).map(({ content }) => content.body);
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('SharedTimelines', () => {
+  describe('SharedTimelines makes timelines once for all members', () => {
     it('makes one timeline for all clients at the same position', async () => {
       const { fixture, find, say } = await openTimelines(open);
       const first = fixture.streams.current;
@@ -58,17 +58,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { fixture, head, find, say } = await openTimelines(open);
       const before = fixture.streams.current;
       await say('one');
-      const by = fixture.streams.current;
+      const redactionPosition = fixture.streams.current;
       const [target] = head.recent.slice(-1);
       await say('two');
       assert.deepEqual(bodies(await find(before)), ['one', 'two']);
-      head.redact(target!, by);
+      head.redact(target!, redactionPosition);
       assert.deepEqual(bodies(await find(before)), [undefined, 'two']);
       head.revise({ ...target!, softFailed: true });
       assert.equal(await find(before), undefined);
     });
 
-    it('finds no timeline with state, hidden events, or more than fifty events', async () => {
+    it('returns no timeline with state, hidden events, or more than fifty events', async () => {
       const { fixture, roomId, find, say } = await openTimelines(open);
       let before = fixture.streams.current;
       const host = { userId: alice, deviceId: 'DEVICE' };
@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await find(0), undefined);
     });
 
-    it('caches a bounded number of timelines, and makes a dropped one again', async () => {
+    it('limits the number of cached timelines, and makes a dropped timeline again', async () => {
       const { fixture, find, say } = await openTimelines(open);
       const positions = [fixture.streams.current];
       for (let count = 0; count < 40; count++) {
@@ -98,12 +98,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const first = await find(oldest!);
       for (const [index, position] of positions.slice(0, -1).entries())
         assert.equal(bodies(await find(position)).length, 40 - index);
-      const again = await find(oldest!);
-      assert.notEqual(again, first);
-      assert.deepEqual(eventsOf(again), eventsOf(first));
+      const afterEviction = await find(oldest!);
+      assert.notEqual(afterEviction, first);
+      assert.deepEqual(eventsOf(afterEviction), eventsOf(first));
     });
 
-    it('finds no timeline when its events cannot be rendered', async () => {
+    it('returns no timeline when its events cannot be rendered', async () => {
       const { fixture, roomId, head, timelines, say } = await openTimelines(open, { eventCacheSize: 2 });
       const before = fixture.streams.current;
       const target = await say('one');
@@ -111,9 +111,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const body of ['two', 'three', 'four']) await say(body);
       await fixture.database.close();
       for (let time = 0; time < 2; time++) {
-        const found = timelines.find(head, { after: before, upTo: fixture.streams.current });
-        assert.ok(found instanceof Promise);
-        assert.equal(await found, undefined);
+        const timeline = timelines.find(head, { after: before, upTo: fixture.streams.current });
+        assert.ok(timeline instanceof Promise);
+        assert.equal(await timeline, undefined);
       }
     });
   });

@@ -14,20 +14,20 @@ import type { EventText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
 
 /**
- * Maximum number of events in a shared timeline: a client that was away for longer is likely the only one
- * that needs it.
+ * Maximum number of events in a shared timeline: a client that was away for longer is likely the only client that needs
+ * it.
  */
 const maxEvents = 50;
 
 /**
- * Maximum number of shared timelines for the newest event of a room, and maximum length of the text that one
- * caches.
+ * Maximum number of shared timelines for the newest event of a room, and maximum length of the text that a
+ * shared timeline caches.
  */
 const [maxTimelines, maxCachedLength] = [8, 65_536];
 
 const noUsers: ReadonlySet<string> = new Set();
 
-/** A part of a room's timeline without state, the same for all users who were joined all the time. */
+/** A part of a room's timeline without state events; it is the same for all users who were joined all the time. */
 export class SharedTimeline {
   /** Oldest first. */
   readonly events: readonly StoredEvent[];
@@ -55,7 +55,7 @@ export class SharedTimeline {
 
   /**
    * Returns the `timeline` of a room's entry as JSON text.
-   * @param now milliseconds since 1970
+   * @param now milliseconds since the epoch
    */
   text(now: number): string {
     if (this.#madeAt === now) return this.#text;
@@ -67,18 +67,15 @@ export class SharedTimeline {
 }
 
 /**
- * Timelines that end with the same event, by the nid of their first event; `undefined` for those that cannot
- * be shared.
+ * Timelines that end with the same event, by the nid of their first event; `undefined` for timelines that cannot be
+ * shared.
  */
 interface NewestTimelines {
   readonly last: StoredEvent;
   readonly byFirst: Map<number, SharedTimeline | undefined>;
 }
 
-/**
- * The newest timelines of rooms, made once for all members, because one message wakes all of them at the same
- * time.
- */
+/** The newest timelines of rooms, made once for all members, because one message wakes all of them at the same time. */
 export class SharedTimelines {
   readonly #text: EventText;
   readonly #retention: MessageRetention;
@@ -90,13 +87,14 @@ export class SharedTimelines {
   }
 
   /**
-   * Returns the timeline of a range; at once when its events have been rendered. `undefined` when it takes a
-   * query or has events that are not plain. Never rejects: the caller reads the timeline and gets the error.
+   * Returns the timeline of a range; without a promise when its events have been rendered. `undefined` when it takes a
+   * database query, or has events that change the state or that not all members see alike. Never rejects: the caller
+   * reads the timeline and gets the error.
    */
   find(head: RoomHead, range: Range): SharedTimeline | undefined | Promise<SharedTimeline | undefined> {
-    const found = this.#find(head, range);
-    if (!(found instanceof Promise)) return found;
-    return found.then(
+    const timeline = this.#find(head, range);
+    if (!(timeline instanceof Promise)) return timeline;
+    return timeline.then(
       () => {
         const rendered = this.#find(head, range);
         if (!(rendered instanceof Promise)) return rendered;
@@ -122,15 +120,15 @@ export class SharedTimelines {
       this.#newest.set(head, newest);
     }
     const first = events[0].nid;
-    const known = newest.byFirst.get(first);
+    const cached = newest.byFirst.get(first);
     // The text of an event changes, for instance, by a redaction that is not on the timeline itself.
-    if (known ? known.isOf(events, (stored) => this.#text.peek(stored)) : newest.byFirst.has(first))
-      return known;
-    const made = this.#make(events);
-    if (made instanceof Promise) return made;
+    if (cached ? cached.isOf(events, (stored) => this.#text.peek(stored)) : newest.byFirst.has(first))
+      return cached;
+    const timeline = this.#make(events);
+    if (timeline instanceof Promise) return timeline;
     if (newest.byFirst.size >= maxTimelines) newest.byFirst.clear();
-    newest.byFirst.set(first, made);
-    return made;
+    newest.byFirst.set(first, timeline);
+    return timeline;
   }
 
   #make(events: readonly [StoredEvent, ...StoredEvent[]]): SharedTimeline | undefined | Promise<unknown> {
@@ -162,13 +160,13 @@ function recentEvents(
   while (end > 0 && (recent[end - 1]?.stream ?? 0) > upTo) end--;
   let start = end;
   while (start > 0 && (recent[start - 1]?.stream ?? 0) > after) start--;
-  // If the oldest event in memory is in the range, there may be older ones.
+  // If the oldest event in memory is in the range, there may be older events in the range.
   if (start === 0 || start === end || end - start > maxEvents) return undefined;
-  const [first, ...others] = recent.slice(start, end);
-  return first && [first, ...others];
+  const [first, ...later] = recent.slice(start, end);
+  return first && [first, ...later];
 }
 
-/** Whether all members get the event alike, and it changes no state. */
+/** Whether all members get the event in the same form, and the event changes no state. */
 function isPlain(stored: StoredEvent): boolean {
   const { event, stream, resolves, followsGap } = stored;
   if (isHidden(stored) || resolves || followsGap || stream === undefined) return false;

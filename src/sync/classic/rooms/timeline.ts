@@ -20,7 +20,7 @@ export interface Timeline {
   /** Oldest first. */
   readonly events: readonly VisibleEvent[];
   /**
-   * Whether events between the last sync and the first of these were left out, or are missing on this server.
+   * Whether events between the last sync and the first event of `events` were left out, or are missing on this server.
    */
   readonly limited: boolean;
   /** Token for reading older events. */
@@ -30,9 +30,9 @@ export interface Timeline {
 }
 
 export interface TimelineRequest {
-  /** The reader. */
+  /** The user who reads the timeline. */
   readonly userId: string;
-  /** `undefined`: from the start of the room, as far as the limit allows. */
+  /** Stream position after which events are read; `undefined` for the start of the room. */
   readonly after: number | undefined;
   readonly upTo: number;
   /** Maximum number of events. */
@@ -42,9 +42,9 @@ export interface TimelineRequest {
 }
 
 /**
- * Maximum number of pages that are read while the filter or history visibility hides events, and size of the
- * first. Each page has twice as many events as the one before, or as many as are wanted, so that a client
- * that wants one kind of event among hundreds of others gets no gap where nothing is missing.
+ * Maximum number of pages that are read while the filter or history visibility hides events, and minimum size of the
+ * first page. The minimum doubles with each page, so that a client whose filter passes few events gets no limited
+ * timeline where nothing is missing.
  */
 const [maxPages, firstPage] = [6, 10];
 
@@ -65,38 +65,38 @@ export async function readTimeline(
   const pages = isEmpty ? maxPagesWithoutEvents : maxPages;
   const ignored = await engine.ignored.of(userId);
   const expiredBefore = await engine.retention.expiredBefore(head);
-  const stretch: StoredEvent[] = [];
+  const readEvents: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
   let reachedGap = false;
   for (let page = 0; page < pages && chosen.length <= limit && !reachedStart && !reachedGap; page++) {
     const size = Math.max(limit + 1 - chosen.length, firstPage << page);
-    const read = await readBackward(engine, head, { after, upTo, last: stretch.at(-1), limit: size });
+    const read = await readBackward(engine, head, { after, upTo, last: readEvents.at(-1), limit: size });
     reachedStart = read.length < size;
-    // The event before one with `followsGap` is missing on this server, or the client was sent another event
+    // The event before an event with `followsGap` is missing on this server, or the client was sent another event
     // before it.
     const gap = read.findIndex(({ followsGap }) => followsGap);
     reachedGap = gap >= 0;
     if (reachedGap) read.splice(gap + 1);
-    stretch.push(...read);
+    readEvents.push(...read);
     const readable = (
       view ? await view.displayable(read) : asJoined(unexpired(read, expiredBefore), ignored)
     ).filter(isWanted);
-    chosen.push(...(await relations.narrow(readable, wanted.relatedBy, view)));
+    chosen.push(...(await relations.filterByRelations(readable, wanted.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart || reachedGap;
   const shown = chosen.slice(0, limit);
   const shownNids = new Set(shown.map(({ stored }) => stored.nid));
-  const oldest = limited ? shown.at(-1)?.stored : stretch.at(-1);
+  const oldest = limited ? shown.at(-1)?.stored : readEvents.at(-1);
   return {
     events: shown.reverse(),
     limited,
-    // A client that wants no timeline reads from the end, and asks for the members there.
+    // A client that wants no timeline gets a token of the end of the range, with which it reads events and members.
     prevBatch: prevBatchOf(isEmpty ? undefined : oldest, { after, upTo }),
     hidesState:
       limited ||
       (after !== undefined && head.completedAt > after) ||
-      stretch.some(
+      readEvents.some(
         ({ nid, event, resolves }) => resolves || (event.stateKey !== undefined && !shownNids.has(nid)),
       ),
   };
@@ -121,7 +121,7 @@ function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>):
     .map((stored) => ({ stored, membership: 'join' }));
 }
 
-/** Whether no event comes before this one in the history of its room. */
+/** Whether the event is the first event in the history of its room. */
 const beginsRoom = (stored: StoredEvent | undefined): boolean =>
   stored?.event.type === 'm.room.create' && stored.event.stateKey === '';
 
@@ -144,7 +144,7 @@ async function readBackward(
   const before = last?.stream ?? upTo + 1;
   const oldest = recent[0]?.stream;
   const page: StoredEvent[] = [];
-  // Newer events than the last late one have the same order on the stream and in the history.
+  // Events after the last event that arrived late have the same order on the stream and in the history.
   const start = after ?? head.lateAt;
   for (let index = recent.length - 1; index >= 0 && page.length < limit; index--) {
     const stored = recent[index];

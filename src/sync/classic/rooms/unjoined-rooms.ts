@@ -35,25 +35,34 @@ export class UnjoinedRooms {
   }
 
   /**
-   * Returns the stripped state that the user sees before joining, as JSON texts, with the user's own
-   * membership last.
+   * Returns the stripped state that the user sees before joining, as JSON texts, with the user's own membership last.
    */
   async strippedEvents(head: RoomHead, room: UserRoom): Promise<string[]> {
-    const own = await this.#engine.events.get(room.eventNid);
-    const userId = own?.event.stateKey ?? '';
+    const ownEvent = await this.#engine.events.get(room.eventNid);
+    const userId = ownEvent?.event.stateKey ?? '';
     const stripped = await this.#engine.strippedState(userId, room);
-    const events = stripped ?? (await this.#prejoinState(head, room, own)).map(asStripped);
-    const others = events.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId);
-    return [...others, ...(own ? [withTime(own)] : [])].map((event) => JSON.stringify(event));
+    const events = stripped ?? (await this.#prejoinState(head, room, ownEvent)).map(asStripped);
+    const otherEvents = events.filter(
+      ({ type, state_key }) => type !== 'm.room.member' || state_key !== userId,
+    );
+    return [...otherEvents, ...(ownEvent ? [withTime(ownEvent)] : [])].map((event) => JSON.stringify(event));
   }
 
-  async #prejoinState(head: RoomHead, room: UserRoom, own: StoredEvent | undefined): Promise<StoredEvent[]> {
+  async #prejoinState(
+    head: RoomHead,
+    room: UserRoom,
+    ownEvent: StoredEvent | undefined,
+  ): Promise<StoredEvent[]> {
     const nids =
-      room.membership === 'knock' ? await this.#stateBefore(room) : this.#stateNow(head, own?.event.sender);
+      room.membership === 'knock'
+        ? await this.#stateBefore(room)
+        : this.#stateNow(head, ownEvent?.event.sender);
     return [...(await this.#engine.events.getMany(nids)).values()];
   }
 
-  /** Returns the nids of the current prejoin state, and of the inviter's membership with the inviter's name and avatar. */
+  /**
+   * Returns the nids of the current prejoin state, and of the inviter's membership with the inviter's name and avatar.
+   */
   #stateNow(head: RoomHead, inviter = ''): number[] {
     const keys = new Set([...this.#prejoinKeys.select(head.state), stateMapKey('m.room.member', inviter)]);
     return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
@@ -67,28 +76,26 @@ export class UnjoinedRooms {
     const group = (await events.get(eventNid))?.stateBefore;
     if (group === undefined) return [];
     if (!this.#prejoinKeys.hasOnlySingleEntries) {
-      const whole = await stateOfGroup(this.#engine, group);
-      return this.#prejoinKeys.select(whole).map((key) => whole.get(key) ?? 0);
+      const wholeState = await stateOfGroup(this.#engine, group);
+      return this.#prejoinKeys.select(wholeState).map((key) => wholeState.get(key) ?? 0);
     }
     const keys = await Promise.all(this.#prejoinKeys.single.map((key) => stateKeys.find(key)));
-    const known = keys.filter((key) => key !== undefined);
-    const state = (await groups.entries([group], known)).get(group);
+    const storedKeys = keys.filter((key) => key !== undefined);
+    const state = (await groups.entries([group], storedKeys)).get(group);
     return [...(state?.values() ?? [])];
   }
 
-  /**
-   * Returns the entry of a room that the user has left or was banned from: what the user may see up to then.
-   */
+  /** Returns the entry of a room that the user has left or was banned from, up to the leave or ban. */
   async left(head: RoomHead, room: UserRoom, recipient: Recipient, range: LeftRange): Promise<string> {
     const view = await RoomView.open(this.#engine, head, recipient.userId);
-    const own = await this.#newLeave(room, recipient, range.after);
-    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view, own });
+    const ownEvent = await this.#newLeave(room, recipient, range.after);
+    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view, ownEvent });
     const state: StateNids = room.forgotten
       ? new Map()
       : await this.#state(head, view, recipient, timeline, range);
-    const isShown = timeline.events.some(({ stored }) => stored.nid === own?.nid);
-    if (own && !isShown && recipient.filter.room.state.passesRoom(head.roomId))
-      state.set(stateMapKey('m.room.member', recipient.userId), own.nid);
+    const isShown = timeline.events.some(({ stored }) => stored.nid === ownEvent?.nid);
+    if (ownEvent && !isShown && recipient.filter.room.state.passesRoom(head.roomId))
+      state.set(stateMapKey('m.room.member', recipient.userId), ownEvent.nid);
     const stateEvents = (await this.#engine.events.list([...state.values()]))
       .filter(({ event }) => recipient.filter.room.state.passes(event))
       .map((stored) => ({ stored, membership: undefined }));
@@ -109,19 +116,23 @@ export class UnjoinedRooms {
     after: number | undefined,
   ): Promise<StoredEvent | undefined> {
     if (after !== undefined && room.stream <= after) return undefined;
-    const own = await this.#engine.events.get(room.eventNid);
-    return own && endsMembership(own, userId) ? own : undefined;
+    const ownEvent = await this.#engine.events.get(room.eventNid);
+    return ownEvent && endsMembership(ownEvent, userId) ? ownEvent : undefined;
   }
 
   /**
-   * Returns the timeline with the user's leave event at its end, even if the user may not see other events; without it
-   * when the filter excludes it or the client wants no timeline.
+   * Returns the timeline with the user's leave event at its end, even if the user may not see other events; without the
+   * leave event when the filter excludes it or the client wants no timeline.
    */
   async #timeline(
     head: RoomHead,
     room: UserRoom,
     { userId, filter, timelineLimit }: Recipient,
-    { after, view, own }: { after: number | undefined; view: RoomView; own: StoredEvent | undefined },
+    {
+      after,
+      view,
+      ownEvent,
+    }: { after: number | undefined; view: RoomView; ownEvent: StoredEvent | undefined },
   ): Promise<Timeline> {
     // A user who was never joined may read the room only if it is world-readable.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
@@ -132,11 +143,11 @@ export class UnjoinedRooms {
       filter,
       range,
     );
-    if (!own || timelineLimit === 0 || timeline.events.some(({ stored }) => stored.nid === own.nid))
+    if (!ownEvent || timelineLimit === 0 || timeline.events.some(({ stored }) => stored.nid === ownEvent.nid))
       return timeline;
     const { timeline: wanted } = filter.room;
-    if (!wanted.passesRoom(head.roomId) || !wanted.passes(own.event)) return timeline;
-    const shown: VisibleEvent = { stored: own, membership: room.membership };
+    if (!wanted.passesRoom(head.roomId) || !wanted.passes(ownEvent.event)) return timeline;
+    const shown: VisibleEvent = { stored: ownEvent, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }
 

@@ -34,7 +34,7 @@ export interface BusyStep {
   readonly watchers: number;
 }
 
-/** Random actions of users in rooms. @param clients number of clients that may sync after each */
+/** Random actions of users in rooms. @param clients number of clients that may sync after each action */
 export const busySteps = (people: number, clients: number): fc.Arbitrary<BusyStep[]> =>
   fc.array(
     fc.record({
@@ -49,7 +49,7 @@ export const busySteps = (people: number, clients: number): fc.Arbitrary<BusySte
 
 type Action = BusyStep['action'];
 
-/** Actions that happen together. */
+/** Pairs of actions that follow each other. */
 const pairs: readonly (readonly [Action, Action])[] = [
   ['say', 'mention'],
   ['say', 'react'],
@@ -71,21 +71,22 @@ const pairs: readonly (readonly [Action, Action])[] = [
 ];
 
 /**
- * Returns steps in which all users do all actions, the reader first or last. All clients sync after each
- * step; in every other pair of actions so rarely that other users do both actions between two syncs.
+ * Returns steps in which all users do both actions of each pair, first in one order of the users and then in the
+ * other. In every second pair of actions all clients sync after each step. In the other pairs they sync only after the
+ * steps of the last two or three of `people`, so that the first users do both actions between two syncs.
  */
 export function everyStep(people: number, clients: number): BusyStep[] {
   const actors = Array.from({ length: people }, (_, index) => index);
   const allClients = 2 ** clients - 1;
   return pairs.flatMap(([first, second], pair) => {
-    const isDense = pair % 2 === 0;
+    const syncsAlways = pair % 2 === 0;
     const step = (action: Action, actor: number, isSeen: boolean): BusyStep => ({
       actor,
       room: (pair >> 1) % 2,
       action,
-      // The reader ignores one user, and later none.
+      // As the first action of a pair, the reader ignores one user. As the second action, the reader ignores none.
       pick: action === 'ignore' ? Number(action === first) : actor,
-      watchers: isDense || isSeen ? allClients : 0,
+      watchers: syncsAlways || isSeen ? allClients : 0,
     });
     return [
       ...actors.toReversed().map((actor) => step(first, actor, actor >= people - 2)),
@@ -96,13 +97,14 @@ export function everyStep(people: number, clients: number): BusyStep[] {
 
 interface SentEvent {
   readonly id: string;
-  readonly by: TestClient;
+  readonly sender: TestClient;
+  /** Id of the thread root, if the event is in a thread. */
   readonly root: string | undefined;
 }
 
 let transactions = 0;
 
-/** Two rooms, and the events that were sent there. */
+/** Two rooms, and the events that were sent in them. */
 export class BusyRooms {
   readonly people: readonly TestClient[];
   /** The users whom the reader, the last of `people`, may ignore. */
@@ -144,32 +146,32 @@ export class BusyRooms {
 
   /** Runs the action of a step; an action that the server rejects changes nothing. */
   async act({ actor, room, action, pick }: BusyStep): Promise<void> {
-    const who = this.people[actor]!;
+    const client = this.people[actor]!;
     const roomId = this.rooms[room]!;
     const sent = this.#sent[room]!;
     const target = sent.at(-1 - (pick % Math.max(1, sent.length)));
-    const own = sent.findLast(({ by }) => by.id === who.id);
+    const lastOwnEvent = sent.findLast(({ sender }) => sender.id === client.id);
     const path = `/rooms/${enc(roomId)}`;
     const send = async (type: string, content: object, root?: string) => {
-      const to = `${path}/send/${type}/busy${transactions++}`;
-      const { status, body } = await who.call('PUT', to, content);
-      if (status === 200) sent.push({ id: String(body['event_id']), by: who, root });
+      const sendPath = `${path}/send/${type}/busy${transactions++}`;
+      const { status, body } = await client.call('PUT', sendPath, content);
+      if (status === 200) sent.push({ id: String(body['event_id']), sender: client, root });
     };
     const say = (more: object = {}, root?: string) =>
       send('m.room.message', { msgtype: 'm.text', body: `${action} ${sent.length}`, ...more }, root);
     const read = (type: string, more: object = {}) =>
-      target && who.call('POST', `${path}/receipt/${type}/${enc(target.id)}`, more);
-    const typing = (more: object) => who.call('PUT', `${path}/typing/${enc(who.id)}`, more);
+      target && client.call('POST', `${path}/receipt/${type}/${enc(target.id)}`, more);
+    const typing = (more: object) => client.call('PUT', `${path}/typing/${enc(client.id)}`, more);
     switch (action) {
       case 'say':
         return say();
       case 'mention':
         return say({ 'm.mentions': { user_ids: [this.reader.id] } });
       case 'edit':
-        if (!own) return;
+        if (!lastOwnEvent) return;
         return say({
           'm.new_content': { msgtype: 'm.text', body: 'new' },
-          'm.relates_to': { rel_type: 'm.replace', event_id: own.id },
+          'm.relates_to': { rel_type: 'm.replace', event_id: lastOwnEvent.id },
         });
       case 'react':
         if (!target) return;
@@ -182,7 +184,8 @@ export class BusyRooms {
         return say({ 'm.relates_to': { rel_type: 'm.thread', event_id: root } }, root);
       }
       case 'redact':
-        if (own) await who.call('PUT', `${path}/redact/${enc(own.id)}/busy${transactions++}`, {});
+        if (lastOwnEvent)
+          await client.call('PUT', `${path}/redact/${enc(lastOwnEvent.id)}/busy${transactions++}`, {});
         return;
       case 'read':
         await read('m.read');
@@ -206,18 +209,19 @@ export class BusyRooms {
         return;
       case 'nick': {
         const content = { membership: 'join', displayname: `${action} ${pick}` };
-        await who.call('PUT', `${path}/state/m.room.member/${enc(who.id)}`, content);
+        await client.call('PUT', `${path}/state/m.room.member/${enc(client.id)}`, content);
         return;
       }
       case 'topic':
-        await who.call('PUT', `${path}/state/m.room.topic/`, { topic: `${action} ${pick}` });
+        await client.call('PUT', `${path}/state/m.room.topic/`, { topic: `${action} ${pick}` });
         return;
+      // The users who may be ignored may also leave and join; the creator and the reader stay.
       default:
-        if (this.mayBeIgnored.includes(who)) await who.call('POST', `${path}/${action}`, {});
+        if (this.mayBeIgnored.includes(client)) await client.call('POST', `${path}/${action}`, {});
     }
   }
 
-  /** Makes the reader ignore some users, or none. */
+  /** Makes the reader ignore the users whose bits are set in `pick`, and no other users. */
   async #ignore(pick: number): Promise<void> {
     const ignored = this.mayBeIgnored.filter((_, index) => pick & (1 << index)).map(({ id }) => id);
     for (const userId of ignored) this.everIgnored.add(userId);

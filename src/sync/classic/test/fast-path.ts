@@ -3,8 +3,8 @@ import { JoinedRooms } from '../rooms/joined-rooms.ts';
 import { PlainTimelines } from '../rooms/plain-timelines.ts';
 
 /**
- * Observes the syncs of a server in this process: notes the rooms whose entries take the fast path, with a plain timeline or
- * from memory alone, and can close that path.
+ * Observes the syncs of a server in this process: records the rooms whose entries take the fast path, which reads
+ * memory only, and can close that path.
  */
 export class FastPath {
   /** Number of entries that took the fast path. */
@@ -22,20 +22,20 @@ export class FastPath {
     JoinedRooms.prototype.render = function (head, ...parameters) {
       const before = timelines;
       const entry = render.call(this, head, ...parameters);
-      if (typeof entry === 'string' && timelines === before) path.#note(head.roomId);
+      if (typeof entry === 'string' && timelines === before) path.#record(head.roomId);
       return entry;
     };
     PlainTimelines.prototype.find = function (head, ...parameters) {
       timelines++;
       if (path.#isClosed) return undefined;
       return whenReady(find.call(this, head, ...parameters), (timeline) => {
-        if (timeline !== undefined) path.#note(head.roomId);
+        if (timeline !== undefined) path.#record(head.roomId);
         return timeline;
       });
     };
   }
 
-  #note(roomId: string): void {
+  #record(roomId: string): void {
     if (this.#isClosed) return;
     this.taken++;
     this.#rooms.add(roomId);

@@ -30,11 +30,11 @@ export class ReceivedRoom {
     this.unreadThreads = room.unread_thread_notifications ?? {};
     for (const { type, content } of room.ephemeral.events) {
       if (type === 'm.typing') this.typingUsers = content['user_ids'] as string[];
-      else this.#receipts(content as Receipts);
+      else this.#applyReceipts(content as Receipts);
     }
   }
 
-  #receipts(content: Receipts): void {
+  #applyReceipts(content: Receipts): void {
     for (const [eventId, byType] of Object.entries(content)) {
       for (const [type, byUser] of Object.entries(byType)) {
         for (const [userId, { thread_id }] of Object.entries(byUser))
@@ -48,13 +48,15 @@ export class ReceivedRoom {
 export class ReceivedRooms {
   readonly #rooms = new Map<string, ReceivedRoom>();
 
+  /** Adds the rooms of an answer. */
   apply({ rooms }: SyncJson): void {
     for (const [roomId, room] of Object.entries(rooms?.join ?? {})) this.in(roomId).apply(room);
   }
 
+  /** Returns the data of a room. */
   in(roomId: string): ReceivedRoom {
-    const known = this.#rooms.get(roomId) ?? new ReceivedRoom();
-    this.#rooms.set(roomId, known);
-    return known;
+    const room = this.#rooms.get(roomId) ?? new ReceivedRoom();
+    this.#rooms.set(roomId, room);
+    return room;
   }
 }

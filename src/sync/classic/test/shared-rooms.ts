@@ -13,7 +13,7 @@ export const membersIn = (events: readonly { type: string; state_key?: string }[
     .map(({ state_key }) => state_key)
     .sort();
 
-/** @returns a function that registers new users in a public room of the first of them */
+/** Returns a function that registers users, creates a public room of the first user and lets all users join it. */
 export function usersInRoomOn(server: () => TestServer) {
   let names = 0;
   return async (count: number) => {
@@ -23,7 +23,7 @@ export function usersInRoomOn(server: () => TestServer) {
     const [anna, ben, cleo] = all;
     assert.ok(anna && ben);
     const roomId = await anna.createRoom();
-    for (const other of all.slice(1)) await other.join(roomId);
+    for (const user of all.slice(1)) await user.join(roomId);
     return { anna, ben, cleo: cleo ?? ben, roomId };
   };
 }

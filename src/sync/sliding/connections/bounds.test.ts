@@ -14,7 +14,7 @@ const entries = (characters: number, name: string) =>
   ]);
 
 for (const database of selectedDatabases(import.meta.url)) {
-  describe(`bounds of requests and connections of sliding sync on ${database}`, () => {
+  describe(`limits of requests and connections of sliding sync on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
     before(async () => {
@@ -62,7 +62,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(lists, { [name]: { count: 1 } });
     });
 
-    it('ends a connection with M_UNKNOWN_POS after 256 KiB of different required_state', async () => {
+    it('ends a connection with M_UNKNOWN_POS when its requests have asked for more than 256 KiB of different required_state', async () => {
       const client = new SlidingClient(anna, 'many states');
       let accepted = 0;
       for (let number = 0; ; number++) {
@@ -80,21 +80,21 @@ for (const database of selectedDatabases(import.meta.url)) {
       await client.sync(oneList());
     });
 
-    it('rejects a first request for 256 KiB of different required_state with 400 M_BAD_JSON', async () => {
+    it('answers 400 M_BAD_JSON to a first request for 256 KiB of different required_state', async () => {
       const ben = await TestClient.register(server, 'ben');
       const rooms = await Promise.all(Array.from({ length: 9 }, () => ben.createRoom()));
       const subscriptions = rooms.map((roomId, index) => {
         const required_state = entries(30_000, `${index}-`);
         return [roomId, { timeline_limit: 1, required_state }] as const;
       });
-      const ask = (some: typeof subscriptions) =>
-        new SlidingClient(ben).ask({ room_subscriptions: Object.fromEntries(some) });
+      const ask = (selected: typeof subscriptions) =>
+        new SlidingClient(ben).ask({ room_subscriptions: Object.fromEntries(selected) });
       const { status, body } = await ask(subscriptions);
       assert.deepEqual([status, body['errcode']], [400, 'M_BAD_JSON']);
       assert.equal((await ask(subscriptions.slice(1))).status, 200);
     });
 
-    it('counts the members that a client was sent lazily as bytes of the cache', async () => {
+    it('counts as bytes of the cache the lazily loaded members that a client was sent', async () => {
       const members = await Promise.all(
         ['a', 'b'].map((letter) => TestClient.register(server, letter.repeat(200))),
       );
@@ -110,7 +110,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(added > 1_800 && added < 3_500, `${added} bytes`);
     });
 
-    it('counts the texts of required_state and the names of lists as bytes of the cache', async () => {
+    it('counts as bytes of the cache the texts of required_state and the names of lists', async () => {
       const before = await cachedBytes();
       const name = 'x'.repeat(250);
       await new SlidingClient(anna, 'counted').sync({

@@ -15,18 +15,19 @@ type SentRooms = Map<number, SentRoom | undefined>;
 
 /** Rows on disk that can be deleted: the rows of these rooms below a generation. */
 export interface OutdatedRows {
+  /** Rows of generations below this number can be deleted. */
   readonly below: number;
   readonly roomNids: readonly number[];
 }
 
 /**
- * The sent state of a connection: up to the position that the client has confirmed, and in the answer after
- * it, which the client may not have received. Source: MSC4186, "Connections".
+ * The sent state of a connection: the data that the client has received up to the position that it has confirmed, and
+ * the data of the answer after that position, which the client may not have received. Source: MSC4186, "Connections".
  */
 export class Connection {
   readonly id: number;
   readonly address: ConnectionAddress;
-  /** In memory only: the details are sent again after a restart. */
+  /** The details of rooms that were sent; in memory only, so that details are sent again after a restart. */
   readonly sentDetails = new SentDetails();
   readonly #rooms: Map<number, SentRoom>;
   #generation: number;
@@ -36,10 +37,7 @@ export class Connection {
   /** Rooms whose newest row on disk is of an answer that the client has not received. */
   #unreceived: Set<number>;
   #outdated: OutdatedRows[] = [];
-  /**
-   * Digest of the last request and the lists of its answer: the same request without changes gets the same
-   * lists.
-   */
+  /** Digest of the last request and the lists of its answer: the same request without changes gets the same lists. */
   lastAnswer: { readonly request: string; readonly lists: string } | undefined;
 
   constructor(
@@ -85,7 +83,7 @@ export class Connection {
   }
 
   /**
-   * Begins the next generation with what an answer sends.
+   * Begins the next generation, with the changes that an answer makes to the sent state.
    * @returns the changes that must be on disk before the answer is sent
    */
   next(changes: SentChanges): { readonly generation: number; readonly toWrite: SentRooms } {

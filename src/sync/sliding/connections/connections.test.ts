@@ -46,7 +46,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(body)).rooms, {});
     });
 
-    it('sends an answer again that did not arrive, also after a restart', async () => {
+    it('repeats an answer that did not arrive, also after a restart', async () => {
       const client = new SlidingClient(anna, 'lost');
       const lost = await client.ask(body);
       assert.equal(lost.status, 200);
@@ -58,31 +58,31 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
       const second = await anna.createRoom();
       const later = await anna.createRoom();
-      // The answer with the new rooms is lost; the next request asks for one of them only.
+      // The answer with the new rooms is lost; the next request asks for only one of these rooms.
       assert.equal(Object.keys((await client.ask(body)).body['rooms'] as object).length, 3);
       const narrow = { lists: { all: { ...body.lists.all, ranges: [[0, 0]] } } };
       assert.deepEqual(Object.keys((await client.sync(narrow)).rooms), [later]);
       await server.restart();
-      const rest = (await client.sync(body)).rooms;
-      assert.equal(rest[second]?.initial, true);
-      assert.equal(rest[later]?.initial, undefined);
+      const rooms = (await client.sync(body)).rooms;
+      assert.equal(rooms[second]?.initial, true);
+      assert.equal(rooms[later]?.initial, undefined);
     });
 
-    it('rejects positions before the last one with M_UNKNOWN_POS', async () => {
+    it('rejects earlier positions, positions of other connections and malformed positions with M_UNKNOWN_POS', async () => {
       const client = new SlidingClient(anna, 'old');
       await client.sync(body);
       const old = client.pos!;
       await client.sync(body);
       await client.sync(body);
-      const foreign = new SlidingClient(anna, 'foreign');
-      await foreign.sync(body);
-      for (const pos of [old, foreign.pos!, 'c1_1_1_1', 'nonsense', old.replace(/_\d+$/, '_999999999')]) {
+      const otherClient = new SlidingClient(anna, 'other client');
+      await otherClient.sync(body);
+      for (const pos of [old, otherClient.pos!, 'c1_1_1_1', 'nonsense', old.replace(/_\d+$/, '_999999999')]) {
         const { status, body: error } = await client.ask(body, { pos });
         assert.deepEqual([status, error['errcode']], [400, 'M_UNKNOWN_POS'], pos);
       }
       await client.sync(body);
-      const again = await client.ask(body, { pos: undefined });
-      assert.equal(again.status, 200);
+      const newConnection = await client.ask(body, { pos: undefined });
+      assert.equal(newConnection.status, 200);
     });
 
     it('starts a new connection for a request without a position', async () => {
@@ -95,7 +95,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(status, 400);
     });
 
-    it('bounds the connections of each device, and drops the least recently used one', async () => {
+    it('limits the number of connections of each device, and drops the least recently used connection', async () => {
       const ben = await TestClient.register(server, 'ben');
       await ben.createRoom();
       const clients = Array.from({ length: 17 }, (_, index) => new SlidingClient(ben, `number ${index}`));
@@ -104,7 +104,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const client of clients.slice(1)) await client.sync(body);
     });
 
-    it('deletes the connections of a device with the device', async () => {
+    it('deletes the connections of a device together with the device', async () => {
       const cleo = await TestClient.register(server, 'cleo');
       await cleo.createRoom();
       const { pos } = await new SlidingClient(cleo).sync(body);
@@ -120,11 +120,11 @@ for (const database of selectedDatabases(import.meta.url)) {
         },
       });
       const [userId, deviceId, token] = [cleo.id, String(device_id), String(login['access_token'])];
-      const again = new SlidingClient(new TestClient(server, { userId, deviceId, token }));
-      assert.equal((await again.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
+      const loggedInAgain = new SlidingClient(new TestClient(server, { userId, deviceId, token }));
+      assert.equal((await loggedInAgain.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
     });
 
-    it('returns an empty answer to a request that was superseded by another', async () => {
+    it('returns an empty answer to a request when the client sends another request on the connection', async () => {
       const client = new SlidingClient(anna, 'superseded');
       await client.sync(body);
       const waiting = client.ask(body, { timeout: maxPoll });

@@ -29,8 +29,8 @@ const connectionBytes = 1_000;
 const roomBytes = 120;
 
 /**
- * Maximum number of connections of a device, and of all devices of a user; one more replaces the least recently used one.
- * A client of a replaced connection must start again.
+ * Maximum number of connections of a device, and of all devices of a user; a further connection replaces the least
+ * recently used connection. A client of a replaced connection must start again.
  */
 const [maxPerDevice, maxPerUser] = [16, 256];
 
@@ -44,10 +44,10 @@ export class Connections {
   readonly #deps: ConnectionsDeps;
   readonly #cache: Cache<string, Connection>;
   readonly #loading = new LoadOnce<string, Connection | undefined>();
-  /** The required states of connections on disk. Connections without an entry have not been written yet. */
+  /** The required states that are on disk, by connection. Connections without an entry have not been written yet. */
   readonly #onDisk = new WeakMap<Connection, StateTexts>();
   readonly #requests = new RunningRequests();
-  /** Loads a connection, or saves one of its answers, at a time. */
+  /** Loads and saves each connection one operation at a time. */
   readonly #saving = new KeyedMutex();
 
   constructor(deps: ConnectionsDeps) {
@@ -91,8 +91,8 @@ export class Connections {
 
   /**
    * Begins the next generation of a connection, with the data that an answer sends, after earlier answers were saved.
-   * @returns its number, after its changes are on disk if there are any; `undefined` when a newer request has
-   * superseded this one: then nothing is saved
+   * @returns the number of the generation, after its changes are on disk if there are any; `undefined` when a newer
+   * request has superseded this request: then nothing is saved
    * @throws MatrixError M_UNKNOWN_POS when the connection was replaced or deleted, or its requests have asked for too
    * many different `required_state`; M_BAD_JSON when one request alone asks for too many
    */
@@ -109,16 +109,16 @@ export class Connections {
     const { generation, toWrite } = connection.next(changes);
     const statesOnDisk = this.#onDisk.get(connection);
     if (statesOnDisk && toWrite.size === 0) return generation;
-    const states = (statesOnDisk ?? StateTexts.first).and(toWrite);
+    const states = (statesOnDisk ?? StateTexts.first).withStates(toWrite);
     if (states.areTooMany) throw statesOnDisk ? unknownPos() : badJson('Too many different required_state');
-    for (const [roomNid, sent] of toWrite) if (sent) toWrite.set(roomNid, states.shared(sent));
+    for (const [roomNid, sent] of toWrite) if (sent) toWrite.set(roomNid, states.withSharedText(sent));
     const { id, address } = connection;
     const now = this.#deps.clock.now();
     const floor = connection.generation;
     const outdated = connection.takeOutdated();
-    const bounds = { maxOthersOfDevice: maxPerDevice - 1, maxOthersOfUser: maxPerUser - 1 };
+    const bounds = { maxOtherOfDevice: maxPerDevice - 1, maxOtherOfUser: maxPerUser - 1 };
     const deleted = await this.#deps.database.transaction<SlidingSyncTables, Deleted>(async (writer) => {
-      const others = statesOnDisk ? [] : await replaceConnection(writer, id, address, { ...bounds, now });
+      const replaced = statesOnDisk ? [] : await replaceConnection(writer, id, address, { ...bounds, now });
       const written = { id, floor, states: states.all, hasNewStates: states !== statesOnDisk };
       const isStored = await writeGeneration(writer, written, {
         generation,
@@ -126,13 +126,13 @@ export class Connections {
         outdated,
         now,
       });
-      return isStored ? others : undefined;
+      return isStored ? replaced : undefined;
     });
     if (!deleted) {
       if (this.#cache.peek(keyOf(address)) === connection) this.#cache.delete(keyOf(address));
       throw unknownPos();
     }
-    for (const other of deleted) this.#cache.delete(keyOf(other));
+    for (const deletedAddress of deleted) this.#cache.delete(keyOf(deletedAddress));
     this.#onDisk.set(connection, states);
     this.#cache.set(keyOf(address), connection);
     return generation;
@@ -158,12 +158,12 @@ export class Connections {
   }
 }
 
-/** The connections that a new one has replaced; `undefined` when a connection was not stored any more. */
+/** The connections that a new connection has replaced; `undefined` when a connection was not stored any more. */
 type Deleted = readonly ConnectionAddress[] | undefined;
 
 /**
- * Returns the address at which a connection is stored. Clients without a device id cannot be distinguished, so each of their
- * connections has a name of its own: otherwise two clients of a user would replace each other's connection.
+ * Returns the address at which a connection is stored. Clients without a device id cannot be distinguished, so each of
+ * their connections has a name of its own: otherwise two clients of a user would replace each other's connection.
  */
 const addressOf = (requested: ConnectionAddress, id: number): ConnectionAddress =>
   requested.deviceId === '' ? { ...requested, name: `${requested.name} ${id}` } : requested;

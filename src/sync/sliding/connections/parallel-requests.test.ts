@@ -21,7 +21,7 @@ forEachDatabase((open) => {
     const sent = (roomNid: number, timelineLimit = 1): ReadonlyMap<number, SentRoom> =>
       new Map([[roomNid, { ...nothingSent, timeline: 'live', timelineLimit }]]);
     const reader = database.reader<SlidingSyncTables>();
-    /** The rooms on disk as connection, room nid and generation. */
+    /** Returns the rows of rooms on disk, each as connection, room nid and generation. */
     const rooms = async () => {
       const rows = await reader.selectFrom('sliding_sync_rooms').selectAll().execute();
       return rows.map(({ connection, room_nid, generation }) => [connection, room_nid, generation]).sort();
@@ -29,8 +29,8 @@ forEachDatabase((open) => {
     return { connections, database, reader, sent, rooms };
   };
 
-  describe('Connections', () => {
-    it('saves the newest of several requests that begin a connection at the same time, and nothing of the others', async () => {
+  describe('Connections with several requests at the same time', () => {
+    it('saves the newest of several requests that begin a connection at the same time, and nothing of the other requests', async () => {
       const { connections, sent, rooms } = await start();
       const requests = [1, 2, 3].map(() => connections.begin(address));
       // The oldest request is answered last.
@@ -40,8 +40,8 @@ forEachDatabase((open) => {
       assert.deepEqual(saved, [1, undefined, undefined]);
       const { id } = requests[2]!.connection;
       assert.deepEqual(await rooms(), [[id, 1, 1]]);
-      const found = await connections.find(address, { connection: id, generation: 1, stream: 1 });
-      assert.deepEqual([...found.connection.rooms.keys()], [1]);
+      const nextRequest = await connections.find(address, { connection: id, generation: 1, stream: 1 });
+      assert.deepEqual([...nextRequest.connection.rooms.keys()], [1]);
     });
 
     it('discards an answer that is being saved when the client repeats its request, and sends its rooms again', async () => {
@@ -60,7 +60,7 @@ forEachDatabase((open) => {
       assert.deepEqual([...repeated.connection.rooms.keys()], [1]);
       assert.equal(await connections.save(slow, sent(3)), undefined);
       assert.equal(await connections.save(repeated, new Map()), 3);
-      // The row of the discarded answer is replaced by one that says that the room was not sent.
+      // The row of the discarded answer is replaced by a row that says that the room was not sent.
       assert.deepEqual(await rooms(), [
         [id, 1, 1],
         [id, 2, 2],
@@ -70,7 +70,7 @@ forEachDatabase((open) => {
       assert.deepEqual([...next.connection.rooms.keys()], [1]);
     });
 
-    it('keeps the connections of two clients of a user without a device id apart, and supersedes requests of neither', async () => {
+    it('keeps the connections of two clients of a user without a device id apart, and does not supersede requests of either client', async () => {
       const { connections, sent } = await start();
       const withoutDevice = { ...address, deviceId: '' };
       const requests = [1, 2].map(() => connections.begin(withoutDevice));
@@ -90,7 +90,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('rejects an answer on a connection that was deleted meanwhile with M_UNKNOWN_POS, and writes nothing', async () => {
+    it('writes nothing and rejects with M_UNKNOWN_POS when the connection was deleted during the request', async () => {
       const { connections, database, sent, rooms } = await start();
       const first = connections.begin(address);
       const { id } = first.connection;
@@ -109,7 +109,7 @@ forEachDatabase((open) => {
 
   it('replaceConnection keeps the most recently used connections of a device, and of all devices of a user', async () => {
     const { database, reader } = await start();
-    const bounds = { maxOthersOfDevice: 2, maxOthersOfUser: 4 };
+    const bounds = { maxOtherOfDevice: 2, maxOtherOfUser: 4 };
     const add = (id: number, userId: string, deviceId: string, name: string) =>
       database.transaction<SlidingSyncTables, unknown>((writer) =>
         replaceConnection(writer, id, { userId, deviceId, name }, { ...bounds, now: id }),

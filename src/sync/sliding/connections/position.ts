@@ -12,14 +12,14 @@ export interface ConnectionPosition {
 const form = /^c1_(\d{1,16})_(\d{1,16})_(\d{1,16})$/;
 
 /**
- * Returns the `pos` of an answer, for example `c1_12_3_4711`. Other endpoints take it for its `stream`
- * (`decodePosition`).
+ * Returns the `pos` of an answer, for example `c1_12_3_4711`. Other endpoints accept it as a token and read only its
+ * `stream` (`decodePosition`).
  */
 export function encodeConnectionPosition({ connection, generation, stream }: ConnectionPosition): string {
   return `c1_${connection}_${generation}_${stream}`;
 }
 
-/** @throws MatrixError M_UNKNOWN_POS when the text is not a position of this server */
+/** Parses a `pos`. @throws MatrixError M_UNKNOWN_POS when the text is not a position of this server */
 export function decodeConnectionPosition(pos: string): ConnectionPosition {
   const [connection = Number.NaN, generation = 0, stream = 0] = form.exec(pos)?.slice(1).map(Number) ?? [];
   if (![connection, generation, stream].every(Number.isSafeInteger)) throw unknownPos();

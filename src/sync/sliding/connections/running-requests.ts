@@ -2,23 +2,25 @@
 export interface RunningRequest {
   /** Aborts when the connection has a newer request. */
   readonly superseded: AbortSignal;
-  /** Forgets the request when it was answered. */
+  /** Must be called when the request was answered; releases its memory. */
   end(): void;
 }
 
-/** The newest request of each connection: only that one gets an answer with data, which then counts as sent. */
+/**
+ * The newest request of each connection: only the newest request gets an answer with data, which then counts as sent.
+ */
 export class RunningRequests {
   readonly #newest = new Map<string, AbortController>();
 
   /** Supersedes the earlier requests of a connection. */
   begin(connection: string): RunningRequest {
     this.#newest.get(connection)?.abort();
-    const abort = new AbortController();
-    this.#newest.set(connection, abort);
+    const controller = new AbortController();
+    this.#newest.set(connection, controller);
     return {
-      superseded: abort.signal,
+      superseded: controller.signal,
       end: () => {
-        if (this.#newest.get(connection) === abort) this.#newest.delete(connection);
+        if (this.#newest.get(connection) === controller) this.#newest.delete(connection);
       },
     };
   }

@@ -8,7 +8,7 @@ import { isRemembered, nothingSent, outsideOfRooms, roomParts, type SentRoom } f
 /** The changes of rooms between the client's position and the answer. */
 export interface RoomChanges {
   readonly since: number | undefined;
-  /** Returns bits of the timeline and of sources: what may have changed in a room. */
+  /** Returns the combined bits of the timeline and of the sources (`SourceList`) that may have changed in a room. */
   changedBitsOf(room: UserRoom): number;
 }
 
@@ -16,21 +16,21 @@ export interface RoomChanges {
 export interface AnswerParts {
   /** All rooms in the user's list. */
   readonly listed: readonly UserRoom[];
-  readonly relevant: readonly RelevantRoom[];
+  readonly relevantRooms: readonly RelevantRoom[];
   readonly extensions: readonly ExtensionAnswer[];
 }
 
 /** Returns the changes of a connection's sent state by an answer, by room nid. */
 export function sentAfter(
   connection: Connection,
-  { listed, relevant, extensions }: AnswerParts,
+  { listed, relevantRooms, extensions }: AnswerParts,
   roomChanges: RoomChanges,
   bits: SourceList['extensionBits'],
 ): Map<number, SentRoom | undefined> {
   const changes = new Map<number, SentRoom | undefined>();
   const missed = (sent: SentRoom, changedBits: number) =>
     missedParts(sent, changedBits, roomChanges.since, bits);
-  for (const room of relevant) {
+  for (const room of relevantRooms) {
     const { roomNid } = room.request.room;
     changes.set(roomNid, {
       ...missed(connection.rooms.get(roomNid) ?? nothingSent, room.changedBits),
@@ -49,9 +49,9 @@ export function sentAfter(
   unlisted.delete(outsideOfRooms);
   for (const room of listed) {
     unlisted.delete(room.roomNid);
-    const before = connection.rooms.get(room.roomNid);
-    if (!before || changes.has(room.roomNid)) continue;
-    changes.set(room.roomNid, missed(before, roomChanges.changedBitsOf(room)));
+    const sent = connection.rooms.get(room.roomNid);
+    if (!sent || changes.has(room.roomNid)) continue;
+    changes.set(room.roomNid, missed(sent, roomChanges.changedBitsOf(room)));
   }
   for (const roomNid of unlisted) changes.set(roomNid, undefined);
   if (extensions.some(({ name }) => name === 'account_data')) {
@@ -64,9 +64,9 @@ export function sentAfter(
 }
 
 /**
- * Returns the sent state of a room after an answer without the room: the client has the parts that may have changed only
- * up to `since`.
- * @param changedBits bits of what may have changed
+ * Returns the sent state of a room after an answer without the room: the client has the parts that may have changed
+ * only up to `since`.
+ * @param changedBits combined bits of the parts that may have changed
  */
 function missedParts(
   sent: SentRoom,

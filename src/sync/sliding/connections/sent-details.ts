@@ -13,7 +13,7 @@ const maxMembers = 500;
 /** Estimated bytes of the details of a room. */
 const detailsBytes = 250;
 
-/** Estimated bytes of a map of members. */
+/** Estimated bytes of the map of sent members of a room, without members. */
 const mapBytes = 150;
 
 /** Estimated bytes of a member besides the characters of the user id. */
@@ -40,40 +40,46 @@ export class SentDetails {
     return this.#rooms.size * detailsBytes + this.#membersBytes;
   }
 
+  /** Returns the details of a room that were sent last. */
   room(roomNid: number): RoomDetails | undefined {
     return this.#rooms.get(roomNid);
   }
 
+  /** Records the details of a room that are sent. */
   set(roomNid: number, room: RoomDetails): void {
     this.#rooms.set(roomNid, room);
   }
 
+  /** Whether a membership event was sent. */
   hasMember(roomNid: number, userId: string, eventNid: number): boolean {
     return this.#members.get(roomNid)?.nids.get(userId) === eventNid;
   }
 
+  /** Records the membership events that are sent. @param members nids by user id */
   addMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
     if (members.size === 0) return;
-    let known = this.#members.get(roomNid);
-    if (!known || known.nids.size + members.size > maxMembers) {
+    let sent = this.#members.get(roomNid);
+    if (!sent || sent.nids.size + members.size > maxMembers) {
       this.#deleteMembers(roomNid);
-      known = { nids: new Map(), bytes: mapBytes };
-      this.#members.set(roomNid, known);
-      this.#membersBytes += known.bytes;
+      sent = { nids: new Map(), bytes: mapBytes };
+      this.#members.set(roomNid, sent);
+      this.#membersBytes += sent.bytes;
     }
     for (const [userId, nid] of members) {
-      const added = known.nids.has(userId) ? 0 : memberBytes + userId.length;
-      known.nids.set(userId, nid);
-      known.bytes += added;
+      const added = sent.nids.has(userId) ? 0 : memberBytes + userId.length;
+      sent.nids.set(userId, nid);
+      sent.bytes += added;
       this.#membersBytes += added;
     }
   }
 
+  /** Forgets a room, so that its details are sent again. */
   deleteRoom(roomNid: number): void {
     this.#rooms.delete(roomNid);
     this.#deleteMembers(roomNid);
   }
 
+  /** Forgets all rooms. */
   clear(): void {
     this.#rooms.clear();
     this.#members.clear();

@@ -6,12 +6,14 @@ export type SentPart = 'never' | 'live' | number;
 
 /**
  * Extensions whose progress in each room is remembered by a connection. Their names are columns of
- * `sliding_sync_rooms`. The progress of other extensions is that of the timeline.
+ * `sliding_sync_rooms`. Other extensions have no progress of their own: the progress of the timeline applies to them,
+ * too.
  */
 const rememberedExtensions = ['receipts', 'account_data'] as const;
 
 export type RememberedExtension = (typeof rememberedExtensions)[number];
 
+/** Whether a connection remembers the progress of an extension. */
 export const isRemembered = (name: string): name is RememberedExtension =>
   (rememberedExtensions as readonly string[]).includes(name);
 
@@ -20,13 +22,13 @@ export const roomParts = ['timeline', ...rememberedExtensions] as const;
 
 /** The parts of a room that a connection has received. */
 export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
-  /** Maximum number of the newest events that the client has. */
+  /** The client has at least this many of the newest events, or all events that it may get. */
   readonly timelineLimit: number;
   /** The required state that the client was sent, as `RequiredState.text`. */
   readonly state: string;
 }
 
-/** The room nid under which a connection stores what does not belong to a room. */
+/** The room nid under which a connection stores the sent parts of data that belongs to no room. */
 export const outsideOfRooms = 0;
 
 export const nothingSent: SentRoom = {
@@ -37,17 +39,20 @@ export const nothingSent: SentRoom = {
   state: '[]',
 };
 
-/** Returns the position after which a part must be sent to a client at `since`; `undefined`: all of it. */
+/**
+ * Returns the position after which a part must be sent to a client at `since`; `undefined` when all of it must be sent.
+ */
 export function sentUpTo(part: SentPart, since: number | undefined): number | undefined {
   if (since === undefined || part === 'never') return undefined;
   return part === 'live' ? since : part;
 }
 
-export function isSame(one: SentRoom | undefined, other: SentRoom | undefined): boolean {
-  if (!one || !other) return one === other;
+/** Whether the same parts of a room were sent. */
+export function isSame(a: SentRoom | undefined, b: SentRoom | undefined): boolean {
+  if (!a || !b) return a === b;
   return (
-    roomParts.every((part) => one[part] === other[part]) &&
-    one.timelineLimit === other.timelineLimit &&
-    one.state === other.state
+    roomParts.every((part) => a[part] === b[part]) &&
+    a.timelineLimit === b.timelineLimit &&
+    a.state === b.state
   );
 }

@@ -1,10 +1,10 @@
 import type { SentChanges } from './connection.ts';
 import { nothingSent, type SentRoom } from './sent-room.ts';
 
-/** Maximum number of different required states of a connection over its life, and of their characters. */
+/** Maximum number of different required states that a connection may use, and of all characters in them. */
 const [maxTexts, maxLength] = [256, 256 * 1024];
 
-/** The different required states that a connection has used, as `RequiredState.text`, each once in memory. */
+/** The different required states that a connection has used, as `RequiredState.text`, without duplicates in memory. */
 export class StateTexts {
   /** The required states of a new connection. */
   static readonly first = new StateTexts([nothingSent.state]);
@@ -17,6 +17,7 @@ export class StateTexts {
     this.length = this.all.reduce((sum, text) => sum + text.length, 0);
   }
 
+  /** The texts, in the order in which they were first used. */
   get all(): string[] {
     return [...this.#texts.keys()];
   }
@@ -27,14 +28,16 @@ export class StateTexts {
   }
 
   /** Returns these texts and the required states of an answer; this object itself if the answer adds none. */
-  and(changes: SentChanges): StateTexts {
+  withStates(changes: SentChanges): StateTexts {
     const texts = new Set(this.#texts.keys());
     for (const sent of changes.values()) if (sent) texts.add(sent.state);
     return texts.size === this.#texts.size ? this : new StateTexts(texts);
   }
 
-  /** Returns the room with the text in this object as its state, so that equal texts of requests are in memory once. */
-  shared(sent: SentRoom): SentRoom {
+  /**
+   * Returns the room with the string of this object that equals its state, so that equal strings are in memory once.
+   */
+  withSharedText(sent: SentRoom): SentRoom {
     return { ...sent, state: this.#texts.get(sent.state) ?? sent.state };
   }
 }

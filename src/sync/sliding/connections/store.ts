@@ -4,11 +4,12 @@ import { nothingSent, type SentPart, type SentRoom } from './sent-room.ts';
 import type { SlidingSyncTables } from './tables.ts';
 
 /** Maximum number of rows or rooms in one statement. */
-const chunk = 500;
+const chunkSize = 500;
 
 /** A stored connection. */
 export interface StoredConnection {
   readonly id: number;
+  /** The oldest generation that a request may continue from. */
   readonly floor: number;
   /** Required states; rooms refer to them by index. */
   readonly states: readonly string[];
@@ -55,7 +56,7 @@ export async function readRooms(
 
 /**
  * Writes what an answer sends, and deletes outdated rows.
- * @returns false when the connection is not stored: it was replaced, or deleted with its device
+ * @returns `false` when the connection is not stored, because it was replaced, or deleted with its device
  */
 export async function writeGeneration(
   writer: Writer<SlidingSyncTables>,
@@ -87,10 +88,10 @@ export async function writeGeneration(
     generation,
     ...columnsOf(sent ?? nothingSent, indexes),
   }));
-  for (const some of chunks(rows)) {
+  for (const chunk of chunks(rows)) {
     await writer
       .insertInto('sliding_sync_rooms')
-      .values(some)
+      .values(chunk)
       .onConflict((conflict) =>
         conflict.columns(['connection', 'room_nid', 'generation']).doUpdateSet((update) => ({
           timeline: update.ref('excluded.timeline'),
@@ -113,10 +114,10 @@ export interface Generation {
 }
 
 /**
- * Stores a new connection, which replaces the stored connection of the same name. Deletes the least recently used of the
- * connections with other names when there are too many.
- * @param bounds `maxOthersOfDevice`, `maxOthersOfUser`: how many connections with other names may stay, of the device and
- * of all devices of the user; `now`: milliseconds since the epoch
+ * Stores a new connection, which replaces the stored connection of the same name. Deletes the least recently used of
+ * the connections with other names when there are too many.
+ * @param bounds `maxOtherOfDevice`, `maxOtherOfUser`: how many connections with other names may remain, of the device
+ * and of all devices of the user; `now`: milliseconds since the epoch
  * @returns the addresses of the deleted connections with other names
  */
 export async function replaceConnection(
@@ -124,10 +125,10 @@ export async function replaceConnection(
   id: number,
   { userId, deviceId, name }: ConnectionAddress,
   {
-    maxOthersOfDevice,
-    maxOthersOfUser,
+    maxOtherOfDevice,
+    maxOtherOfUser,
     now,
-  }: { maxOthersOfDevice: number; maxOthersOfUser: number; now: number },
+  }: { maxOtherOfDevice: number; maxOtherOfUser: number; now: number },
 ): Promise<ConnectionAddress[]> {
   const stored = await writer
     .selectFrom('sliding_sync_connections')
@@ -135,21 +136,23 @@ export async function replaceConnection(
     .where('user_id', '=', userId)
     .orderBy('used_ts', 'desc')
     .execute();
-  const isReplaced = (one: (typeof stored)[number]) => one.device_id === deviceId && one.conn_id === name;
-  const others = stored.filter((one) => !isReplaced(one));
-  const surplus = new Set(others.filter(({ device_id }) => device_id === deviceId).slice(maxOthersOfDevice));
-  const left = others.filter((one) => !surplus.has(one));
-  const deleted = [...surplus, ...left.slice(maxOthersOfUser)];
+  const isReplaced = (row: (typeof stored)[number]) => row.device_id === deviceId && row.conn_id === name;
+  const otherRows = stored.filter((row) => !isReplaced(row));
+  const surplus = new Set(
+    otherRows.filter(({ device_id }) => device_id === deviceId).slice(maxOtherOfDevice),
+  );
+  const remaining = otherRows.filter((row) => !surplus.has(row));
+  const deleted = [...surplus, ...remaining.slice(maxOtherOfUser)];
   await deleteConnections(
     writer,
     [...stored.filter(isReplaced), ...deleted].map((connection) => connection.id),
   );
   const address = { user_id: userId, device_id: deviceId, conn_id: name };
-  const fresh = { id, floor: 0, states: '[]', used_ts: now };
+  const columns = { id, floor: 0, states: '[]', used_ts: now };
   await writer
     .insertInto('sliding_sync_connections')
-    .values({ ...address, ...fresh })
-    .onConflict((conflict) => conflict.columns(['user_id', 'device_id', 'conn_id']).doUpdateSet(fresh))
+    .values({ ...address, ...columns })
+    .onConflict((conflict) => conflict.columns(['user_id', 'device_id', 'conn_id']).doUpdateSet(columns))
     .execute();
   return deleted.map(({ device_id, conn_id }) => ({ userId, deviceId: device_id, name: conn_id }));
 }
@@ -160,12 +163,12 @@ export async function deleteOfDevices(
   userId: string,
   deviceIds: readonly string[],
 ): Promise<void> {
-  for (const some of chunks(deviceIds)) {
+  for (const chunk of chunks(deviceIds)) {
     const rows = await writer
       .selectFrom('sliding_sync_connections')
       .select('id')
       .where('user_id', '=', userId)
-      .where('device_id', 'in', some)
+      .where('device_id', 'in', chunk)
       .execute();
     await deleteConnections(
       writer,
@@ -175,14 +178,15 @@ export async function deleteOfDevices(
 }
 
 async function deleteConnections(writer: Writer<SlidingSyncTables>, ids: readonly number[]): Promise<void> {
-  for (const some of chunks(ids)) {
-    await writer.deleteFrom('sliding_sync_rooms').where('connection', 'in', some).execute();
-    await writer.deleteFrom('sliding_sync_connections').where('id', 'in', some).execute();
+  for (const chunk of chunks(ids)) {
+    await writer.deleteFrom('sliding_sync_rooms').where('connection', 'in', chunk).execute();
+    await writer.deleteFrom('sliding_sync_connections').where('id', 'in', chunk).execute();
   }
 }
 
 type RoomRow = SlidingSyncTables['sliding_sync_rooms'];
 
+/** The numbers that stand for `never` and `live` in the database. */
 const [never, live] = [-2, -1];
 
 const numberOf = (part: SentPart) => (part === 'never' ? never : part === 'live' ? live : part);
@@ -216,5 +220,5 @@ function sentRoom(row: RoomRow, states: readonly string[]): SentRoom {
 }
 
 function* chunks<T>(items: readonly T[]): Generator<T[]> {
-  for (let start = 0; start < items.length; start += chunk) yield items.slice(start, start + chunk);
+  for (let start = 0; start < items.length; start += chunkSize) yield items.slice(start, start + chunkSize);
 }

@@ -11,21 +11,27 @@ export interface SlidingSyncTables {
     conn_id: string;
     /** The oldest generation that a request may continue from. */
     floor: number;
-    /** JSON array of the different `required_state` parameters, each as a text; `sliding_sync_rooms.state` is an index into it. */
+    /**
+     * JSON array of the different `required_state` parameters, each as a text; `sliding_sync_rooms.state` is an index
+     * into it.
+     */
     states: string;
     /** When the connection was last written, in milliseconds since the epoch. */
     used_ts: number;
   };
   /**
-   * The parts of a room that had been sent up to a generation. A room has several rows; for a request from generation N,
-   * the row with the largest generation up to N is read.
+   * The parts of a room that had been sent up to a generation. A room has several rows; for a request from generation
+   * N, the row with the largest generation up to N is read.
    */
   sliding_sync_rooms: {
     connection: number;
     /** 0 for data that belong to no room. */
     room_nid: number;
     generation: number;
-    /** Each part: -2 when it was never sent, -1 when all of it was sent, otherwise the position up to which it was sent. */
+    /**
+     * `timeline`, `receipts` and `account_data`: -2 when that part was never sent, -1 when all of it was sent,
+     * otherwise the position up to which it was sent.
+     */
     timeline: number;
     receipts: number;
     account_data: number;

@@ -44,21 +44,21 @@ async function roomEntries(
   { userId, since, upTo }: ExtensionContext,
   rooms: readonly RelevantRoom[],
 ): Promise<Map<string, string>> {
-  const afters = new Map<string, number>();
+  const sentPositions = new Map<string, number>();
   for (const { request, result, changedBits } of rooms) {
     const sent: SentPart = result.isInitial ? 'never' : (request.sent?.account_data ?? 'never');
     if (sent === 'live' && !(changedBits & accountDataBits)) continue;
-    afters.set(request.room.roomId, sentUpTo(sent, since) ?? 0);
+    sentPositions.set(request.room.roomId, sentUpTo(sent, since) ?? 0);
   }
-  if (afters.size === 0) return new Map();
-  const oldest = Math.min(...afters.values());
+  if (sentPositions.size === 0) return new Map();
+  const oldest = Math.min(...sentPositions.values());
   const byRoom = new Map<string, AccountDataItem[]>();
   for (const { section } of accountData) {
     if (!section.hasRooms) continue;
     const entries =
       oldest === 0 ? await section.all(userId) : await section.since(userId, { after: oldest, upTo });
     for (const entry of entries) {
-      const after = entry.roomId === undefined ? undefined : afters.get(entry.roomId);
+      const after = entry.roomId === undefined ? undefined : sentPositions.get(entry.roomId);
       if (entry.roomId === undefined || after === undefined || entry.position <= after) continue;
       byRoom.set(entry.roomId, [...(byRoom.get(entry.roomId) ?? []), entry]);
     }

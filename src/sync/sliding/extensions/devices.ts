@@ -4,10 +4,10 @@ import type { SourceSection } from '../../sources/source-list.ts';
 import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
-/** Number of messages in one answer when the client does not ask for one, and maximum. */
+/** Default and maximum number of messages in one answer. */
 const [defaultMessages, maxMessages] = [100, 1_000];
 
-/** The part of the context that extensions about a device read. */
+/** The inputs of extensions about a device. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
 
 /**

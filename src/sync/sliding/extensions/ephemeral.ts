@@ -6,8 +6,7 @@ import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from './extension.ts';
 
 /**
- * Returns the ephemeral events of one section, one for each joined room in the answer. Source: MSC4186,
- * "Extensions".
+ * Returns the ephemeral events of one section, one for each joined room in the answer. Source: MSC4186, "Extensions".
  */
 export async function ephemeralExtension(
   { bit, section: { extension } }: SourceSection<EphemeralSection>,
@@ -18,7 +17,7 @@ export async function ephemeralExtension(
   const rooms = covered.map((room) => ({
     roomId: room.request.room.roomId,
     eventIds: room.result.eventIds,
-    ...progress(extension.name, bit, context, room),
+    ...progressOf(extension.name, bit, context, room),
   }));
   const events = await extension.inRooms(context.userId, rooms, context.upTo);
   return {
@@ -33,7 +32,7 @@ export async function ephemeralExtension(
  * Returns the position up to which the client has the data of an extension in a room: the position that the connection
  * remembers for the extension, or else the position of the timeline.
  */
-function progress(
+function progressOf(
   name: string,
   bit: number,
   { since }: ExtensionContext,

@@ -4,7 +4,7 @@ import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import { countedReads } from '../test/counted-reads.ts';
 import { roomsFor } from './extension.ts';
 
-/** A room as far as `roomsFor` reads it. */
+/** Returns a room with only the fields that `roomsFor` reads. */
 const roomIn = (roomId: string, lists: readonly string[], isSubscribed: boolean) =>
   ({ request: { room: { roomId }, lists }, isSubscribed }) as unknown as RelevantRoom;
 
@@ -14,7 +14,7 @@ const rooms = [
   roomIn('!subscribed', [], true),
 ];
 
-describe('roomsFor', () => {
+describe('roomsFor selects the rooms of an extension', () => {
   const cases: [request: Parameters<typeof roomsFor>[1], expected: string[]][] = [
     [{}, ['!both', '!listed', '!subscribed']],
     [{ lists: null, rooms: ['*'] }, ['!both', '!listed', '!subscribed']],
@@ -34,9 +34,9 @@ describe('roomsFor', () => {
 
   it('reads the lists and rooms of a request once, not again for each room', () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `name ${index}`);
-    const [lists, named] = [countedReads(names), countedReads(names)];
+    const [lists, roomIds] = [countedReads(names), countedReads(names)];
     const many = Array.from({ length: 100 }, (_, index) => roomIn(`!${index}`, ['one', 'two'], true));
-    assert.deepEqual(roomsFor(many, { lists: lists.items, rooms: named.items }), []);
-    assert.deepEqual([lists.reads() <= 1_000, named.reads() <= 1_000], [true, true]);
+    assert.deepEqual(roomsFor(many, { lists: lists.items, rooms: roomIds.items }), []);
+    assert.deepEqual([lists.reads() <= 1_000, roomIds.reads() <= 1_000], [true, true]);
   });
 });

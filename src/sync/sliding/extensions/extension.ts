@@ -11,7 +11,7 @@ export interface ExtensionContext {
   /** The position of the client. */
   readonly since: number | undefined;
   readonly upTo: number;
-  /** `undefined` when the feed does not reach back that far. */
+  /** The changes after `since`; `undefined` when some of them are no longer in the feed. */
   readonly changes: Changes | undefined;
   /** The rooms in the answer. */
   readonly rooms: readonly RelevantRoom[];
@@ -20,7 +20,7 @@ export interface ExtensionContext {
 /** The answer of an extension. */
 export interface ExtensionAnswer {
   readonly name: string;
-  /** JSON. */
+  /** The answer as JSON text. */
   readonly text: string;
   /** Whether the answer ends a long poll. */
   readonly hasNewData: boolean;
@@ -31,9 +31,9 @@ export interface ExtensionAnswer {
 /** Returns the rooms that an extension is enabled for: by default all. Source: MSC3575, "Extensions". */
 export function roomsFor(
   rooms: readonly RelevantRoom[],
-  { lists, rooms: named }: InRooms,
+  { lists, rooms: roomIds }: InRooms,
 ): readonly RelevantRoom[] {
-  const isNamed = matcherOf(named);
+  const isNamed = matcherOf(roomIds);
   const isInList = matcherOf(lists);
   return rooms.filter(
     ({ request, isSubscribed }) =>
@@ -41,13 +41,10 @@ export function roomsFor(
   );
 }
 
-/**
- * Returns a function that tells whether a name is in the list. A list with `*` and a missing list match every
- * name.
- */
+/** Returns a function that tells whether a name is in the list. A list with `*` and a missing list match every name. */
 function matcherOf(names: readonly string[] | null | undefined): (name: string) => boolean {
-  const known = new Set(names ?? ['*']);
-  return known.has('*') ? () => true : (name) => known.has(name);
+  const accepted = new Set(names ?? ['*']);
+  return accepted.has('*') ? () => true : (name) => accepted.has(name);
 }
 
 /**

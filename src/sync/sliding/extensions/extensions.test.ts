@@ -7,7 +7,7 @@ import { SlidingClient } from '../../../../test/support/users/sliding-client.ts'
 import { enc, TestClient } from '../../../../test/support/users/test-client.ts';
 
 const lists = { all: { ranges: [[0, 9]], timeline_limit: 1, required_state: [] } };
-const asking = (extensions: object, ranges = [[0, 9]]) => ({
+const bodyWith = (extensions: object, ranges = [[0, 9]]) => ({
   lists: { all: { ...lists.all, ranges } },
   extensions,
 });
@@ -42,15 +42,15 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual((await new SlidingClient(anna).sync({ lists })).extensions, {});
     });
 
-    it('account_data returns all entries at first and then changes, including those made while a room was outside of the window', async () => {
+    it('account_data returns all entries at first and then changes, including changes made while a room was outside of the window', async () => {
       const { anna, roomId } = await annaAndBen();
       const user = `/user/${enc(anna.id)}`;
-      const ofRoom = `${user}/rooms/${enc(roomId)}/account_data`;
+      const roomPath = `${user}/rooms/${enc(roomId)}/account_data`;
       await anna.do('PUT', `${user}/account_data/org.example`, { n: 1 });
-      await anna.do('PUT', `${ofRoom}/org.example.room`, { n: 1 });
+      await anna.do('PUT', `${roomPath}/org.example.room`, { n: 1 });
       const client = new SlidingClient(anna);
       const ask = async (ranges?: number[][]) => {
-        const { extensions } = await client.sync(asking({ account_data: { enabled: true } }, ranges));
+        const { extensions } = await client.sync(bodyWith({ account_data: { enabled: true } }, ranges));
         const extension = extensions['account_data'] ?? { global: [], rooms: {} };
         return extension as unknown as { global: Entry[] } & InRooms<Entry[]>;
       };
@@ -68,13 +68,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
       await anna.createRoom();
       await ask();
-      await anna.do('PUT', `${ofRoom}/org.example.room`, { n: 2 });
+      await anna.do('PUT', `${roomPath}/org.example.room`, { n: 2 });
       assert.deepEqual((await ask([[0, 0]])).rooms, {});
       await server.restart();
       assert.deepEqual((await ask()).rooms[roomId], [{ type: 'org.example.room', content: { n: 2 } }]);
     });
 
-    it("receipts returns at first the receipts for timeline events and the user's own, and then all new ones", async () => {
+    it("receipts returns at first the receipts for timeline events and the user's own receipts, and then all new receipts", async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const [old, recent] = [await anna.say(roomId, 'old'), await anna.say(roomId, 'recent')];
       const read = (person: TestClient, eventId: string) =>
@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await read(anna, old);
       const client = new SlidingClient(anna);
       const ask = async () => {
-        const { extensions } = await client.sync(asking({ receipts: { enabled: true } }));
+        const { extensions } = await client.sync(bodyWith({ receipts: { enabled: true } }));
         const extension = extensions['receipts'] as unknown as InRooms<Entry> | undefined;
         const content = (extension?.rooms[roomId]?.content ?? {}) as Record<string, Record<string, object>>;
         return Object.entries(content).map(([id, types]) => [id, Object.keys(types['m.read'] ?? {})]);
@@ -104,7 +104,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([room?.notification_count, room?.timeline], [0, undefined]);
     });
 
-    it('is_dm of a room follows m.direct account data', async () => {
+    it('is_dm of a room changes with the m.direct account data', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const client = new SlidingClient(anna);
       const path = `/user/${enc(anna.id)}/account_data/m.direct`;
@@ -119,7 +119,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { anna, ben, roomId } = await annaAndBen();
       const client = new SlidingClient(anna);
       const ask = async (options: object = {}) => {
-        const { extensions } = await client.sync(asking({ typing: { enabled: true, ...options } }));
+        const { extensions } = await client.sync(bodyWith({ typing: { enabled: true, ...options } }));
         const extension = extensions['typing'] as unknown as InRooms<Entry> | undefined;
         return extension?.rooms[roomId]?.content['user_ids'];
       };
@@ -136,14 +136,14 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('answers extensions for the lists and rooms that the request names, and for all with `*`', async () => {
       const { anna, ben, roomId } = await annaAndBen();
-      const other = await anna.createRoom();
-      await ben.join(other);
-      for (const id of [roomId, other]) {
+      const listedRoom = await anna.createRoom();
+      await ben.join(listedRoom);
+      for (const id of [roomId, listedRoom]) {
         await ben.do('PUT', `/rooms/${enc(id)}/typing/${enc(ben.id)}`, { typing: true, timeout: 30_000 });
       }
       const config = { timeline_limit: 1, required_state: [] };
       let connections = 0;
-      /** The other room is in the list; this one has a subscription. */
+      /** Requests `listedRoom` with a list, and `roomId` with a subscription. @returns the rooms with typing */
       const ask = async (selection: object) => {
         const { extensions } = await new SlidingClient(anna, `selection ${connections++}`).sync({
           lists: { top: { ...config, ranges: [[0, 0]] } },
@@ -153,14 +153,14 @@ for (const database of selectedDatabases(import.meta.url)) {
         const extension = extensions['typing'] as unknown as InRooms<Entry> | undefined;
         return Object.keys(extension?.rooms ?? {}).sort();
       };
-      const both = [roomId, other].sort();
+      const both = [roomId, listedRoom].sort();
       assert.deepEqual(await ask({}), both);
       assert.deepEqual(await ask({ rooms: ['*'] }), both);
-      assert.deepEqual(await ask({ lists: ['*'], rooms: [] }), [other]);
-      assert.deepEqual(await ask({ lists: ['top'], rooms: ['!none:test'] }), [other]);
+      assert.deepEqual(await ask({ lists: ['*'], rooms: [] }), [listedRoom]);
+      assert.deepEqual(await ask({ lists: ['top'], rooms: ['!none:test'] }), [listedRoom]);
       assert.deepEqual(await ask({ lists: [], rooms: ['*'] }), [roomId]);
       assert.deepEqual(await ask({ lists: [], rooms: [roomId] }), [roomId]);
-      assert.deepEqual(await ask({ lists: [], rooms: [other] }), []);
+      assert.deepEqual(await ask({ lists: [], rooms: [listedRoom] }), []);
     });
 
     it('to_device returns messages until they are acknowledged', async () => {

@@ -24,18 +24,19 @@ export class Extensions {
   ): Promise<ExtensionAnswer[]> {
     const { accountData, ephemeral, extensions } = this.#sources;
     const answers: Promise<ExtensionAnswer>[] = [];
-    const ofAccountData = accountData.length > 0 && enabledIn<InRooms>(requests, 'account_data');
-    if (ofAccountData) answers.push(accountDataExtension(this.#sources, context, ofAccountData));
-    for (const listed of ephemeral) {
-      const request = enabledIn<InRooms>(requests, listed.section.extension.name);
-      if (request) answers.push(ephemeralExtension(listed, context, request));
+    const accountDataRequest = accountData.length > 0 && enabledIn<InRooms>(requests, 'account_data');
+    if (accountDataRequest) answers.push(accountDataExtension(this.#sources, context, accountDataRequest));
+    for (const ephemeralSource of ephemeral) {
+      const request = enabledIn<InRooms>(requests, ephemeralSource.section.extension.name);
+      if (request) answers.push(ephemeralExtension(ephemeralSource, context, request));
     }
     const { userId, since, upTo } = context;
     for (const { section } of extensions) {
       const { name } = section;
       const request = enabledIn(requests, name);
       const range = { after: since, upTo };
-      if (request) answers.push(section.answer(userId, range, request).then((own) => ({ name, ...own })));
+      if (request)
+        answers.push(section.answer(userId, range, request).then((answer) => ({ name, ...answer })));
     }
     return [...devices, ...(await Promise.all(answers))];
   }
@@ -48,8 +49,8 @@ export class Extensions {
     if (context.deviceId === '') return [];
     const { deviceQueue } = this.#sources;
     const answers: Promise<ExtensionAnswer>[] = [];
-    const ofQueue = deviceQueue && enabledIn<ToDeviceRequest>(requests, 'to_device');
-    if (ofQueue) answers.push(toDeviceExtension(deviceQueue, context, ofQueue));
+    const toDeviceRequest = deviceQueue && enabledIn<ToDeviceRequest>(requests, 'to_device');
+    if (toDeviceRequest) answers.push(toDeviceExtension(deviceQueue, context, toDeviceRequest));
     for (const [name, sections] of this.#device) {
       if (enabledIn(requests, name)) answers.push(deviceExtension(name, sections, context));
     }

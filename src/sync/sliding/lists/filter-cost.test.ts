@@ -21,8 +21,8 @@ const rooms = Array.from(
 );
 const names = Array.from({ length: 1_000 }, (_, index) => `name ${index}`);
 
-/** Returns a filter of rooms that have a tag and a type, and are spaces without state. */
-function filterOfRooms() {
+/** Returns a filter over rooms of one type without state, and the ids of the rooms whose state it has read. */
+function openFilter() {
   const read: string[] = [];
   const heads = {
     get: (roomId: string) => {
@@ -37,19 +37,19 @@ function filterOfRooms() {
   return { filter: new ListFilter({ engine, traits }), read };
 }
 
-/** @param now milliseconds */
+/** Returns the shared data of the lists. @param now returns the time in milliseconds */
 const filteringAt = (now: () => number): Filtering => ({
   marks: { direct: new Set(), tags: new Map(rooms.map(({ roomId }) => [roomId, new Set(['m.test'])])) },
   slices: new TimeSlices({ now, monotonic: now } as ConstructorParameters<typeof TimeSlices>[0]),
   spaces: new Map(),
 });
 
-describe('ListFilter', () => {
+describe('cost of ListFilter', () => {
   for (const field of ['tags', 'not_tags', 'room_types', 'not_room_types', 'spaces'] as const) {
     it(`reads each of 1,000 ${field} at most once for all rooms`, async () => {
       const { items, reads } = countedReads(names);
       const filters: FiltersJson = { [field]: items };
-      await filterOfRooms().filter.select(
+      await openFilter().filter.select(
         rooms,
         filters,
         filteringAt(() => 0),
@@ -59,7 +59,7 @@ describe('ListFilter', () => {
   }
 
   it('reads the state of a space once for all lists of a request', async () => {
-    const { filter, read } = filterOfRooms();
+    const { filter, read } = openFilter();
     const filtering = filteringAt(() => 0);
     for (let list = 0; list < 3; list++)
       await filter.select(rooms, { spaces: ['!1:test', '!2:test'] }, filtering);
@@ -74,7 +74,7 @@ describe('ListFilter', () => {
     };
     setImmediate(turn);
     const filtering = filteringAt(() => (now += 1_000));
-    await filterOfRooms().filter.select(rooms, { room_types: ['m.test'] }, filtering);
+    await openFilter().filter.select(rooms, { room_types: ['m.test'] }, filtering);
     isRunning = false;
     assert.ok(turns >= 10, `${turns} turns`);
   });

@@ -33,7 +33,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     const all = ['plain', 'secret', 'space', 'direct', 'invite'];
     type Filters = Readonly<Record<string, unknown>> & { spaces?: readonly string[] };
-    /** Names spaces as in `rooms`. */
+    /** In `spaces` and in the expected rooms, a room is named by its key in `rooms`. */
     const cases: [filters: Filters, expected: string[]][] = [
       [{}, all],
       [{ is_dm: true }, ['direct']],

@@ -42,16 +42,16 @@ export class ListFilter {
     if (!filters) return rooms;
     const { marks, slices } = filtering;
     const children = filters.spaces ? await this.#childrenOf(rooms, filters.spaces, filtering) : undefined;
-    const ofMarks = markConditions(filters, marks, children);
-    const marked = rooms.filter((room) => ofMarks.every((condition) => condition(room)));
+    const conditionsOnMarks = markConditions(filters, marks, children);
+    const marked = rooms.filter((room) => conditionsOnMarks.every((condition) => condition(room)));
     const conditions = traitConditions(filters);
     if (conditions.length === 0) return marked;
     const passing: UserRoom[] = [];
     for (let start = 0; start < marked.length; start += roomsAtOnce) {
-      const some = marked.slice(start, start + roomsAtOnce);
-      const traits = await Promise.all(some.map((room) => this.#deps.traits.of(room)));
+      const chunk = marked.slice(start, start + roomsAtOnce);
+      const traits = await Promise.all(chunk.map((room) => this.#deps.traits.of(room)));
       passing.push(
-        ...some.filter((room, index) => conditions.every((passes) => passes(room, traits[index]!))),
+        ...chunk.filter((room, index) => conditions.every((passes) => passes(room, traits[index]!))),
       );
       const pause = slices.pauseIfDue();
       if (pause) await pause;
@@ -63,15 +63,15 @@ export class ListFilter {
   async #childrenOf(
     rooms: readonly UserRoom[],
     spaces: readonly string[],
-    { slices, spaces: known }: Filtering,
+    { slices, spaces: loadedSpaces }: Filtering,
   ): Promise<Set<string>> {
     const wanted = new Set(spaces);
     const children = new Set<string>();
     for (const { roomId, membership } of rooms) {
       if (membership !== 'join' || !wanted.has(roomId)) continue;
-      const ofSpace = known.get(roomId) ?? (await this.#childrenOfSpace(roomId));
-      known.set(roomId, ofSpace);
-      for (const child of ofSpace) children.add(child);
+      const childrenOfSpace = loadedSpaces.get(roomId) ?? (await this.#childrenOfSpace(roomId));
+      loadedSpaces.set(roomId, childrenOfSpace);
+      for (const child of childrenOfSpace) children.add(child);
       const pause = slices.pauseIfDue();
       if (pause) await pause;
     }
@@ -92,7 +92,7 @@ export class ListFilter {
   }
 }
 
-/** Conditions that need no room traits. */
+/** Returns the conditions on memberships, direct chats, tags and spaces, which need no data of the room. */
 function markConditions(
   filters: FiltersJson,
   { direct, tags }: Marks,
@@ -102,8 +102,8 @@ function markConditions(
   const wanted = filters.tags && new Set(filters.tags);
   const unwanted = filters.not_tags && new Set(filters.not_tags);
   const conditions: ((room: UserRoom) => boolean)[] = [];
-  const hasTag = (roomId: string, some: ReadonlySet<string>) =>
-    tags.get(roomId)?.isDisjointFrom(some) === false;
+  const hasTag = (roomId: string, tagNames: ReadonlySet<string>) =>
+    tags.get(roomId)?.isDisjointFrom(tagNames) === false;
   if (typeof is_dm === 'boolean') conditions.push(({ roomId }) => direct.has(roomId) === is_dm);
   if (typeof is_invite === 'boolean')
     conditions.push(({ membership }) => (membership === 'invite') === is_invite);
@@ -113,6 +113,7 @@ function markConditions(
   return conditions;
 }
 
+/** Returns the conditions on encryption, type and name of a room. */
 function traitConditions(filters: FiltersJson): Condition[] {
   const { is_encrypted, room_name_like } = filters;
   const types = filters.room_types && new Set(filters.room_types);

@@ -4,8 +4,8 @@ import { selectedDatabases } from '../../../../test/support/databases/databases.
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
 import { TestClient } from '../../../../test/support/users/test-client.ts';
-import { newcomersOn } from '../test/newcomers.ts';
 import { oneList } from '../test/one-list.ts';
+import { userRegistrationOn } from '../test/register-users.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`lists in sliding sync, on ${database}`, () => {
@@ -14,10 +14,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-    const people = newcomersOn(() => server);
+    const registerUsers = userRegistrationOn(() => server);
 
     it('returns the rooms in the window of a list, the most recent first, and counts all rooms', async () => {
-      const [anna] = await people('anna');
+      const [anna] = await registerUsers('anna');
       const rooms = [];
       for (let index = 0; index < 4; index++) rooms.push(await anna!.createRoom());
       await anna!.say(rooms[1]!, 'up');
@@ -39,14 +39,14 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns all rooms of a list without a window', async () => {
-      const [anna] = await people('anna');
+      const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom();
       const body = { lists: { all: { timeline_limit: 1, required_state: [] } } };
       assert.deepEqual(Object.keys((await new SlidingClient(anna!).sync(body)).rooms), [roomId]);
     });
 
     it('returns earlier changes of a room when it enters the window of a list', async () => {
-      const [anna] = await people('anna');
+      const [anna] = await registerUsers('anna');
       const older = await anna!.createRoom();
       const newer = await anna!.createRoom();
       const client = new SlidingClient(anna!);
@@ -67,22 +67,22 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('leaves out rooms that the user left before the connection began', async () => {
-      const [anna] = await people('anna');
+      const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom();
       await anna!.leave(roomId);
       const client = new SlidingClient(anna!);
       assert.equal((await client.sync(oneList())).lists['all']?.count, 0);
     });
 
-    it('leaves out rooms that the operator excludes, and bounds timelines', async () => {
+    it('leaves out rooms that the operator excludes, and limits the events of timelines', async () => {
       const excluded: string[] = [];
       const config = { sync: { exclude_rooms_from_sync: excluded, filter_timeline_limit: 2 } };
-      const other = await startTestServer({ database, config });
+      const otherServer = await startTestServer({ database, config });
       try {
-        const anna = await TestClient.register(other, 'anna');
+        const anna = await TestClient.register(otherServer, 'anna');
         const [shown, hidden] = [await anna.createRoom(), await anna.createRoom()];
         excluded.push(hidden);
-        await other.restart();
+        await otherServer.restart();
         const subscription = { timeline_limit: 50, required_state: [] };
         const body = { ...oneList(), room_subscriptions: { [shown]: subscription, [hidden]: subscription } };
         const { rooms, lists } = await new SlidingClient(anna).sync(body);
@@ -90,7 +90,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(rooms[shown]?.timeline?.length, 2);
         assert.equal(lists['all']?.count, 1);
       } finally {
-        await other.stop();
+        await otherServer.stop();
       }
     });
   });

@@ -23,9 +23,9 @@ export class RoomList {
 
   /**
    * Returns the rooms that a client may get, the most recently active first: rooms that the user is joined
-   * to, invited to or knocks on, rooms that other users have removed the user from, and rooms that the user
-   * has left since the client got them.
-   * @param sent what the client was sent up to `since`
+   * to, invited to or knocks on, rooms that other users have removed the user from, and rooms that the user has left
+   * since the client was sent them.
+   * @param sent the parts of rooms that the client was sent up to `since`, by room nid
    */
   async of(
     userId: string,
@@ -44,7 +44,7 @@ export class RoomList {
     const joined = rooms.filter(({ membership }) => membership === 'join');
     const latest = await activity.latest(joined);
     const positionOf = (room: UserRoom) => latest.get(room.roomNid) ?? room.stream;
-    return rooms.sort((one, other) => positionOf(other) - positionOf(one));
+    return rooms.sort((a, b) => positionOf(b) - positionOf(a));
   }
 
   /** Whether a room that the user is not joined to is listed. */

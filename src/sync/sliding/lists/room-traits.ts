@@ -5,9 +5,9 @@ import { type RoomReader, type UserRoom, visibleContent } from '../../../room-en
 /** The properties of a room that filters use. */
 export interface RoomTraits {
   readonly isEncrypted: boolean;
-  /** The `type` of its `m.room.create`. */
+  /** The `type` of the room's `m.room.create`. */
   readonly type: string | undefined;
-  /** Its name, or else its alias. */
+  /** The name of the room, or else its alias. */
   readonly name: string | undefined;
 }
 
@@ -32,12 +32,13 @@ const cacheBounds = {
 /** Reads the properties of rooms that filters use, and caches them until they change. */
 export class RoomTraitsReader {
   readonly #engine: RoomReader;
+  /** Current traits by room nid. */
   readonly #current: Cache<number, RoomTraits>;
-  /** Rooms at the end of a user's membership, by the nid of the membership event. */
+  /** Traits at the end of a user's membership or in stripped state, by the nid of the membership event. */
   readonly #past: Cache<number, RoomTraits>;
 
-  /** Counts invalidations: a load that began before one must not be cached. */
-  #dropped = 0;
+  /** Number of invalidations. Traits must not be cached if this number changed while they were loaded. */
+  #invalidations = 0;
 
   constructor(engine: RoomReader, caches: CacheRegistry) {
     this.#current = caches.create('room_traits', { ...cacheBounds });
@@ -48,33 +49,35 @@ export class RoomTraitsReader {
       const isRelevant = stateChanges.some(({ type, stateKey }) => relevant.has(stateMapKey(type, stateKey)));
       if (!isRelevant && stored.event.type !== 'm.room.redaction') return;
       this.#current.delete(stored.roomNid);
-      this.#dropped++;
+      this.#invalidations++;
     });
   }
 
-  /** Returns the traits that the user may know: the current ones, or those at the end of the user's membership. */
+  /**
+   * Returns the traits that the user may know: the current traits, or the traits at the end of the user's membership.
+   */
   async of(room: UserRoom): Promise<RoomTraits> {
     if (room.membership === 'leave' || room.membership === 'ban') return this.#ofPast(room);
     if (room.membership !== 'join') {
       const traits = await this.#ofStripped(room);
       if (traits) return traits;
     }
-    const known = this.#current.get(room.roomNid);
-    if (known) return known;
-    const dropped = this.#dropped;
+    const cached = this.#current.get(room.roomNid);
+    if (cached) return cached;
+    const invalidationsBefore = this.#invalidations;
     const head = await this.#engine.heads.get(room.roomId);
     const traits = await this.#read((key) => head?.state.get(keys[key])?.nid);
-    if (dropped === this.#dropped) this.#current.set(room.roomNid, traits);
+    if (invalidationsBefore === this.#invalidations) this.#current.set(room.roomNid, traits);
     return traits;
   }
 
   /** Returns the traits in the stripped state that another server has sent; `undefined` without stripped state. */
   async #ofStripped(room: UserRoom): Promise<RoomTraits | undefined> {
-    const known = this.#past.get(room.eventNid);
-    if (known) return known;
+    const cached = this.#past.get(room.eventNid);
+    if (cached) return cached;
     const { events } = this.#engine;
-    const own = await events.get(room.eventNid);
-    const stripped = await this.#engine.strippedState(own?.event.stateKey ?? '', room);
+    const membershipEvent = await events.get(room.eventNid);
+    const stripped = await this.#engine.strippedState(membershipEvent?.event.stateKey ?? '', room);
     if (!stripped) return undefined;
     const text = (key: Key, field: string) => {
       const entry = stripped.find(({ type, state_key }) => stateMapKey(type, state_key) === keys[key]);
@@ -91,8 +94,8 @@ export class RoomTraitsReader {
   }
 
   async #ofPast({ eventNid }: UserRoom): Promise<RoomTraits> {
-    const known = this.#past.get(eventNid);
-    if (known) return known;
+    const cached = this.#past.get(eventNid);
+    if (cached) return cached;
     const { events, groups, stateKeys } = this.#engine;
     const group = (await events.get(eventNid))?.stateGroup;
     const names = Object.keys(keys) as Key[];

@@ -11,6 +11,7 @@ import { inWindows } from './windows.ts';
 export interface SelectedRoom {
   readonly room: UserRoom;
   readonly config: RoomConfig;
+  /** Names of the lists that contain the room. */
   readonly lists: readonly string[];
   readonly isSubscribed: boolean;
 }
@@ -29,7 +30,7 @@ export interface SelectionRequest {
   readonly marks: Marks;
   /** Maximum number of events of a timeline. */
   readonly maxTimelineEvents: number;
-  /** Whether the room was joined without its members and these are not known yet. */
+  /** Whether the room was joined without its members and the members are not known yet. */
   readonly isPartial: (room: UserRoom) => boolean;
   /** Pauses between lists, because there may be 100 of them. */
   readonly slices: TimeSlices;
@@ -56,9 +57,9 @@ export async function selectRooms(
   const selected = new Map<number, GrowingRoom>();
   const configs = new RoomConfigs(userId, maxTimelineEvents);
   const add = (room: UserRoom, config: RoomConfig, list: string | undefined) => {
-    const known = selected.get(room.roomNid);
-    const growing = known ?? { room, config, lists: [], isSubscribed: false };
-    if (known) known.config = configs.combined(known.config, config);
+    const existing = selected.get(room.roomNid);
+    const growing = existing ?? { room, config, lists: [], isSubscribed: false };
+    if (existing) existing.config = configs.combined(existing.config, config);
     else selected.set(room.roomNid, growing);
     if (list === undefined) growing.isSubscribed = true;
     else growing.lists.push(list);

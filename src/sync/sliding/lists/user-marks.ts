@@ -2,9 +2,9 @@ import type { AccountData } from '../../../account-data/index.ts';
 import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import { isJsonObject, type JsonObject } from '../../../protocol/index.ts';
 
-/** How a user has marked rooms. */
+/** Which rooms a user has marked as direct chats or with tags. */
 export interface Marks {
-  /** Direct chats (`m.direct`). */
+  /** Room ids of direct chats (`m.direct`). */
   readonly direct: ReadonlySet<string>;
   /** Tags by room id. */
   readonly tags: ReadonlyMap<string, ReadonlySet<string>>;
@@ -12,17 +12,17 @@ export interface Marks {
 
 interface CachedMarks {
   readonly marks: Promise<Marks>;
-  /** Number of marked rooms; 0 while they are read. */
+  /** Number of direct chats and of rooms with tags; 0 while they are read. */
   rooms: number;
 }
 
-/** Estimated bytes of the marks of a room. */
+/** Estimated bytes of a direct chat, or of the tags of a room. */
 const markBytes = 200;
 
 /** Maximum number of users in the cache. */
 const maxUsers = 20_000;
 
-/** Reads how users have marked their rooms, and caches it for users who sync. */
+/** Reads and caches the direct chats and room tags of users who sync. */
 export class UserMarks {
   readonly #accountData: AccountData;
   readonly #users: Cache<string, CachedMarks>;
@@ -39,19 +39,20 @@ export class UserMarks {
     });
   }
 
+  /** Returns the direct chats and tags of a user. */
   of(userId: string): Promise<Marks> {
-    const known = this.#users.get(userId);
-    if (known) return known.marks;
-    const cached: CachedMarks = { marks: this.#load(userId), rooms: 0 };
-    this.#users.set(userId, cached);
-    cached.marks.then(
+    const cached = this.#users.get(userId);
+    if (cached) return cached.marks;
+    const newEntry: CachedMarks = { marks: this.#load(userId), rooms: 0 };
+    this.#users.set(userId, newEntry);
+    newEntry.marks.then(
       ({ direct, tags }) => {
-        cached.rooms = direct.size + tags.size;
+        newEntry.rooms = direct.size + tags.size;
         this.#users.remeasure(userId);
       },
       () => this.#users.delete(userId),
     );
-    return cached.marks;
+    return newEntry.marks;
   }
 
   async #load(userId: string): Promise<Marks> {

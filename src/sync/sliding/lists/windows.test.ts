@@ -5,7 +5,7 @@ import { inWindows } from './windows.ts';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-describe('inWindows', () => {
+describe('inWindows selects the rooms in the windows of a list', () => {
   const cases: [windows: Parameters<typeof inWindows>[1], expected: number[]][] = [
     [{}, numbers(10)],
     [{ ranges: null, range: [2, 3] }, [2, 3]],

@@ -12,7 +12,7 @@ export function inWindows<Room>(
   if (!windows) return rooms;
   const inside: Room[] = [];
   let next = 0;
-  for (const [first, last] of windows.toSorted(([one], [other]) => one - other)) {
+  for (const [first, last] of windows.toSorted(([a], [b]) => a - b)) {
     const end = Math.min(last + 1, rooms.length);
     for (next = Math.max(next, first); next < end; next++) inside.push(rooms[next]!);
   }

@@ -19,7 +19,7 @@ export interface JoinedRoomDeps {
   readonly sources: SourceList;
 }
 
-/** The state of a room, as far as it concerns an answer. */
+/** The state entries of a room that an answer needs. */
 interface StateToSend {
   /** All changes since the position of the client. */
   readonly changes: StateNids;
@@ -37,6 +37,7 @@ export class JoinedRoom {
     this.#deps = deps;
   }
 
+  /** Returns the entry of a room, without text when there is no new data. */
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { engine, text } = this.#deps;
     const { config, sent, room, connection, isDirect, recipient } = request;
@@ -44,9 +45,9 @@ export class JoinedRoom {
     const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
     const counts = await this.#counts(request);
     const details = { isDirect, counts };
-    const before = connection.sentDetails.room(room.roomNid);
-    const detailsChanged = before
-      ? JSON.stringify(before) !== JSON.stringify(details)
+    const lastDetails = connection.sentDetails.room(room.roomNid);
+    const detailsChanged = lastDetails
+      ? JSON.stringify(lastDetails) !== JSON.stringify(details)
       : request.mayHaveOtherChanges;
     const wantsOtherState = config.state.text !== sent?.state;
     if (!isInitial && !isExpanded && !request.mayHaveNewEvents && !wantsOtherState && !detailsChanged)
@@ -56,8 +57,11 @@ export class JoinedRoom {
     const stored = await engine.events.getMany(state.toSend.values());
     const events = [...stored.values()].map((event) => ({ stored: event, membership: undefined }));
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
-    const sentAfterwards = { timelineLimit: timelineLimitAfter(request, timeline), state: config.state.text };
-    if (isQuiet && !detailsChanged) return { ...nothingNew(request), sent: sentAfterwards };
+    const sentAfterAnswer = {
+      timelineLimit: timelineLimitAfter(request, timeline),
+      state: config.state.text,
+    };
+    if (isQuiet && !detailsChanged) return { ...nothingNew(request), sent: sentAfterAnswer };
     const [timelineTexts, requiredState, fields] = await Promise.all([
       text.render(timeline?.events ?? [], recipient),
       text.render(events, recipient),
@@ -65,7 +69,7 @@ export class JoinedRoom {
     ]);
     return {
       text: roomText({ fields, requiredState, timeline: timelineTexts }),
-      sent: sentAfterwards,
+      sent: sentAfterAnswer,
       isInitial,
       eventIds: timeline?.events.map((event) => event.stored.event.eventId) ?? [],
       members: state.members,
@@ -79,7 +83,7 @@ export class JoinedRoom {
     return Object.assign({}, ...fields);
   }
 
-  /** @param isWhole whether to return the newest events, even those that were sent */
+  /** @param isWhole whether to return the newest events, including events that were sent before */
   async #timeline(
     head: RoomHead,
     { config, recipient, after, upTo, mayHaveNewEvents }: RoomRequest,

@@ -9,11 +9,11 @@ const memberType = 'm.room.member';
 const memberPrefix = stateMapKey(memberType, '');
 
 /**
- * Returns the membership events of senders and membership targets in a timeline, except those that the client
- * was sent; and all membership changes if the timeline is not limited. Source: MSC4186, "Lazy loaded
+ * Returns the membership events of senders and membership targets in a timeline, except membership events that the
+ * client was sent; and all membership changes if the timeline is not limited. Source: MSC4186, "Lazy loaded
  * memberships".
  * @param changes changed entries of the room's state
- * @returns by user id: the nid of the membership event
+ * @returns the nids of the membership events by user id
  */
 export async function lazyMembers(
   engine: RoomReader,

@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
-import { newcomersOn } from '../test/newcomers.ts';
 import { oneList, types } from '../test/one-list.ts';
+import { userRegistrationOn } from '../test/register-users.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`memberships in sliding sync, on ${database}`, () => {
@@ -13,10 +13,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-    const people = newcomersOn(() => server);
+    const registerUsers = userRegistrationOn(() => server);
 
     it('returns stripped state for an invite, and the room after the join', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const client = new SlidingClient(ben!);
       await client.sync(oneList());
       const roomId = await anna!.createRoom({ name: 'Hall', invite: [ben!.id] });
@@ -33,7 +33,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns stripped state for a knock', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom({
         initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
       });
@@ -44,8 +44,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(knock.invite_state?.some(({ type }) => type === 'm.room.create'));
     });
 
-    it('returns a left room once, on connections that had it', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+    it('returns a left room once, on connections on which it was sent before', async () => {
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       await ben!.join(roomId);
       const client = new SlidingClient(ben!);
@@ -59,11 +59,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       await ben!.leave(roomId);
       await anna!.setState(roomId, 'm.room.topic', { topic: 'among us' });
       await anna!.say(roomId, 'among us');
-      const left = (await client.sync(body)).rooms[roomId]!;
-      assert.equal(left.membership, 'leave');
-      assert.deepEqual(types(left), [`m.room.member ${ben!.id}`]);
+      const leftRoom = (await client.sync(body)).rooms[roomId]!;
+      assert.equal(leftRoom.membership, 'leave');
+      assert.deepEqual(types(leftRoom), [`m.room.member ${ben!.id}`]);
       assert.deepEqual(
-        left.timeline?.map(({ content }) => content['membership']),
+        leftRoom.timeline?.map(({ content }) => content['membership']),
         ['leave'],
       );
       const after = await client.sync(body);
@@ -71,8 +71,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await new SlidingClient(ben!, 'other').sync(body)).lists['all']?.count, 0);
     });
 
-    it('returns a room from which the user was kicked on a new connection as well', async () => {
-      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+    it('returns, on a new connection as well, a room from which the user was kicked', async () => {
+      const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
       await anna!.membership('kick', roomId, ben!);

@@ -6,7 +6,7 @@ import { type RequiredEntry, RequiredState } from './required-state.ts';
 const me = '@me:test';
 const you = '@you:test';
 
-/** Makes a state from the names of its entries. */
+/** A state; each value is the event type and state key of its entry. */
 const state = new Map(
   [
     ['m.room.create', ''],
@@ -21,7 +21,7 @@ const state = new Map(
 const selected = (required: RequiredState) => required.select(state).map((key) => state.get(key));
 const all = [...state.values()];
 
-describe('RequiredState', () => {
+describe('RequiredState selects state entries', () => {
   const cases: [rules: RequiredEntry[][], expected: string[]][] = [
     [[], []],
     [[[['m.room.name', '']]], ['m.room.name']],
@@ -50,7 +50,7 @@ describe('RequiredState', () => {
       ],
       ['m.room.create', 'm.room.name', `m.room.member ${me}`, `m.room.member ${you}`],
     ],
-    // One rule wants all members, the other does not: the union has all.
+    // One rule requires all members and the other rule does not: the union requires all members.
     [[[['*', '*']], [['m.room.member', '$LAZY']]], all],
   ];
   for (const [rules, expected] of cases) {
@@ -62,24 +62,24 @@ describe('RequiredState', () => {
   }
 
   it('has the same text for the same entries in any order', () => {
-    const [one, other]: RequiredEntry[] = [
+    const [name, create]: RequiredEntry[] = [
       ['m.room.name', ''],
       ['m.room.create', ''],
     ];
     assert.equal(
-      RequiredState.of([[one!, other!], [one!]], me).text,
-      RequiredState.of([[one!], [other!, one!, one!]], me).text,
+      RequiredState.of([[name!, create!], [name!]], me).text,
+      RequiredState.of([[name!], [create!, name!, name!]], me).text,
     );
   });
 
   it('returns the union of two required states', () => {
-    const [one, other] = [
+    const [names, lazyMembers] = [
       RequiredState.of([[['m.room.name', '']]], me),
       RequiredState.of([[['m.room.member', '$LAZY']]], me),
     ];
-    const both = one.and(other);
-    assert.deepEqual([selected(both), both.lazyMembers, one.lazyMembers], [['m.room.name'], true, false]);
-    assert.equal(one.and(one), one);
-    assert.equal(both.text, other.and(one).text);
+    const both = names.union(lazyMembers);
+    assert.deepEqual([selected(both), both.lazyMembers, names.lazyMembers], [['m.room.name'], true, false]);
+    assert.equal(names.union(names), names);
+    assert.equal(both.text, lazyMembers.union(names).text);
   });
 });

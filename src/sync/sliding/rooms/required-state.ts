@@ -1,9 +1,6 @@
 import { splitStateMapKey, stateMapKey } from '../../../protocol/index.ts';
 
-/**
- * `[type, state key]` as clients write them; `*` matches anything, `$ME` the user; for `$LAZY` see
- * `StateRule`.
- */
+/** `[type, state key]` as clients write them; `*` matches anything, `$ME` the user; for `$LAZY` see `StateRule`. */
 export type RequiredEntry = readonly [type: string, stateKey: string];
 
 const anything = '*';
@@ -15,7 +12,7 @@ const memberType = 'm.room.member';
  */
 class StateRule {
   readonly isLazy: boolean;
-  /** Identifies the rule: equal for equal entries in any order. */
+  /** Identifies the rule: rules with the same entries have the same text, in any order of the entries. */
   readonly text: string;
   /** Required state keys by event type. */
   readonly #types = new Map<string, Set<string>>();
@@ -56,8 +53,8 @@ class StateRule {
 }
 
 /**
- * The entries of a room's state that a client requires: an entry that at least one of the rules requires. Source: MSC4186,
- * "Combining required_state", with the entries in the form of its unstable endpoint.
+ * The entries of a room's state that a client requires: an entry that at least one of the rules requires. Source:
+ * MSC4186, "Combining required_state", with the entries in the form of its unstable endpoint.
  */
 export class RequiredState {
   /** Identifies the required state. `RoomConfigs` bounds its length, because connections store it. */
@@ -69,24 +66,25 @@ export class RequiredState {
   readonly #rules: readonly StateRule[];
 
   private constructor(rules: ReadonlyMap<string, StateRule>) {
-    this.#rules = [...rules.values()].sort((one, other) => (one.text < other.text ? -1 : 1));
+    this.#rules = [...rules.values()].sort((a, b) => (a.text < b.text ? -1 : 1));
     this.text = `[${this.#rules.map(({ text }) => text).join(',')}]`;
     this.lazyMembers = this.#rules.some(({ isLazy }) => isLazy);
     this.hasAllMembers = this.#rules.some((rule) => rule.hasAllMembers);
   }
 
+  /** Compiles the entries of several rules. */
   static of(rules: readonly (readonly RequiredEntry[])[], userId: string): RequiredState {
     const compiled = rules.map((entries) => new StateRule(entries, userId));
     return new RequiredState(new Map(compiled.map((rule) => [rule.text, rule])));
   }
 
-  /** Inverts `text`. */
+  /** Returns the required state that has this `text`. */
   static parse(text: string, userId: string): RequiredState {
     return RequiredState.of(JSON.parse(text) as RequiredEntry[][], userId);
   }
 
-  /** Returns the union of both. */
-  and(other: RequiredState): RequiredState {
+  /** Returns the state that this object or `other` requires. */
+  union(other: RequiredState): RequiredState {
     if (this.text === other.text) return this;
     const rules = [...this.#rules, ...other.#rules];
     return new RequiredState(new Map(rules.map((rule) => [rule.text, rule])));
@@ -100,9 +98,9 @@ export class RequiredState {
 
   /** Returns the keys of `state` that are required. */
   select(state: ReadonlyMap<string, unknown>): string[] {
-    const named = this.#rules.map((rule) => rule.keys());
-    if (named.every((keys) => keys !== undefined)) {
-      return [...new Set(named.flat())].filter((key) => state.has(key));
+    const keysByRule = this.#rules.map((rule) => rule.keys());
+    if (keysByRule.every((keys) => keys !== undefined)) {
+      return [...new Set(keysByRule.flat())].filter((key) => state.has(key));
     }
     return [...state.keys()].filter((key) => this.matches(key));
   }

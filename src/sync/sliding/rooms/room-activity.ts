@@ -24,7 +24,7 @@ const maxBytes = 4 * MiB;
 const pageSize = 50;
 
 /**
- * Maximum number of pages that are searched for an event of `bumpTypes`; without one, the oldest searched
+ * Maximum number of pages that are searched for an event of `bumpTypes`; if there is none, the oldest searched
  * event counts.
  */
 const maxPages = 10;
@@ -32,7 +32,9 @@ const maxPages = 10;
 /** Stream positions of the latest activity in rooms. */
 export class RoomActivity {
   readonly #engine: RoomReader;
+  /** Position of the newest event of each room, by room nid. */
   readonly #latest: Cache<number, number>;
+  /** Position of the newest event of `bumpTypes` in each room, by room nid. */
   readonly #bumps: Cache<number, number>;
 
   constructor(engine: RoomReader, caches: CacheRegistry) {
@@ -42,34 +44,34 @@ export class RoomActivity {
     engine.stream.subscribe(({ stored, onTimeline }, position) => {
       if (!onTimeline) return;
       this.#latest.set(stored.roomNid, position);
-      if (bumps(stored)) this.#bumps.set(stored.roomNid, position);
+      if (isBump(stored)) this.#bumps.set(stored.roomNid, position);
     });
   }
 
   /** Returns the position of the newest event of each room, by room nid. */
   async latest(rooms: readonly { readonly roomNid: number }[]): Promise<Map<number, number>> {
-    const found = new Map<number, number>();
+    const positions = new Map<number, number>();
     const missing: number[] = [];
     for (const { roomNid } of rooms) {
       const position = this.#latest.get(roomNid);
       if (position === undefined) missing.push(roomNid);
-      else found.set(roomNid, position);
+      else positions.set(roomNid, position);
     }
-    if (missing.length === 0) return found;
+    if (missing.length === 0) return positions;
     for (const [roomNid, position] of await this.#engine.events.newestPositions(missing)) {
       const latest = Math.max(position, this.#latest.peek(roomNid) ?? 0);
       this.#latest.set(roomNid, latest);
-      found.set(roomNid, latest);
+      positions.set(roomNid, latest);
     }
-    return found;
+    return positions;
   }
 
   /** Returns the position of the newest event that moves the room up in lists (`bump_stamp`). */
   async bumpStamp({ roomNid }: RoomHead): Promise<number> {
-    const known = this.#bumps.get(roomNid);
-    if (known !== undefined) return known;
-    const found = await this.#lookBack(roomNid);
-    const stamp = Math.max(found, this.#bumps.peek(roomNid) ?? 0);
+    const cached = this.#bumps.get(roomNid);
+    if (cached !== undefined) return cached;
+    const position = await this.#lookBack(roomNid);
+    const stamp = Math.max(position, this.#bumps.peek(roomNid) ?? 0);
     this.#bumps.set(roomNid, stamp);
     return stamp;
   }
@@ -79,7 +81,7 @@ export class RoomActivity {
     for (let page = 0; page < maxPages; page++) {
       const range = { before, limit: pageSize, direction: 'backward' } as const;
       const events = await this.#engine.events.timeline(roomNid, range);
-      const stream = events.find(bumps)?.stream;
+      const stream = events.find(isBump)?.stream;
       if (stream !== undefined) return Math.max(0, stream);
       before = events.at(-1)?.stream ?? 0;
       if (events.length < pageSize) break;
@@ -88,5 +90,5 @@ export class RoomActivity {
   }
 }
 
-const bumps = ({ event, rejected, softFailed }: StoredEvent) =>
+const isBump = ({ event, rejected, softFailed }: StoredEvent) =>
   bumpTypes.has(event.type) && !rejected && !softFailed;

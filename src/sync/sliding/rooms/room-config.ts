@@ -7,10 +7,10 @@ export interface RoomConfig {
   readonly state: RequiredState;
 }
 
-/** Returns a configuration that satisfies both. Source: MSC4186, "Combining room configs". */
-export function combine(one: RoomConfig, other: RoomConfig): RoomConfig {
+/** Returns a configuration that satisfies both configurations. Source: MSC4186, "Combining room configs". */
+export function combine(a: RoomConfig, b: RoomConfig): RoomConfig {
   return {
-    timelineLimit: Math.max(one.timelineLimit, other.timelineLimit),
-    state: one.state.and(other.state),
+    timelineLimit: Math.max(a.timelineLimit, b.timelineLimit),
+    state: a.state.union(b.state),
   };
 }

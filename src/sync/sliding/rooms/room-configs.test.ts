@@ -10,21 +10,21 @@ const requested = (timeline_limit: number, ...types: string[]) => ({
 const newConfigs = () => new RoomConfigs('@me:test', 50);
 const badJson = { status: 400, errcode: 'M_BAD_JSON' };
 
-describe('RoomConfigs', () => {
+describe('RoomConfigs combines the lists and subscriptions of a request', () => {
   it('returns one object for equal lists and subscriptions, and for equal combinations', () => {
     const configs = newConfigs();
-    const [one, same, other] = [
+    const [first, equal, second] = [
       configs.of(requested(99, 'm.a', 'm.b')),
       configs.of(requested(50, 'm.b', 'm.a')),
       configs.of(requested(1, 'm.c')),
     ];
-    assert.equal(one, same);
-    assert.equal(one.timelineLimit, 50);
-    const both = configs.combined(one, other);
-    assert.equal(configs.combined(same, other), both);
-    assert.equal(configs.combined(other, one), both);
-    assert.equal(configs.combined(both, other), both);
-    assert.equal(configs.combined(one, one), one);
+    assert.equal(first, equal);
+    assert.equal(first.timelineLimit, 50);
+    const both = configs.combined(first, second);
+    assert.equal(configs.combined(equal, second), both);
+    assert.equal(configs.combined(second, first), both);
+    assert.equal(configs.combined(both, second), both);
+    assert.equal(configs.combined(first, first), first);
   });
 
   it('accepts 1,000 subscriptions of rooms that are also in five lists', () => {
@@ -34,29 +34,29 @@ describe('RoomConfigs', () => {
     for (let room = 0; room < 1_000; room++) {
       const inLists = lists.filter((_, index) => room & (1 << index));
       const config = inLists.reduce(
-        (one, other) => configs.combined(one, other),
+        (combined, config) => configs.combined(combined, config),
         configs.of(requested(50, 'm.room.name', ...types)),
       );
       assert.equal(config.timelineLimit, 50);
     }
   });
 
-  it('rejects combinations of lists whose required state has more than 1 MiB together with M_BAD_JSON', () => {
+  it('rejects with M_BAD_JSON combinations of lists whose required states are larger than 1 MiB in total', () => {
     const configs = newConfigs();
     const state = (name: string): RequiredEntry[] => [[name.padEnd(250), name.padEnd(250)]];
     const lists = Array.from({ length: 60 }, (_, index) =>
       configs.of({ timeline_limit: 1, required_state: state(`${index}`) as [string, string][] }),
     );
-    let made = 0;
+    let combinedLength = 0;
     assert.throws(() => {
       for (let first = 0; first < 60; first++) {
         let config = lists[first]!;
         for (const list of lists.slice(first)) {
           config = configs.combined(config, list);
-          made += config.state.text.length;
+          combinedLength += config.state.text.length;
         }
       }
     }, badJson);
-    assert.ok(made <= 1024 * 1024, `${made} characters`);
+    assert.ok(combinedLength <= 1024 * 1024, `${combinedLength} characters`);
   });
 });

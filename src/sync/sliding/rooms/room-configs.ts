@@ -15,7 +15,7 @@ const maxCombinedLength = 1024 * 1024;
 /** Length that each combined required state counts besides its text. */
 const combinationLength = 100;
 
-/** The room configurations of one request. Equal ones are one object, and each pair is combined once. */
+/** The room configurations of one request. Equal configurations are one object, and each pair is combined once. */
 export class RoomConfigs {
   readonly #userId: string;
   readonly #maxTimelineEvents: number;
@@ -41,18 +41,18 @@ export class RoomConfigs {
   }
 
   /**
-   * Returns a configuration that satisfies both.
+   * Returns a configuration that satisfies both configurations.
    * @throws MatrixError M_BAD_JSON when the required state is too long
    */
-  combined(one: RoomConfig, other: RoomConfig): RoomConfig {
-    if (one === other) return one;
-    const byOther = this.#combined.get(one) ?? new Map<RoomConfig, RoomConfig>();
-    const known = byOther.get(other);
-    if (known) return known;
-    const both = this.#shared(combine(one, other));
+  combined(a: RoomConfig, b: RoomConfig): RoomConfig {
+    if (a === b) return a;
+    const combinationsOfA = this.#combined.get(a) ?? new Map<RoomConfig, RoomConfig>();
+    const cached = combinationsOfA.get(b);
+    if (cached) return cached;
+    const both = this.#shared(combine(a, b));
     this.#combinedLength += both.state.text.length + combinationLength;
     if (this.#combinedLength > maxCombinedLength) throw tooLong();
-    this.#combined.set(one, byOther.set(other, both));
+    this.#combined.set(a, combinationsOfA.set(b, both));
     return both;
   }
 
@@ -60,8 +60,8 @@ export class RoomConfigs {
     const { text } = config.state;
     if (text.length > maxStateLength) throw tooLong();
     const key = `${config.timelineLimit} ${text}`;
-    const known = this.#byText.get(key);
-    if (known) return known;
+    const equalConfig = this.#byText.get(key);
+    if (equalConfig) return equalConfig;
     this.#byText.set(key, config);
     return config;
   }

@@ -9,7 +9,7 @@ import type { RoomConfig } from './room-config.ts';
 export interface RoomRequest {
   readonly room: UserRoom;
   readonly config: RoomConfig;
-  /** Names of the lists that contain it. */
+  /** Names of the lists that contain the room. */
   readonly lists: readonly string[];
   readonly connection: Connection;
   readonly recipient: Recipient;
@@ -20,17 +20,17 @@ export interface RoomRequest {
   /** Position up to which the client was sent the room; `undefined` when the room is new to the client. */
   readonly after: number | undefined;
   readonly upTo: number;
-  /** Whether its timeline may have new events. */
+  /** Whether the timeline of the room may have new events. */
   readonly mayHaveNewEvents: boolean;
-  /** Whether anything besides its events may have changed. */
+  /** Whether anything besides the events of the room may have changed. */
   readonly mayHaveOtherChanges: boolean;
-  /** Whether the user has marked it as a direct chat. */
+  /** Whether the user has marked the room as a direct chat. */
   readonly isDirect: boolean;
 }
 
 /** The entry of a room in an answer, and the sent state after the answer. */
 export interface RoomResult {
-  /** JSON; `undefined` without new data. */
+  /** The entry as JSON text; `undefined` without new data. */
   readonly text: string | undefined;
   /** The timeline and state that the client has after the answer. */
   readonly sent: Pick<SentRoom, 'timelineLimit' | 'state'>;
@@ -42,7 +42,7 @@ export interface RoomResult {
   readonly details: RoomDetails | undefined;
 }
 
-/** The result for a room without new data. */
+/** Returns the result for a room without new data. */
 export function nothingNew({ sent }: RoomRequest): RoomResult {
   const { timelineLimit = 0, state = '[]' } = sent ?? {};
   return {

@@ -16,8 +16,8 @@ export function roomText({ fields, requiredState, timeline, strippedState }: Roo
     // The unstable endpoint uses the name of invites for knocks as well.
     listText('invite_state', strippedState),
   ].filter((text) => text !== undefined);
-  const own = JSON.stringify(fields).slice(1, -1);
-  return `{${(own === '' ? lists : [own, ...lists]).join(',')}}`;
+  const fieldsText = JSON.stringify(fields).slice(1, -1);
+  return `{${(fieldsText === '' ? lists : [fieldsText, ...lists]).join(',')}}`;
 }
 
 function listText(name: string, events: readonly string[] | undefined): string | undefined {

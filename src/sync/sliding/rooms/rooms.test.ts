@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { selectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient, type SlidingRoomJson } from '../../../../test/support/users/sliding-client.ts';
-import { newcomersOn } from '../test/newcomers.ts';
 import { bodies, oneList, types } from '../test/one-list.ts';
+import { userRegistrationOn } from '../test/register-users.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`rooms in sliding sync, on ${database}`, () => {
@@ -13,10 +13,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-    const people = newcomersOn(() => server);
+    const registerUsers = userRegistrationOn(() => server);
 
     it('returns a whole room once, and then only its changes', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
       await ben!.say(roomId, 'one');
@@ -60,7 +60,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns heroes of a room without a name, and a null name when the name is removed', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
       const client = new SlidingClient(anna!);
@@ -80,8 +80,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).rooms[roomId]?.avatar, null);
     });
 
-    it('raises the bump_stamp of a room for messages, and not for other event types', async () => {
-      const [anna] = await people('anna');
+    it('does not raise the bump_stamp of a room when its topic changes, also after a restart', async () => {
+      const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom();
       await anna!.say(roomId, 'hello');
       const client = new SlidingClient(anna!);
@@ -93,12 +93,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).rooms[roomId]?.bump_stamp, stamp);
     });
 
-    it('returns a room for a subscription, inside a window or not', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+    it('returns a subscribed room without any list, and no room that the user has not joined', async () => {
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom();
-      const foreign = await ben!.createRoom();
+      const roomOfBen = await ben!.createRoom();
       const subscription = { timeline_limit: 1, required_state: [['m.room.member', '$ME']] };
-      const body = { room_subscriptions: { [roomId]: subscription, [foreign]: subscription } };
+      const body = { room_subscriptions: { [roomId]: subscription, [roomOfBen]: subscription } };
       const answer = await new SlidingClient(anna!).sync(body);
       assert.deepEqual(Object.keys(answer.rooms), [roomId]);
       assert.deepEqual(types(answer.rooms[roomId]), [`m.room.member ${anna!.id}`]);
@@ -106,7 +106,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns more events or state of a room when the request asks for more', async () => {
-      const [anna] = await people('anna');
+      const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom({ topic: 'the topic' });
       for (const text of ['1', '2', '3', '4']) await anna!.say(roomId, text);
       const client = new SlidingClient(anna!);
@@ -124,8 +124,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(bodies((await client.sync(oneList({ timeline_limit: 3 }))).rooms[roomId]), ['5']);
     });
 
-    it('accepts the pos of an answer as a pagination token of GET /messages and other endpoints', async () => {
-      const [anna] = await people('anna');
+    it('accepts the pos of a response as a pagination token of GET /messages and other endpoints', async () => {
+      const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom();
       const root = await anna!.say(roomId, 'root');
       const reply = { 'm.relates_to': { rel_type: 'm.thread', event_id: root } };
@@ -148,7 +148,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('returns the memberships that the timeline of a room needs', async () => {
-      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       for (const person of [ben!, cleo!]) await person.join(roomId);
       await ben!.say(roomId, 'hello');
@@ -172,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('leaves out events of ignored users', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       await ben!.join(roomId);
       const path = `/user/${encodeURIComponent(anna!.id)}/account_data/m.ignored_user_list`;

@@ -23,6 +23,7 @@ export class UnjoinedRoom {
     this.#deps = deps;
   }
 
+  /** Returns the entry of a room, without text when the client has received the end of the membership. */
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { room, after } = request;
     // After a user's membership has ended, later events of the room are not for the user.
@@ -84,20 +85,19 @@ export class UnjoinedRoom {
     const limit = room.forgotten ? 0 : config.timelineLimit;
     const range = { userId: recipient.userId, after, upTo: room.stream, limit, view };
     const timeline = await readTimeline({ engine, relations: text.relations }, head, recipient.filter, range);
-    const own = await engine.events.get(room.eventNid);
+    const ownEvent = await engine.events.get(room.eventNid);
     if (
-      !own ||
-      !endsMembership(own, recipient.userId) ||
-      timeline.events.some(({ stored }) => stored.nid === own.nid)
+      !ownEvent ||
+      !endsMembership(ownEvent, recipient.userId) ||
+      timeline.events.some(({ stored }) => stored.nid === ownEvent.nid)
     )
       return timeline;
-    const shown: VisibleEvent = { stored: own, membership: room.membership };
+    const shown: VisibleEvent = { stored: ownEvent, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }
 
   /**
-   * Returns the state at the end of the user's last membership, or its changes, and the user's own membership
-   * event.
+   * Returns the state at the end of the user's last membership, or its changes, and the user's own membership event.
    */
   async #state(head: RoomHead, { room, recipient, after }: RoomRequest, view: RoomView): Promise<StateNids> {
     const { engine } = this.#deps;
@@ -109,8 +109,8 @@ export class UnjoinedRoom {
         ? await stateChanges(engine, head, after, lastLeave.stream)
         : await stateOfGroup(engine, lastLeave.event?.stateGroup);
     }
-    const own = await engine.events.get(room.eventNid);
-    if (!own || !endsMembership(own, recipient.userId)) return state;
+    const ownEvent = await engine.events.get(room.eventNid);
+    if (!ownEvent || !endsMembership(ownEvent, recipient.userId)) return state;
     return state.set(stateMapKey('m.room.member', recipient.userId), room.eventNid);
   }
 }

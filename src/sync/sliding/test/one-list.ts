@@ -2,7 +2,7 @@ import type { SlidingRoomJson } from '../../../../test/support/users/sliding-cli
 
 /**
  * Returns a request for one list of at most twenty rooms with three events each.
- * @param options fields that differ
+ * @param options fields of the list that replace these values or are added
  */
 export const oneList = (options: object = {}) => ({
   lists: { all: { ranges: [[0, 19]], timeline_limit: 3, required_state: [], ...options } },

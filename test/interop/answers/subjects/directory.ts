@@ -28,7 +28,7 @@ export const directory: Subject = {
     ['anna', 'PUT /directory/room/#third:{server}', { room_id: 'malformed' }, { note: 'malformed room id' }],
     ['anna', 'PUT /directory/room/#third:example.org', { room_id: '{room}' }],
     ['anna', 'PUT /directory/room/malformed', { room_id: '{room}' }],
-    ['ben', 'PUT /directory/room/#third:{server}', { room_id: '{room}' }, { note: 'no member' }],
+    ['ben', 'PUT /directory/room/#third:{server}', { room_id: '{room}' }, { note: 'not a member' }],
     ['anonymous', 'GET /directory/room/#second:{server}'],
     ['anna', 'GET /directory/room/#unknown:{server}'],
     ['anna', 'GET /directory/room/malformed'],

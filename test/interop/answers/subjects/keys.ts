@@ -10,11 +10,11 @@ const deviceKeys = {
   signatures: { '{anna}': { 'ed25519:{anna-device}': 'c2lnbmF0dXJl' } },
 };
 const signing = (usage: string) => ({ user_id: '{anna}', usage: [usage], keys: { [`ed25519:${key}`]: key } });
-const other = 'Vq5M7a5ASTDS8DtsdaTrQ4NzO8z9tDF2QY4Dxz9Wl0w';
-const otherKey = (usage: string) => ({
+const otherPublicKey = 'Vq5M7a5ASTDS8DtsdaTrQ4NzO8z9tDF2QY4Dxz9Wl0w';
+const otherCrossSigningKey = (usage: string) => ({
   user_id: '{anna}',
   usage: [usage],
-  keys: { [`ed25519:${other}`]: other },
+  keys: { [`ed25519:${otherPublicKey}`]: otherPublicKey },
 });
 const backup = { algorithm: 'm.megolm_backup.v1.curve25519-aes-sha2', auth_data: { public_key: key } };
 const session = { first_message_index: 1, forwarded_count: 0, is_verified: false, session_data: { a: 1 } };
@@ -121,7 +121,7 @@ export const keys: Subject = {
         master_key: {
           ...signing('master'),
           keys: {
-            [`ed25519:${other}`]: other,
+            [`ed25519:${otherPublicKey}`]: otherPublicKey,
           },
         },
       },
@@ -130,7 +130,7 @@ export const keys: Subject = {
     [
       'anna',
       'POST /keys/device_signing/upload',
-      { self_signing_key: otherKey('self_signing'), auth },
+      { self_signing_key: otherCrossSigningKey('self_signing'), auth },
       { note: 'without a signature' },
     ],
     [

@@ -80,7 +80,7 @@ export const pushRules: Subject = {
       { ...pusher, data: { url: 'https://push.example.org/other' } },
       { note: 'another path' },
     ],
-    ['anna', 'POST /pushers/set', { ...pusher, lang: undefined }, { note: 'member missing' }],
+    ['anna', 'POST /pushers/set', { ...pusher, lang: undefined }, { note: 'field missing' }],
     ['anna', 'POST /pushers/set', { ...pusher, kind: 'unknown' }, { note: 'unknown kind' }],
     ['anna', 'GET /pushers', undefined, { note: 'set' }],
     ['anna', 'POST /pushers/set', { ...pusher, kind: null }, { note: 'deleted' }],

@@ -73,7 +73,10 @@ export class Compaction {
   async run(signal: AbortSignal): Promise<number> {
     const { reader, run } = this.#deps;
     if (signal.aborted) return 0;
-    const cancel = () => void this.#cancel().catch(() => undefined);
+    let cancelled = Promise.resolve();
+    const cancel = () => {
+      cancelled = this.#cancel().catch(() => undefined);
+    };
     signal.addEventListener('abort', cancel, { once: true });
     let released = 0;
     try {
@@ -89,6 +92,8 @@ export class Compaction {
       if (!(signal.aborted && error instanceof DatabaseError && error.code === queryCanceled)) throw error;
     } finally {
       signal.removeEventListener('abort', cancel);
+      // A cancellation that arrives later would cancel the statements of the next run.
+      await cancelled;
     }
     return released;
   }

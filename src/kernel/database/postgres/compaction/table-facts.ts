@@ -5,7 +5,7 @@ import type { Reader } from '../../database.ts';
 export const [pageBytes, usableBytes] = [8_192, 8_160];
 
 /**
- * Bytes of the header of a row and of its pointer in the page, and bytes of both for an index entry. Source:
+ * Bytes that a row and an index entry take in addition to their values: a header, and a pointer in the page. Source:
  * PostgreSQL manual, "Database Page Layout".
  */
 const [rowOverhead, indexOverhead] = [32, 20];
@@ -113,12 +113,12 @@ export async function tableFacts(reader: Reader<unknown>, table: LargeTable): Pr
     columns.map(({ name }, index) => [name, found === 0 ? 0 : Number(sample[`c${index}`] ?? 0) / found]),
   );
   const width = rowOverhead + [...widths.values()].reduce((sum, one) => sum + one, 0);
-  const all = Math.round((found * 100) / percent);
-  const perPage = Math.max(1, Math.floor(usableBytes / width));
+  const rowCount = Math.round((found * 100) / percent);
+  const rowsPerPage = Math.max(1, Math.floor(usableBytes / width));
   const outside = columns.reduce((sum, _, index) => sum + Number(sample[`v${index}`] ?? 0), 0);
   return {
-    rows: all,
-    neededPages: Math.ceil(all / perPage),
+    rows: rowCount,
+    neededPages: Math.ceil(rowCount / rowsPerPage),
     neededValuePages: Math.ceil((outside * 100) / percent / usableBytes),
     widths,
     largeColumns: columns.flatMap(({ name, type, isGenerated }) =>
@@ -185,5 +185,5 @@ async function columnsOf(
   return rows.map(({ name, type, generated }) => ({ name, type, isGenerated: generated !== '' }));
 }
 
-/** Returns an identifier for SQL. */
+/** Returns an identifier in quotes, for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;

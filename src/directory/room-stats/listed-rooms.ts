@@ -1,0 +1,163 @@
+import { sql } from 'kysely';
+import {
+  type Database,
+  type DatabaseCheck,
+  type Migration,
+  rowsCheck,
+  type SchemaBuilder,
+  type Writer,
+  writerFor,
+} from '../../kernel/database/index.ts';
+import type { DirectoryTables } from '../tables.ts';
+
+type Room = DirectoryTables['room_stats'];
+type ListedRoom = DirectoryTables['listed_rooms'];
+
+/** The columns by which lists are sorted. */
+const sorted = [
+  'name',
+  'canonical_alias',
+  'version',
+  'creator',
+  'encryption',
+  'join_rule',
+  'history_visibility',
+] as const;
+
+/** Maximum characters of a sorted text, because PostgreSQL limits the length of values in an index. */
+const maxSorted = 200;
+
+/** Selects the rooms of `room_stats` without a row. */
+const isMissing = 'not exists (select 1 from listed_rooms l where l.room_id = room_stats.room_id)';
+
+/** Selects the rows without a room. */
+const isUnknown = 'not exists (select 1 from room_stats r where r.room_id = listed_rooms.room_id)';
+
+/** Number of rooms that the migration reads and writes at once. */
+const rowsAtOnce = 500;
+
+/** Returns the row by which lists sort and search a room. */
+export const listedRoom = (room: Room): ListedRoom => ({
+  room_id: room.room_id,
+  name: sortable(room.name),
+  canonical_alias: sortable(room.canonical_alias),
+  version: sortable(room.version),
+  creator: sortable(room.creator),
+  encryption: sortable(room.encryption),
+  join_rule: sortable(room.join_rule),
+  history_visibility: sortable(room.history_visibility),
+  search_text: `${room.name ?? ''}\n${localpart(room.canonical_alias ?? '')}`.toLowerCase().toWellFormed(),
+});
+
+/** Returns the rows that differ from those in the database. */
+export async function changedListedRooms(
+  database: Database,
+  rows: readonly ListedRoom[],
+): Promise<ListedRoom[]> {
+  if (rows.length === 0) return [];
+  const written = await database
+    .scanner<DirectoryTables>()
+    .selectFrom('listed_rooms')
+    .selectAll()
+    .where(
+      'room_id',
+      'in',
+      rows.map((row) => row.room_id),
+    )
+    .execute();
+  const byId = new Map(written.map((row) => [row.room_id, row]));
+  return rows.filter((row) => {
+    const before: Readonly<Record<string, unknown>> = { ...byId.get(row.room_id) };
+    return Object.entries(row).some(([column, value]) => before[column] !== value);
+  });
+}
+
+export async function writeListedRooms(
+  writer: Writer<DirectoryTables>,
+  rows: readonly ListedRoom[],
+): Promise<void> {
+  for (const { room_id, ...row } of rows)
+    await writer
+      .insertInto('listed_rooms')
+      .values({ room_id, ...row })
+      .onConflict((conflict) => conflict.column('room_id').doUpdateSet(row))
+      .execute();
+}
+
+/**
+ * Each order of a list of rooms has an index. Those of texts that do not change with the members are on a table of their own, because
+ * PostgreSQL writes the entries of a changed row in all indexes of its table.
+ */
+export const listedRoomsMigration: Migration = {
+  name: 'directory/0005-listed-rooms',
+  async up(schema) {
+    await createListedRooms(schema);
+    await addMissingRooms(schema.db as unknown as Writer<DirectoryTables>);
+    const { db } = schema;
+    for (const column of sorted)
+      await db.schema
+        .createIndex(`listed_rooms_by_${column}`)
+        .on('listed_rooms')
+        .columns([column, 'room_id'])
+        .execute();
+    await db.schema.dropIndex('room_stats_by_name').execute();
+    for (const column of ['joined_local_members', 'state_events'])
+      await db.schema
+        .createIndex(`room_stats_by_${column}`)
+        .on('room_stats')
+        .columns([column, 'room_id'])
+        .execute();
+  },
+};
+
+/** The lists of rooms read both tables. */
+export const listedRoomChecks: readonly DatabaseCheck[] = [
+  rowsCheck({
+    problem: 'rows of listed_rooms for rooms that room_stats does not have',
+    select: `select room_id as subject from listed_rooms where ${isUnknown}`,
+    mend: `delete from listed_rooms where ${isUnknown}`,
+  }),
+  {
+    ...rowsCheck({
+      problem: 'rooms that lists in the order of texts and searches do not contain',
+      select: `select room_id as subject from room_stats where ${isMissing}`,
+    }),
+    mend: (writer) => addMissingRooms(writerFor<DirectoryTables>(writer)),
+  },
+];
+
+async function createListedRooms({ db, clustered }: SchemaBuilder): Promise<void> {
+  let table = db.schema
+    .createTable('listed_rooms')
+    .addColumn('room_id', 'text', (column) => column.primaryKey());
+  for (const column of sorted) table = table.addColumn(column, 'text', (type) => type.notNull());
+  await clustered(table.addColumn('search_text', 'text', (column) => column.notNull())).execute();
+}
+
+/** Adds the rows of all rooms without one, some at a time. */
+async function addMissingRooms(db: Writer<DirectoryTables>): Promise<void> {
+  for (let after = -1; ; ) {
+    const rooms = await db
+      .selectFrom('room_stats')
+      .selectAll()
+      .where('room_nid', '>', after)
+      .where(sql<boolean>`${sql.raw(isMissing)}`)
+      .orderBy('room_nid')
+      .limit(rowsAtOnce)
+      .execute();
+    const last = rooms.at(-1);
+    if (last === undefined) return;
+    await db.insertInto('listed_rooms').values(rooms.map(listedRoom)).execute();
+    after = last.room_nid;
+  }
+}
+
+const sortable = (text: string | null): string => {
+  if (text === null) return '';
+  const start =
+    text.length <= maxSorted ? text : [...text.slice(0, 2 * maxSorted)].slice(0, maxSorted).join('');
+  return start.toWellFormed();
+};
+
+/** Returns the text between `#` and the first colon; empty for a text without a colon. */
+const localpart = (alias: string): string => alias.slice(1, Math.max(1, alias.indexOf(':')));

@@ -1,0 +1,50 @@
+import type { Statement } from './statement.ts';
+
+/** A row of `number_bounds`: it is at or above all numbers that are on disk, so that none is assigned twice after a crash. */
+export interface NumberBound {
+  readonly name: string;
+  /** The value to which the next write must raise the row; `undefined` while no assigned number is above the row. */
+  readonly due: number | undefined;
+  /** Called when a write that has raised the row to `value` is on disk. */
+  raised(value: number): void;
+}
+
+/** The bounds that a write must raise. */
+export interface DueBounds {
+  readonly statement: Statement;
+  /** To be called when the write is on disk. */
+  onDisk(): void;
+}
+
+const raise =
+  'insert into number_bounds (name, bound) values (?, ?)' +
+  ' on conflict (name) do update set bound = excluded.bound where number_bounds.bound < excluded.bound';
+
+/**
+ * The bounds of the numbers that this process assigns in memory. Every write raises in its own transaction the bounds
+ * that are not above all assigned numbers: numbers may be assigned without waiting for the disk, also inside a
+ * transaction, and reach the disk only together with a bound above them.
+ */
+export class NumberBounds {
+  readonly #bounds: NumberBound[] = [];
+
+  add(bound: NumberBound): void {
+    this.#bounds.push(bound);
+  }
+
+  /** Returns what a write of all numbers that are assigned so far must contain; `undefined` almost always. */
+  due(): DueBounds | undefined {
+    const due: { bound: NumberBound; value: number }[] = [];
+    for (const bound of this.#bounds) {
+      const value = bound.due;
+      if (value !== undefined) due.push({ bound, value });
+    }
+    if (due.length === 0) return undefined;
+    return {
+      statement: { sql: raise, rows: due.map(({ bound, value }) => [bound.name, value]) },
+      onDisk: () => {
+        for (const { bound, value } of due) bound.raised(value);
+      },
+    };
+  }
+}

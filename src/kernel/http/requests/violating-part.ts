@@ -1,0 +1,74 @@
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+/** A part of a value with its schema. */
+export interface Part {
+  readonly schema: TSchema;
+  readonly value: unknown;
+  /** Names of members and indexes of items that lead to the part. */
+  readonly path: readonly string[];
+}
+
+/** The keywords of a schema that describe members and items. */
+interface Containing {
+  readonly type?: string;
+  readonly items?: TSchema;
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly patternProperties?: Readonly<Record<string, TSchema>>;
+}
+
+/**
+ * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes several
+ * microseconds for each entry, so a large value must be narrowed first.
+ * @returns the part, and its schema without the schemas of its members and items (only a union keeps these), so that
+ * collecting the errors does not look at each entry again
+ */
+export function violatingPart(part: Part): Part {
+  const { schema, value, path } = part;
+  for (const { schema: innerSchema, entries } of describedEntries(schema, value)) {
+    const validator = Compile(innerSchema);
+    for (const [name, inner] of entries) {
+      if (!validator.Check(inner))
+        return violatingPart({ schema: innerSchema, value: inner, path: [...path, name] });
+    }
+  }
+  return { schema: withoutEntries(schema), value, path };
+}
+
+interface DescribedEntries {
+  readonly schema: TSchema;
+  readonly entries: Iterable<readonly [name: string, value: unknown]>;
+}
+
+/** Returns the members and items of a value by the schema that describes them. */
+function describedEntries(schema: TSchema, value: unknown): DescribedEntries[] {
+  const { type, items, properties = {}, patternProperties = {} } = schema as Containing;
+  if (type === 'array' && Array.isArray(value) && isSchema(items))
+    return [{ schema: items, entries: Object.entries(value) }];
+  if (type !== 'object' || typeof value !== 'object' || value === null) return [];
+  const members = Object.entries(properties)
+    .filter(([name]) => Object.hasOwn(value, name))
+    .map(([name, member]) => ({
+      schema: member,
+      entries: [[name, (value as Record<string, unknown>)[name]] as const],
+    }));
+  const [ofAnyName] = Object.values(patternProperties);
+  return ofAnyName === undefined
+    ? members
+    : [...members, { schema: ofAnyName, entries: Object.entries(value) }];
+}
+
+/** Returns a schema that accepts any members and items under their names. */
+function withoutEntries(schema: TSchema): TSchema {
+  const { items, properties, patternProperties } = schema as Containing;
+  const anyOf = (schemas: object) => Object.fromEntries(Object.keys(schemas).map((name) => [name, {}]));
+  return {
+    ...schema,
+    ...(items && { items: {} }),
+    ...(properties && { properties: anyOf(properties) }),
+    ...(patternProperties && { patternProperties: anyOf(patternProperties) }),
+  } as TSchema;
+}
+
+const isSchema = (value: unknown): value is TSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { HeapGrowth } from './heap-growth.ts';
+
+const mebibyte = 1024 * 1024;
+const ownParameters = ['--max-semi-space-size=16', '--heap-growing-percent=40'];
+
+/** Returns the percentages that are set while the heap has these sizes in MiB, one after the other. */
+function percentagesFor(sizes: readonly number[], parameters: readonly string[] = ownParameters): number[] {
+  const clock = manualClock();
+  const percentages: number[] = [];
+  let size = 0;
+  const growth = new HeapGrowth({
+    clock,
+    parameters,
+    heapSize: () => size * mebibyte,
+    setPercent: (percent) => percentages.push(percent),
+  });
+  for (size of sizes) clock.advance(5_000);
+  growth.stop();
+  clock.advance(60_000);
+  return percentages;
+}
+
+describe('HeapGrowth', () => {
+  it('lets a small heap grow by 48 MiB, at most threefold', () => {
+    assert.deepEqual(percentagesFor([10, 24, 32, 48, 96]), [200, 150, 100, 50]);
+  });
+
+  it('lets a large heap grow by 40 %', () => {
+    assert.deepEqual(percentagesFor([48, 120, 400, 1_000]), [100, 40]);
+  });
+
+  it('sets an unchanged percentage only once', () => {
+    assert.deepEqual(percentagesFor([48, 48, 48]), [100]);
+  });
+
+  it('keeps a percentage that the operator has set', () => {
+    assert.deepEqual(percentagesFor([48], ['--heap-growing-percent=20']), []);
+    assert.deepEqual(percentagesFor([48], []), []);
+  });
+
+  it('assumes the percentage that bin/memory-settings.js sets at the start', () => {
+    const settings = readFileSync(new URL('../../../bin/memory-settings.js', import.meta.url), 'utf8');
+    assert.match(settings, /'--heap-growing-percent': 40/);
+  });
+});
