@@ -14,7 +14,9 @@ const filesOfSlices = { max: 90, min: 32 };
 /** Number of groups into which the remaining tests of slices are divided to find the size of the next group. */
 const groupsLeft = 4;
 
-const withoutAsyncTracking = pathToFileURL(join(import.meta.dirname, 'without-async-tracking.ts')).href;
+const inThisFolder = (name: string): string => pathToFileURL(join(import.meta.dirname, name)).href;
+const withoutAsyncTracking = inThisFolder('without-async-tracking.ts');
+const watchdog = inThisFolder('test-watchdog.ts');
 
 /** The files to pass to the test runner. */
 export interface TestGroups {
@@ -44,7 +46,8 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
     const imports = join(folder, 'imports', basename(entry));
     writeFileSync(imports, group.map((file) => `import '${pathToFileURL(resolve(file))}';\n`).join(''));
     // A static import would load `node:test` before anything is evaluated.
-    writeFileSync(entry, `import '${withoutAsyncTracking}';\nawait import('${pathToFileURL(imports)}');\n`);
+    const first = [withoutAsyncTracking, watchdog].map((module) => `await import('${module}');\n`).join('');
+    writeFileSync(entry, `${first}await import('${pathToFileURL(imports)}');\n`);
     return entry;
   });
   return {

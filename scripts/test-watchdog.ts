@@ -1,0 +1,30 @@
+import { afterEach, beforeEach } from 'node:test';
+
+/** Milliseconds without the begin or the end of a test after which a process of tests is ended. */
+const maxSilence = 10 * 60_000;
+
+/** Milliseconds between two checks. */
+const interval = 10_000;
+
+const running = new Set<string>();
+let changedAt = performance.now();
+
+beforeEach((test) => {
+  running.add(test.fullName);
+  changedAt = performance.now();
+});
+afterEach((test) => {
+  running.delete(test.fullName);
+  changedAt = performance.now();
+});
+
+/** Ends a process whose tests wait for something that never happens, and names them, instead of waiting forever. */
+setInterval(() => {
+  if (performance.now() - changedAt < maxSilence) return;
+  const names = [...running].map((name) => JSON.stringify(name)).join(', ') || 'none';
+  const resources = process.getActiveResourcesInfo().join(', ');
+  process.stderr.write(
+    `No test began or ended in ${maxSilence / 60_000} minutes. Running tests: ${names}. Active resources: ${resources}\n`,
+  );
+  process.exit(1);
+}, interval).unref();
