@@ -38,9 +38,9 @@ const fill = [
      '@user' || ((i * 7) % 30011) || ':hearth.test', CASE i % 50 WHEN 0 THEN 0 ELSE 1 END, (i * 83) % 1009,
      (i * 79) % 211, 0, 5 + (i * 83) % 1013, '' FROM n`,
   `INSERT INTO listed_rooms (room_id, name, canonical_alias, version, creator, encryption, join_rule, history_visibility,
-     search_text)
+     federatable, guest_can_join, search_text)
    SELECT room_id, name, coalesce(canonical_alias, ''), version, creator, coalesce(encryption, ''), join_rule,
-     history_visibility, lower(name) || '\n' || replace(replace(coalesce(canonical_alias, ''), '#', ''), ':hearth.test', '')
+     history_visibility, federatable, guest_can_join, lower(name) || '\n' || replace(replace(coalesce(canonical_alias, ''), '#', ''), ':hearth.test', '')
      FROM room_stats WHERE room_nid > 1000000`,
   `INSERT INTO published_rooms (room_id, network)
    ${numbers} SELECT '!room' || i || ':hearth.test', '' FROM n WHERE i % 100 = 0`,

@@ -37,6 +37,8 @@ export interface DirectoryTables {
     encryption: string;
     join_rule: string;
     history_visibility: string;
+    federatable: number;
+    guest_can_join: number;
     /** The whole name and the localpart of the alias, on a line each, in lower case. */
     search_text: string;
   };

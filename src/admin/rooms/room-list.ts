@@ -50,7 +50,7 @@ export type ListedRoom = DirectoryTables['room_stats'] & { readonly is_public: n
 type Tables = DirectoryTables & RoomTables & DeviceTables & AccountTables;
 
 /**
- * The tables with the columns of the orders. Each column except the flags has an index that also contains the ids of
+ * The tables with the columns of the orders. Each column has an index that also contains the ids of
  * the rooms.
  */
 type OrderTable = 'listed_rooms' | 'room_stats';
@@ -65,7 +65,13 @@ const isPublic = sql<number>`(case when exists (
 /** The same condition as `isPublic`, for reads of many rooms: databases read the public rooms once. */
 const isAmongPublic = sql<boolean>`(r.room_id in (select p.room_id from published_rooms p where p.network = ''))`;
 
-const byText = (column: keyof DirectoryTables['listed_rooms']) => ({
+interface Order {
+  readonly table: OrderTable;
+  readonly by: RawBuilder<unknown>;
+  readonly flag?: Pick<FlagOrder, 'is' | 'skipsFast'>;
+}
+
+const byDescription = (column: keyof DirectoryTables['listed_rooms']) => ({
   table: 'listed_rooms' as const,
   by: sql.ref(`r.${column}`),
 });
@@ -75,34 +81,28 @@ const byCount = (column: keyof DirectoryTables['room_stats']) => ({
   by: sql.ref(`r.${column}`),
 });
 
-/** @param is a condition for a value of the flag. Databases read the rows of each value in the index of the ids. */
-const byFlag = (is: FlagOrder['is'], skipsFast: boolean) => ({
-  table: 'room_stats' as const,
-  by: sql`(case when ${is(1)} then 1 else 0 end)`,
-  flag: { is, skipsFast },
-});
-
-interface Order {
-  readonly table: OrderTable;
-  readonly by: RawBuilder<unknown>;
-  readonly flag?: Pick<FlagOrder, 'is' | 'skipsFast'>;
-}
+/** Databases read the public rooms and then the others, or the reverse, in the index of the ids. */
+const byPublication: Order = {
+  table: 'room_stats',
+  by: sql`(case when ${isAmongPublic} then 1 else 0 end)`,
+  flag: { is: (value) => (value === 1 ? isAmongPublic : sql`not ${isAmongPublic}`), skipsFast: true },
+};
 
 const orders: Readonly<Record<RoomOrder, Order>> = {
-  name: byText('name'),
-  alphabetical: byText('name'),
+  name: byDescription('name'),
+  alphabetical: byDescription('name'),
   size: byCount('joined_members'),
-  canonical_alias: byText('canonical_alias'),
+  canonical_alias: byDescription('canonical_alias'),
   joined_members: byCount('joined_members'),
   joined_local_members: byCount('joined_local_members'),
-  version: byText('version'),
-  creator: byText('creator'),
-  encryption: byText('encryption'),
-  federatable: byFlag((value) => sql`r.federatable = ${sql.lit(value)}`, false),
-  public: byFlag((value) => (value === 1 ? isAmongPublic : sql`not ${isAmongPublic}`), true),
-  join_rules: byText('join_rule'),
-  guest_access: byFlag((value) => sql`r.guest_can_join = ${sql.lit(value)}`, false),
-  history_visibility: byText('history_visibility'),
+  version: byDescription('version'),
+  creator: byDescription('creator'),
+  encryption: byDescription('encryption'),
+  federatable: byDescription('federatable'),
+  public: byPublication,
+  join_rules: byDescription('join_rule'),
+  guest_access: byDescription('guest_can_join'),
+  history_visibility: byDescription('history_visibility'),
   state_events: byCount('state_events'),
 };
 

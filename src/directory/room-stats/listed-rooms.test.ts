@@ -65,6 +65,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         encryption: 'm.megolm',
         join_rule: 'é'.repeat(200),
         history_visibility: 'shared',
+        federatable: 1,
+        guest_can_join: 0,
         search_text: `x${'😀'.repeat(300)}\npub`,
       },
     );
@@ -92,7 +94,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await rowsOf(database), expected.map(listedRoom));
   });
 
-  it('each order of the lists by texts and counts reads an index, without a sort', async () => {
+  it('each order of the lists of rooms by texts, flags and counts reads an index, without a sort', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     const all = Array.from({ length: 1_201 }, (_, index) => roomOf(index, { name: `Room ${index % 50}` }));
     await database.transaction<DirectoryTables, void>(async (writer) => {
@@ -105,8 +107,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     await database.transaction<DirectoryTables, unknown>((writer) => sql`analyze`.execute(writer));
     const texts = ['name', 'canonical_alias', 'version', 'creator', 'encryption', 'join_rule'];
+    const flags = ['federatable', 'guest_can_join'];
     const orders = [
-      ...[...texts, 'history_visibility'].map((column) => ['listed_rooms', column] as const),
+      ...[...texts, 'history_visibility', ...flags].map((column) => ['listed_rooms', column] as const),
       ...['joined_local_members', 'state_events'].map((column) => ['room_stats', column] as const),
     ];
     for (const [table, column] of orders) {

@@ -8,13 +8,14 @@ import {
   type Writer,
   writerFor,
 } from '../../kernel/database/index.ts';
+import { parseRoomAlias } from '../../protocol/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 
 type Room = DirectoryTables['room_stats'];
-type ListedRoom = DirectoryTables['listed_rooms'];
+type ListedRow = DirectoryTables['listed_rooms'];
 
-/** The columns by which lists are sorted. */
-const sorted = [
+/** The texts by which lists are sorted. */
+const sortedTexts = [
   'name',
   'canonical_alias',
   'version',
@@ -24,20 +25,23 @@ const sorted = [
   'history_visibility',
 ] as const;
 
+/** The flags, 0 or 1, by which lists are sorted. */
+const sortedFlags = ['federatable', 'guest_can_join'] as const;
+
 /** Maximum characters of a sorted text, because PostgreSQL limits the length of values in an index. */
 const maxSorted = 200;
 
 /** Selects the rooms of `room_stats` without a row. */
-const isMissing = 'not exists (select 1 from listed_rooms l where l.room_id = room_stats.room_id)';
+const lacksRow = 'not exists (select 1 from listed_rooms l where l.room_id = room_stats.room_id)';
 
 /** Selects the rows without a room. */
-const isUnknown = 'not exists (select 1 from room_stats r where r.room_id = listed_rooms.room_id)';
+const lacksRoom = 'not exists (select 1 from room_stats r where r.room_id = listed_rooms.room_id)';
 
 /** Number of rooms that the migration reads and writes at once. */
 const rowsAtOnce = 500;
 
 /** Returns the row by which lists sort and search a room. */
-export const listedRoom = (room: Room): ListedRoom => ({
+export const listedRoom = (room: Room): ListedRow => ({
   room_id: room.room_id,
   name: sortable(room.name),
   canonical_alias: sortable(room.canonical_alias),
@@ -46,14 +50,16 @@ export const listedRoom = (room: Room): ListedRoom => ({
   encryption: sortable(room.encryption),
   join_rule: sortable(room.join_rule),
   history_visibility: sortable(room.history_visibility),
-  search_text: `${room.name ?? ''}\n${localpart(room.canonical_alias ?? '')}`.toLowerCase().toWellFormed(),
+  federatable: room.federatable,
+  guest_can_join: room.guest_can_join,
+  search_text: `${room.name ?? ''}\n${localpartOf(room.canonical_alias ?? '')}`.toLowerCase().toWellFormed(),
 });
 
 /** Returns the rows that differ from those in the database. */
 export async function changedListedRooms(
   database: Database,
-  rows: readonly ListedRoom[],
-): Promise<ListedRoom[]> {
+  rows: readonly ListedRow[],
+): Promise<ListedRow[]> {
   if (rows.length === 0) return [];
   const written = await database
     .scanner<DirectoryTables>()
@@ -74,7 +80,7 @@ export async function changedListedRooms(
 
 export async function writeListedRooms(
   writer: Writer<DirectoryTables>,
-  rows: readonly ListedRoom[],
+  rows: readonly ListedRow[],
 ): Promise<void> {
   for (const { room_id, ...row } of rows)
     await writer
@@ -85,8 +91,8 @@ export async function writeListedRooms(
 }
 
 /**
- * Each order of a list of rooms has an index. Those of texts that do not change with the members are on a table of their own, because
- * PostgreSQL writes the entries of a changed row in all indexes of its table.
+ * Each order of a list of rooms has an index. Those of values that do not change with the members are on a table of their
+ * own, because PostgreSQL writes the entries of a changed row in all indexes of its table.
  */
 export const listedRoomsMigration: Migration = {
   name: 'directory/0005-listed-rooms',
@@ -94,19 +100,11 @@ export const listedRoomsMigration: Migration = {
     await createListedRooms(schema);
     await addMissingRooms(schema.db as unknown as Writer<DirectoryTables>);
     const { db } = schema;
-    for (const column of sorted)
-      await db.schema
-        .createIndex(`listed_rooms_by_${column}`)
-        .on('listed_rooms')
-        .columns([column, 'room_id'])
-        .execute();
+    const createIndex = (table: string, column: string) =>
+      db.schema.createIndex(`${table}_by_${column}`).on(table).columns([column, 'room_id']).execute();
+    for (const column of [...sortedTexts, ...sortedFlags]) await createIndex('listed_rooms', column);
     await db.schema.dropIndex('room_stats_by_name').execute();
-    for (const column of ['joined_local_members', 'state_events'])
-      await db.schema
-        .createIndex(`room_stats_by_${column}`)
-        .on('room_stats')
-        .columns([column, 'room_id'])
-        .execute();
+    for (const column of ['joined_local_members', 'state_events']) await createIndex('room_stats', column);
   },
 };
 
@@ -114,13 +112,13 @@ export const listedRoomsMigration: Migration = {
 export const listedRoomChecks: readonly DatabaseCheck[] = [
   rowsCheck({
     problem: 'rows of listed_rooms for rooms that room_stats does not have',
-    select: `select room_id as subject from listed_rooms where ${isUnknown}`,
-    mend: `delete from listed_rooms where ${isUnknown}`,
+    select: `select room_id as subject from listed_rooms where ${lacksRoom}`,
+    mend: `delete from listed_rooms where ${lacksRoom}`,
   }),
   {
     ...rowsCheck({
       problem: 'rooms that lists in the order of texts and searches do not contain',
-      select: `select room_id as subject from room_stats where ${isMissing}`,
+      select: `select room_id as subject from room_stats where ${lacksRow}`,
     }),
     mend: (writer) => addMissingRooms(writerFor<DirectoryTables>(writer)),
   },
@@ -130,7 +128,8 @@ async function createListedRooms({ db, clustered }: SchemaBuilder): Promise<void
   let table = db.schema
     .createTable('listed_rooms')
     .addColumn('room_id', 'text', (column) => column.primaryKey());
-  for (const column of sorted) table = table.addColumn(column, 'text', (type) => type.notNull());
+  for (const column of sortedTexts) table = table.addColumn(column, 'text', (type) => type.notNull());
+  for (const column of sortedFlags) table = table.addColumn(column, 'integer', (type) => type.notNull());
   await clustered(table.addColumn('search_text', 'text', (column) => column.notNull())).execute();
 }
 
@@ -141,7 +140,7 @@ async function addMissingRooms(db: Writer<DirectoryTables>): Promise<void> {
       .selectFrom('room_stats')
       .selectAll()
       .where('room_nid', '>', after)
-      .where(sql<boolean>`${sql.raw(isMissing)}`)
+      .where(sql<boolean>`${sql.raw(lacksRow)}`)
       .orderBy('room_nid')
       .limit(rowsAtOnce)
       .execute();
@@ -159,5 +158,5 @@ const sortable = (text: string | null): string => {
   return start.toWellFormed();
 };
 
-/** Returns the text between `#` and the first colon; empty for a text without a colon. */
-const localpart = (alias: string): string => alias.slice(1, Math.max(1, alias.indexOf(':')));
+/** Returns the localpart; empty for a text that is no alias. */
+const localpartOf = (alias: string): string => parseRoomAlias(alias)?.localpart ?? '';

@@ -37,7 +37,8 @@ export function usePageAddress(): PageAddress {
 }
 
 /**
- * Changes the query of the page's address.
+ * Changes the query of the page's address. Does nothing when the browser has left the page: a delayed search must not lead
+ * back to it.
  * @param keepsHistory whether the back button of the browser returns to the previous query
  */
 export function setQuery(
@@ -45,6 +46,8 @@ export function setQuery(
   changes: Readonly<Record<string, string>>,
   keepsHistory = true,
 ): void {
+  const current = readAddress(location.hash);
+  if (current.page !== address.page || current.id !== address.id) return;
   const target = addressOf(address.page, address.id, { ...address.query, ...changes });
   if (target === location.hash) return;
   if (keepsHistory) location.hash = target;
