@@ -312,7 +312,7 @@ describe('a reader process', () => {
       await processes.assertAlike('a state event');
       await rooms.sending.redact({ userId: bob, deviceId }, roomId, reply, {}, 'redaction');
       await processes.assertAlike('a redaction');
-      await conversations.receipts.give({
+      await conversations.receipts.send({
         userId: bob,
         roomId,
         eventId: first,

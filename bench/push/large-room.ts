@@ -64,7 +64,7 @@ async function measure(directory: string): Promise<Figures> {
   for (let start = 0; start < memberCount; start += atOnce) {
     const chunk = members.slice(start, start + atOnce);
     await Promise.all(
-      chunk.map((userId) => receipts.give({ userId, roomId, eventId, type: 'm.read', threadId: undefined })),
+      chunk.map((userId) => receipts.send({ userId, roomId, eventId, type: 'm.read', threadId: undefined })),
     );
   }
   const decisions: number[] = [];

@@ -17,7 +17,7 @@ async function openFixture(open: OpenDatabase) {
   receipts.receiptStream.subscribe((fact) => facts.push(fact));
   const roomId = await fixture.room(alice, bob);
   const give = (userId: string, eventId: string, type: ReceiptType = 'm.read', threadId?: string) =>
-    receipts.give({ userId, roomId, type, eventId, threadId });
+    receipts.send({ userId, roomId, type, eventId, threadId });
   return { fixture, receipts, facts, roomId, give };
 }
 

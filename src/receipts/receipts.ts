@@ -36,14 +36,14 @@ export interface ReceiptsDeps {
 export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'eventId' | 'threadId'>;
 
 /**
- * Maximum number of receipts of a room in a response, which contains the newest: users do not look at more in a large
+ * Maximum number of receipts of a room in a response, which contains the newest receipts. Clients show no more in a large
  * room, and each receipt takes about a hundred bytes.
  */
 const maxInContent = 500;
 
 /**
- * Limits of the cache of recent receipts, from which syncs are answered without a query: number of rooms, receipts
- * per room, and bytes.
+ * Limits of the cache of recent receipts: number of rooms, receipts per room, and bytes. Syncs read recent receipts from
+ * this cache without a query.
  */
 const recentReceipts = {
   name: 'recent_receipts',
@@ -83,7 +83,7 @@ export class Receipts {
    * unknown in the room is ignored.
    * @throws MatrixError M_INVALID_PARAM when the event is not in the thread, M_FORBIDDEN outside of the room
    */
-  async give(request: ReceiptRequest): Promise<void> {
+  async send(request: ReceiptRequest): Promise<void> {
     const { userId, roomId, eventId, threadId } = request;
     const { engine, clock } = this.#deps;
     const stored = await readableEvent(engine, userId, roomId, eventId);
@@ -180,8 +180,9 @@ export class Receipts {
     return [...newest, ...(await readReceiptsOfUser(this.#reader, [roomId], viewer))];
   }
 
-  /** Returns the contents without receipts of ignored users. Source: client-server API, "Ignoring Users": clients get only
-   * state events of ignored users.
+  /**
+   * Returns the contents without receipts of ignored users. Source: client-server API, "Ignoring Users": clients receive
+   * only state events of ignored users.
    */
   #contents(
     receipts: readonly PlacedReceipt[],

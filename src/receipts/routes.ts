@@ -33,7 +33,7 @@ export function receiptRoutes(receipts: Receipts): Route[] {
         if (receiptType === 'm.fully_read') {
           if (threadId !== undefined) throw invalidParam('thread_id is not allowed for m.fully_read');
           await receipts.markFullyRead(userId, roomId, eventId);
-        } else await receipts.give({ userId, roomId, type: receiptTypeOf(receiptType), eventId, threadId });
+        } else await receipts.send({ userId, roomId, type: receiptTypeOf(receiptType), eventId, threadId });
         return {};
       },
     ),
@@ -54,7 +54,7 @@ export function receiptRoutes(receipts: Receipts): Route[] {
         for (const type of ['m.read', 'm.read.private'] as const) {
           const eventId = body[type];
           if (eventId !== undefined) {
-            await receipts.give({ userId, roomId, type, eventId, threadId: undefined });
+            await receipts.send({ userId, roomId, type, eventId, threadId: undefined });
           }
         }
         const fullyRead = body['m.fully_read'];

@@ -7,13 +7,13 @@ import type { RelationTables } from './tables.ts';
 /** Maximum number of ids in one query. */
 const maxIds = 500;
 
-/** Maximum number of children that one query returns, and that are read of one event. */
+/** Maximum number of children that one query returns, and maximum number of children of one event that are read. */
 const maxChildren = 6_000;
 
-/** Maximum number of replies that are read of a thread: when that many were read, more may be stored. */
+/** Maximum number of replies of a thread that are read. When a read returns this number, more replies may be stored. */
 export const maxReadReplies = 5_000;
 
-/** Maximum number of children of a relation type that are read of an event with more children than `maxChildren`. */
+/** Maximum number of children that are read by relation type, for an event with more than `maxChildren` children. */
 const maxChildrenByType: Readonly<Record<string, number>> = {
   'm.thread': maxReadReplies,
   'm.replace': 500,
@@ -61,22 +61,26 @@ async function readChildren(
       .limit(maxChildren + 1)
       .execute();
     if (rows.length <= maxChildren) return rows.map(toChild);
-    if (parentIds.length === 1) return readNewest(reader, parentIds, relTypes);
+    const [onlyId, ...otherIds] = parentIds;
+    if (onlyId !== undefined && otherIds.length === 0) return readNewest(reader, onlyId, relTypes);
   }
   const middle = Math.ceil(parentIds.length / 2);
   const first = await readChildren(reader, parentIds.slice(0, middle), relTypes);
   return first.concat(await readChildren(reader, parentIds.slice(middle), relTypes));
 }
 
-/** Reads each relation type on its own, so that many children of one type do not displace children of another type. */
+/**
+ * Reads the newest children of an event. Each relation type has its own query, so that many children of one type do not
+ * displace children of another type.
+ */
 async function readNewest(
   reader: Reader<RelationTables>,
-  parentId: readonly string[],
+  parentId: string,
   relTypes: readonly string[] | undefined,
 ): Promise<Child[]> {
   const children: Child[] = [];
   for (const relTypeOrAll of relTypes?.map((relType) => [relType]) ?? [undefined]) {
-    const rows = await childrenOf(reader, parentId, relTypeOrAll)
+    const rows = await childrenOf(reader, [parentId], relTypeOrAll)
       .orderBy('depth', 'desc')
       .orderBy('stream', 'desc')
       .limit(relTypeOrAll ? (maxChildrenByType[relTypeOrAll[0]!] ?? 0) : maxChildren)
@@ -129,7 +133,7 @@ export interface ReplyCounts {
   readonly own: number;
 }
 
-/** Counts the replies in a thread without reading them, except the replies of ignored users. */
+/** Counts the replies in a thread without reading the events. Replies of ignored users do not count. */
 export async function countReplies(
   reader: Reader<RelationTables>,
   { parentId, roomNid }: { readonly parentId: string; readonly roomNid: number },
@@ -155,7 +159,7 @@ export const replyCountsQuery = (reader: Reader<RelationTables>, parentId: strin
     .where('rel_type', '=', sql.lit('m.thread'))
     .groupBy('sender');
 
-/** Selects the children of a page. */
+/** A page of the children of some events. */
 export interface ChildrenRange {
   readonly roomNid: number;
   readonly parentIds: readonly string[];
@@ -196,7 +200,7 @@ export async function readChildrenPage(
   return (await query.execute()).map(toChild);
 }
 
-/** Reads the nids of the selected children of events. */
+/** Reads the nids of the newest children of events. */
 export async function readChildNids(
   reader: Reader<RelationTables>,
   {

@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await ben.sync()).rooms?.knock?.[roomId], undefined);
     });
 
-    it('refuses a knock where the join rule or the room version does not allow it, and for unknown rooms', async () => {
+    it('refuses a knock with 403 if the join rule or the room version forbids it, with 404 for an unknown room, and with 502 if the server is unreachable', async () => {
       for (const [version, rule] of [
         ['10', 'invite'],
         ['6', 'invite'],

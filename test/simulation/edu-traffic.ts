@@ -175,7 +175,7 @@ export class EduTraffic {
         if (name === 'read') this.#read.add(`${userId} ${eventId}`);
         const what = `${userId} has read ${eventId}${name === 'read' ? '' : ' privately'}`;
         await this.#attempt(server, what, ({ services }) =>
-          services.receipts.give({ userId, roomId, type, eventId, threadId: undefined }),
+          services.receipts.send({ userId, roomId, type, eventId, threadId: undefined }),
         );
         return eventId;
       }

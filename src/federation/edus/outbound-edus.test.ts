@@ -35,7 +35,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const events: string[] = [];
       for (let i = 0; i < 4; i++) events.push(await fixture.say(alice, roomId, String(i)));
       const read = async (userId: string, index: number, type: 'm.read' | 'm.read.private' = 'm.read') => {
-        await receipts.give({ userId, roomId, type, eventId: events[index]!, threadId: undefined });
+        await receipts.send({ userId, roomId, type, eventId: events[index]!, threadId: undefined });
         await untilIdle();
       };
       const sentReceipts = () =>

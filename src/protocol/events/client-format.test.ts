@@ -62,14 +62,14 @@ suite('stripped state', () => {
     content: { name: 'A room' },
   };
 
-  test('keeps exactly four members of local and remote events', () => {
+  test('keeps only type, state_key, sender and content of local and remote events', () => {
     const event = eventOf('12', { type: 'm.room.name', stateKey: '', content: { name: 'A room' } });
     assert.deepEqual(strippedState(event), stripped);
     assert.deepEqual(parseStrippedState(event.pdu), stripped);
     assert.deepEqual(parseStrippedState({ ...stripped, event_id: '$x', unsigned: {} }), stripped);
   });
 
-  test('refuses events with a missing or malformed member', () => {
+  test('refuses events with a missing or malformed field', () => {
     for (const key of Object.keys(stripped)) {
       for (const value of [undefined, null, 1, []] as (JsonValue | undefined)[]) {
         assert.equal(parseStrippedState({ ...stripped, [key]: value }), undefined);

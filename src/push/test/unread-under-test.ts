@@ -61,7 +61,7 @@ export function unreadOver(
     return [formatted(room), formatted(main), ...[...threads.values()].map(formatted).sort()].join(' ');
   };
   const read = (userId: string, roomId: string, eventId: string, threadId?: string) =>
-    receipts.give({ userId, roomId, type: 'm.read', eventId, threadId });
+    receipts.send({ userId, roomId, type: 'm.read', eventId, threadId });
   const badge = (userId: string) => badgeCounts.of(userId);
   /** Returns which of `userIds` an event notifies; a user whom it highlights has `!` at the end. */
   const notified = async (eventId: string, ...userIds: string[]) => {

@@ -26,15 +26,16 @@ export type GatewayBehaviour = 'accept' | 'fail' | 'never answer';
 export class PushGateway {
   /** Accepted notifications in the order in which they arrived. */
   readonly received: ReceivedNotification[] = [];
-  /** Push keys that are answered as rejected. */
+  /** Push keys that the gateway rejects. */
   readonly rejected = new Set<string>();
   behaviour: GatewayBehaviour = 'accept';
   /** Number of requests whose bodies have arrived, however they were answered. */
   attempts = 0;
   /** Number of connections that were opened. */
   connections = 0;
-  /** Number of requests that are being processed, and its maximum so far. */
+  /** Number of requests that are being processed. */
   open = 0;
+  /** Maximum of `open` so far. */
   maxOpen = 0;
   readonly #served: LoopbackServer;
   readonly #isSecure: boolean;
@@ -54,7 +55,7 @@ export class PushGateway {
     return gateway;
   }
 
-  /** The URL that clients give for the gateway. @param host of the URL; by default the loopback address */
+  /** Returns the URL of the gateway, which clients set in pushers. @param host by default the loopback address */
   url(host = '127.0.0.1'): string {
     return `${this.#isSecure ? 'https' : 'http'}://${host}:${this.#served.port}/_matrix/push/v1/notify`;
   }

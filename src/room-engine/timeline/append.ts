@@ -58,8 +58,8 @@ interface Staged {
 }
 
 /**
- * Maximum milliseconds by which the time of a create event is later than the clock: further ahead, the clock has been
- * set back.
+ * Maximum milliseconds by which the time of a create event may be later than the clock. A larger difference means that
+ * the clock was set back.
  */
 const maxCreationDelay = 1_000;
 
@@ -157,8 +157,8 @@ export class EventAppender {
   }
 
   /**
-   * Gives a create event a time that no other has: where the room id is the hash of the event, rooms of one creator with
-   * the same content and time would have the same id.
+   * Sets a unique time in a create event whose hash is the room id: two create events of one sender with the same content
+   * and time would have the same hash.
    */
   #atUniqueTime(createDraft: EventToSend): EventToSend {
     if (createDraft.originServerTs !== undefined) return createDraft;
@@ -187,7 +187,7 @@ export class EventAppender {
     for (;;) {
       const head = await heads.get(roomId);
       // The error for an unknown room is the same as for a room that the sender is not in, so that the error does not
-      // tell which rooms exist.
+      // reveal which rooms exist.
       if (!head) throw forbidden('You are not in this room');
       await context.load(head, stateKeys);
       if (!policies.isLoaded(head)) await policies.load(head);

@@ -16,10 +16,11 @@ import {
 } from './missed-store.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/**
- * Maximum number of events per response, of events whose states may be fetched for it, and of event ids per request.
- */
-const [responseLimits, maxIds] = [{ events: 100, states: 30 }, 20] as const;
+/** Maximum number of events that one response may contain, and of these events whose states may be fetched. */
+const responseLimits = { events: 100, states: 30 } as const;
+
+/** Maximum number of event ids in one request. */
+const maxIds = 20;
 
 /**
  * Maximum number of missing events of one room that are backfilled in the background; further events are
@@ -30,17 +31,20 @@ const maxPerRoom = 1_000;
 /** Maximum number of rooms that are processed at the same time. */
 const maxRooms = 2;
 
-/** Milliseconds before the first check of a room, and the shortest pause between two requests. */
-const [firstPause, shortestPause] = [1_000, 50];
+/** Milliseconds before the first check of a room. */
+const firstPause = 1_000;
+
+/** Minimum milliseconds between two requests. */
+const minPause = 50;
 
 /** Milliseconds before an event is requested again: the first and the longest delay. */
 const [minDelay, maxDelay] = [10_000, 24 * 3_600_000];
 
-/**
- * The factor by which the delay grows, and the number of attempts (some six days) after which an event is
- * backfilled only when a client reads it.
- */
-const [growth, maxAttempts] = [3, 14];
+/** The factor by which the delay grows after each attempt. */
+const growth = 3;
+
+/** Number of failed attempts, which take about six days, after which an event is backfilled only when a client reads it. */
+const maxAttempts = 14;
 
 /** Maximum number of responses about one room per day, of up to a hundred events each. */
 const responsesPerDay = 1_000;
@@ -161,18 +165,21 @@ export class MissedHistory {
     const startedAt = clock.monotonic();
     let pause: number | undefined;
     try {
-      pause = await this.#ask(roomId);
+      pause = await this.#backfillDue(roomId);
     } catch (error) {
       if (queries.closed) return;
       log.error({ err: error, roomId }, 'Backfilling missed history of a room failed');
       pause = minDelay;
     }
     const duration = clock.monotonic() - startedAt;
-    if (pause !== undefined) this.#schedule(roomId, Math.max(pause, shortestPause, duration));
+    if (pause !== undefined) this.#schedule(roomId, Math.max(pause, minPause, duration));
   }
 
-  /** @returns milliseconds until the next request at the earliest; `undefined` when nothing is missing */
-  async #ask(roomId: string): Promise<number | undefined> {
+  /**
+   * Requests missing events whose time has come.
+   * @returns minimum milliseconds until the next request; `undefined` when nothing is missing
+   */
+  async #backfillDue(roomId: string): Promise<number | undefined> {
     const { database, heads, clock, older, queries } = this.#deps;
     const head = await heads.get(roomId);
     if (!head) return undefined;

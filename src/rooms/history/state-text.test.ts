@@ -25,7 +25,7 @@ describe('StateText', () => {
     );
   });
 
-  it('has chunks of 64 KiB and at most one event more, whose bytes are counted', () => {
+  it('ends each chunk with the event that fills 64 KiB, and counts the bytes of all chunks', () => {
     const builder = new StateTextBuilder();
     const text = new SharedText({ content: { body: 'ü'.repeat(10_000) } }, 0, undefined);
     builder.add('[');
@@ -40,7 +40,7 @@ describe('StateText', () => {
     assert.equal((JSON.parse(stateText.at(5).toString()) as unknown[]).length, 20);
   });
 
-  it('writes the ages again for each response, and leaves earlier responses as they are', () => {
+  it('computes the age of an event for each response, and does not change earlier responses', () => {
     const builder = new StateTextBuilder();
     builder.addEvent(new SharedText({ type: 'm.room.name' }, 1_000, undefined), '{');
     const stateText = builder.finish();

@@ -79,7 +79,7 @@ async function outcomeOf(action: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-/** Sets a membership through the state of the room. */
+/** Sets a membership by sending a membership event. */
 function setMembershipState(
   fixture: RoomsUnderTest,
   sender: string,
@@ -98,9 +98,9 @@ type Act = (fixture: RoomsUnderTest, roomId: string) => Promise<unknown>;
 /** Describes the outcomes of an action for a test title, by the memberships of the user before it. */
 function summaryOf(row: string): string {
   const parts = [
-    ['y', 'succeeds with the membership'],
-    ['n', 'is refused with 403 with the membership'],
-    ['?', 'is refused with 404 with the membership'],
+    ['y', 'succeeds after the membership'],
+    ['n', 'is refused with 403 after the membership'],
+    ['?', 'is refused with 404 after the membership'],
   ] as const;
   const described = parts.map(([letter, text]) => {
     const names = states.filter((_, index) => row[index] === letter);
@@ -112,7 +112,7 @@ function summaryOf(row: string): string {
 /** The two ways to change a membership: its endpoint, and a membership event. */
 const ways = (endpoint: Act, sender: string, membership: string): [way: string, Act][] => [
   ['its endpoint', endpoint],
-  ['the state', (fixture, roomId) => setMembershipState(fixture, sender, roomId, bob, membership)],
+  ['a membership event', (fixture, roomId) => setMembershipState(fixture, sender, roomId, bob, membership)],
 ];
 
 function testOutcomes(open: OpenDatabase) {
@@ -137,7 +137,7 @@ function testOutcomes(open: OpenDatabase) {
       bob,
       'join',
     ))
-      check(`joining a room with the join rule ${rule}, by ${way}`, row, rule, act);
+      check(`joining a room with the join rule ${rule} by ${way}`, row, rule, act);
   }
   for (const [rule, row] of Object.entries(joinOutcomesFromAllowedRoom)) {
     const join: Act = (fixture, roomId) => fixture.rooms.memberships.join(bob, roomId);
@@ -149,14 +149,14 @@ function testOutcomes(open: OpenDatabase) {
       bob,
       'knock',
     ))
-      check(`knocking on a room with the join rule ${rule}, by ${way}`, row, rule, act);
+      check(`knocking on a room with the join rule ${rule} by ${way}`, row, rule, act);
   }
   for (const [way, act] of ways(
     (fixture, roomId) => fixture.rooms.memberships.leave(bob, roomId),
     bob,
     'leave',
   ))
-    check(`leaving, by ${way}`, leaveOutcomes, 'invite', act);
+    check(`leaving by ${way}`, leaveOutcomes, 'invite', act);
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
     const act: Act = (fixture, roomId) => fixture.rooms.memberships[action](alice, roomId, bob);
     check(`${action} by a moderator`, moderatorOutcomes[action], 'invite', act);
@@ -164,11 +164,11 @@ function testOutcomes(open: OpenDatabase) {
   const stateOutcomes = { invite: moderatorOutcomes.invite, ban: moderatorOutcomes.ban, leave: 'nyynyy' };
   for (const [membership, row] of Object.entries(stateOutcomes)) {
     const act: Act = (fixture, roomId) => setMembershipState(fixture, alice, roomId, bob, membership);
-    check(`${membership} through the state by a moderator`, row, 'invite', act);
+    check(`a membership event of a moderator with the membership ${membership}`, row, 'invite', act);
   }
   for (const membership of ['join', 'knock']) {
     const act: Act = (fixture, roomId) => setMembershipState(fixture, alice, roomId, bob, membership);
-    check(`${membership} for another user`, 'nnnnnn', 'public', act);
+    check(`a membership event for another user with the membership ${membership}`, 'nnnnnn', 'public', act);
   }
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
     const act: Act = (fixture, roomId) => fixture.rooms.memberships[action](carol, roomId, bob);

@@ -99,9 +99,9 @@ export function redirectRoutes(deps: RedirectRoutesDeps): Route[] {
 }
 
 /**
- * Redirects a browser that uses another host name of this server to the public host name, to which the
- * provider returns, so that the browser has the cookie of that host. A proxy that changes the host name
- * causes one redirect only.
+ * Redirects a browser that uses another host name of this server to the public host name. The provider sends the
+ * browser back to the public host name, and the browser then sends the cookie of the login only if that host has set it.
+ * The query parameter `movedParameter` prevents a loop of redirects behind a proxy that changes the host name.
  */
 function onPublicHost(
   { publicUrl }: RedirectRoutesDeps,

@@ -3,7 +3,9 @@ import type { SsoTables } from '../tables.ts';
 
 /** A user of an identity provider. */
 export interface ExternalId {
+  /** The id of the configured provider: `saml`, `cas`, `oidc`, or `oidc-` and the `idp_id`. */
   readonly provider: string;
+  /** The id of the user at the provider. */
   readonly externalId: string;
   /** Entity id of the SAML identity provider that has authenticated the user. */
   readonly issuer?: string | undefined;

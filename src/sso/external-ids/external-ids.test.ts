@@ -6,7 +6,7 @@ import { ExternalIds } from './external-ids.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('ExternalIds', () => {
-    it('renames an external id only for the identity provider that it came from', async () => {
+    it('renames an external id only for the identity provider that has authenticated its user', async () => {
       const ids = new ExternalIds(await open(ssoMigrations));
       const [one, two] = ['https://one.example', 'https://two.example'];
       const id = { provider: 'saml', externalId: 'zoe' };

@@ -229,7 +229,7 @@ const errors: readonly ExpectedDifference[] = [
     at: errcode,
     hearth: '"M_INVALID_PARAM"',
     what: 'An invalid value is `M_INVALID_PARAM`; the reference server has `M_MISSING_PARAM` or `M_UNRECOGNIZED`',
-    reason: 'The value is there, and the path is known',
+    reason: 'The value is not missing, and the path is known',
   },
   {
     requests: [
@@ -272,7 +272,7 @@ const errors: readonly ExpectedDifference[] = [
     ],
     at: status,
     hearth: '400',
-    what: 'Bodies, paths and parameters that the schema of a request excludes are 400 before anything else is looked at',
+    what: 'Bodies, paths and parameters that do not match the schema of a request are 400, before any other check',
     reason: 'The reference server accepts some of them, or finds them later',
   },
   {
@@ -665,7 +665,7 @@ const rooms: readonly ExpectedDifference[] = [
   {
     requests: ['anna POST /search*'],
     at: ['*.context', '*.groups'],
-    what: 'Search results have a context only when asked, and groups always when asked',
+    what: 'Search results have a context only if the request has `event_context`, and groups always if it has `groupings`',
     reason: 'Schema of the operation; the reference server groups only by rank',
   },
   {
@@ -704,7 +704,7 @@ const syncs: readonly ExpectedDifference[] = [
   {
     requests: ['* GET /sync?*'],
     at: ['*.summary.m.joined_member_count', '*.summary.m.invited_member_count', '*.summary'],
-    what: 'The counts of members come to all clients when they change; the reference server has them only for lazy loading',
+    what: 'All clients receive the counts of members when these change; the reference server sends them only for lazy loading',
     reason: 'Description of `summary`',
   },
   {
@@ -729,7 +729,7 @@ const syncs: readonly ExpectedDifference[] = [
   {
     requests: ['* GET /sync?*'],
     at: ['body.device_lists', 'body.device_lists.*'],
-    what: 'A new room does not add its creator to `device_lists`, and `left` is there when `changed` is',
+    what: 'A new room does not add its creator to `device_lists`, and `device_lists` has both `changed` and `left`, or neither',
     reason: 'The creator shares the room with no other user yet',
   },
   {
