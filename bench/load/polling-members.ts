@@ -52,7 +52,7 @@ export class PollingMembers {
   }
 
   /**
-   * Returns the milliseconds from the sending of each message to each of its receipts, since the last call.
+   * Returns the milliseconds between the sending of each message and its arrival at each member, since the last call.
    */
   takeLatencies(): number[] {
     const latencies = this.#latencies;

@@ -4,7 +4,7 @@ import type { ProfileTables } from './tables.ts';
 
 type ListedProfile = ProfileTables['listed_profiles'];
 
-/** Maximum characters of the JSON of an avatar, which is cut there and not parsed: PostgreSQL limits values in an index. */
+/** Maximum characters of the JSON of an avatar in the table. Longer JSON is cut, because PostgreSQL limits indexed values. */
 const maxAvatarLength = 200;
 
 /** Returns the row of a user, by which the admin API sorts and searches users. @param fields the JSON of fields; absent ones are empty */

@@ -15,8 +15,8 @@ export interface PusherRequest {
   readonly 'org.matrix.msc3881.enabled'?: boolean;
 }
 
-/** Members that a request needs unless it deletes a pusher. */
-const requiredMembers = ['app_display_name', 'device_display_name', 'lang', 'data'] as const;
+/** Fields that a request needs unless it deletes a pusher. */
+const requiredFields = ['app_display_name', 'device_display_name', 'lang', 'data'] as const;
 
 /** The path that URLs of push gateways must have. Source: client-server API, `POST /pushers/set`. */
 const gatewayPath = '/_matrix/push/v1/notify';
@@ -24,7 +24,7 @@ const gatewayPath = '/_matrix/push/v1/notify';
 /**
  * Returns the settings of a pusher that a client sets.
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
- * @throws MatrixError M_MISSING_PARAM for missing members and, as in the reference server, for URLs whose path is not
+ * @throws MatrixError M_MISSING_PARAM for missing fields and, as in the reference server, for URLs whose path is not
  * `gatewayPath`; M_INVALID_PARAM for unknown kinds, for pushers of the kind `email` whose app_id is not `m.email`, and
  * for URLs that are invalid or not https
  */
@@ -32,7 +32,7 @@ export function parseSettings(
   request: PusherRequest,
   allowsPlainHttp: (host: string) => boolean,
 ): PusherSettings {
-  const missing = requiredMembers.filter((name) => request[name] === undefined);
+  const missing = requiredFields.filter((name) => request[name] === undefined);
   if (missing.length > 0) throw missingParam(`Missing parameters: ${missing.join(', ')}`);
   const { app_display_name = '', device_display_name = '', lang = '', data = {} } = request;
   const kind = kindOf(request.kind);

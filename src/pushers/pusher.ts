@@ -4,7 +4,7 @@ import type { PusherTables } from './tables.ts';
 /** `http` sends to a push gateway, `email` sends mails. */
 export type PusherKind = 'http' | 'email';
 
-/** The members of a pusher that clients set. Source: client-server API, `POST /pushers/set`. */
+/** The fields of a pusher that clients set. Source: client-server API, `POST /pushers/set`. */
 export interface PusherSettings {
   readonly kind: PusherKind;
   readonly appId: string;

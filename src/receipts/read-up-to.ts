@@ -1,7 +1,7 @@
 import { MAIN_TIMELINE } from '../protocol/index.ts';
 import type { Receipt } from './receipt.ts';
 
-/** The position up to which a receipt reads a thread, or the whole room. */
+/** The position up to which a receipt marks a thread, or the whole room, as read. */
 type ThreadPosition = Pick<Receipt, 'threadId' | 'stream'>;
 
 /**
@@ -13,7 +13,7 @@ export class ReadUpTo {
   readonly room: number;
   readonly #threads: ReadonlyMap<string, number>;
 
-  /** Number of threads with a position of their own. */
+  /** Number of threads that have their own position. */
   get size(): number {
     return this.#threads.size;
   }

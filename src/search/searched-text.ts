@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, relationOf, topicTexts } from '../protocol/index.ts';
 import type { StoredEvent } from '../room-engine/index.ts';
 
-/** Searchable content members, with their names in requests. */
+/** Searchable fields of contents, by their names in requests. */
 export type SearchKey = 'content.body' | 'content.name' | 'content.topic';
 
 export const searchKeys: readonly SearchKey[] = ['content.body', 'content.name', 'content.topic'];
 
-/** Searched content member by event type. */
+/** The searched field of the content, by event type. */
 const searched: Readonly<Record<string, SearchKey>> = {
   'm.room.message': 'content.body',
   'm.room.name': 'content.name',

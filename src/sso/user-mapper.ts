@@ -31,7 +31,7 @@ export async function mapByModule(mapper: UserMapper, user: object): Promise<Omi
   return {
     ...mapped,
     ...boundedProfile(displayName, emails),
-    ...(attributes !== undefined && { members: attributes }),
+    ...(attributes !== undefined && { extraFields: attributes }),
   };
 }
 

@@ -15,7 +15,7 @@ export interface DeviceRef {
 
 /** Events of one type in `rooms.join.{roomId}.ephemeral`. */
 export interface EphemeralSection {
-  /** The type of the events: a filter may leave it out. */
+  /** The type of the events, which filters may exclude. */
   readonly type: string;
   /**
    * Whether the section may have changed in a room; called for clients whose feed does not reach back to

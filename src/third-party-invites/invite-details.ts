@@ -1,7 +1,7 @@
 import type { JsonObject } from '../protocol/index.ts';
 import { type RoomHead, type RoomReader, visibleContent } from '../room-engine/index.ts';
 
-/** Member of the request, and the type and content member of the state event from which it is copied. */
+/** Field of the request, then the event type and the content field of the state event from which it is copied. */
 const sources = [
   ['room_alias', 'm.room.canonical_alias', 'alias'],
   ['room_avatar_url', 'm.room.avatar', 'url'],

@@ -6,7 +6,7 @@ import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /** Fields whose content the contracts leave open, and the bound of the work that each of them causes. */
-const openMembers: readonly (readonly [where: RegExp, bound: string])[] = [
+const openFields: readonly (readonly [where: RegExp, bound: string])[] = [
   [/\.auth$/, 'interactive authentication keeps known fields only; 64 KiB'],
   [
     /\/send\/.* body$|\/state\/.* body$|\.content$|creation_content$|power_level_content_override$/,
@@ -58,7 +58,7 @@ describe('contracts of routes', () => {
     const unbounded: string[] = [];
     const used = new Set<RegExp>();
     const isOpen = (where: string) => {
-      const matching = openMembers.filter(([pattern]) => pattern.test(where));
+      const matching = openFields.filter(([pattern]) => pattern.test(where));
       for (const [pattern] of matching) used.add(pattern);
       return matching.length > 0;
     };
@@ -93,7 +93,7 @@ describe('contracts of routes', () => {
       `${routes.length} routes with ${schemaCount} schemas`,
     );
     assert.deepEqual(
-      openMembers.filter(([pattern]) => !used.has(pattern)).map(([pattern]) => pattern),
+      openFields.filter(([pattern]) => !used.has(pattern)).map(([pattern]) => pattern),
       [],
       'patterns that fit no route',
     );

@@ -14,7 +14,7 @@ export interface Side {
   readonly second: InteropUser;
 }
 
-/** Roles in a scenario: the first user of each server, and the two of each. */
+/** The users in a scenario: the first user of each server, and both users of each server. */
 export interface Roles {
   readonly host: InteropUser;
   readonly guest: InteropUser;
@@ -157,7 +157,7 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
 
   /**
    * Compares the state of the rooms that both servers are in and that were not compared before; there must be
-   * at least one. Hearth is asked once which rooms these are, because an acknowledged join must be visible at
+   * at least one. The list of rooms is requested from Hearth only once, because an acknowledged join must be visible at
    * once; the reference server may take some time.
    */
   async #compareRooms(): Promise<void> {

@@ -25,7 +25,7 @@ describe('sealed request bodies', () => {
     assert.notEqual(digestBody(body, 'session'), unkeyed);
   });
 
-  it('computes digests of bodies that depend on values but not on the order of members', () => {
+  it('computes digests of bodies that depend on values but not on the order of fields', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 })), (object) => {
         const body = JSON.parse(JSON.stringify(object)) as JsonObject;

@@ -42,7 +42,7 @@ export interface LoginType {
 export interface AuthenticatedUser {
   readonly userId: string;
   /** Further fields of the response. */
-  readonly members?: JsonObject | undefined;
+  readonly extraFields?: JsonObject | undefined;
   /** Runs in the transaction that opens the session. */
   readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;
 }
@@ -91,14 +91,14 @@ export class Login {
     body: JsonObject,
     device: LoginDevice,
     request: LoginRequest,
-  ): Promise<{ userId: string; session: OpenedSession; members: JsonObject }> {
+  ): Promise<{ userId: string; session: OpenedSession; extraFields: JsonObject }> {
     const type = this.#typeOf(body);
     this.#deps.devices.check(device);
-    const { userId, members = {}, opened } = await this.#authenticate(type, body, request);
+    const { userId, extraFields = {}, opened } = await this.#authenticate(type, body, request);
     const { deviceId, displayName: deviceName } = device;
     await this.check({ userId, type: type.type, deviceId, deviceName, ip: request.ip });
     const session = await this.open({ userId, type: type.type }, device, undefined, opened);
-    return { userId, session, members };
+    return { userId, session, extraFields };
   }
 
   /**

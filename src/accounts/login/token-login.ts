@@ -61,7 +61,7 @@ export class TokenLogin implements LoginType {
     const { members } = details;
     return {
       userId,
-      members: isJsonObject(members) ? members : undefined,
+      extraFields: isJsonObject(members) ? members : undefined,
       opened: (writer, deviceId) => issuer.opened(writer, { userId, deviceId, details }),
     };
   }

@@ -80,12 +80,12 @@ async function logInFromPage(
     ...(device_id !== '' && { device_id }),
     ...(initial_device_display_name !== '' && { initial_device_display_name }),
   });
-  const { userId, session, members } = await login.login(loginBody(fields), device, {
+  const { userId, session, extraFields } = await login.login(loginBody(fields), device, {
     ip,
     authenticate: () => undefined,
   });
   const own = { ...toSessionResponse(userId, session), ...(wellKnown && { well_known: wellKnown }) };
-  const response = { ...members, ...own };
+  const response = { ...extraFields, ...own };
   const nonce = randomString(randomness, 24);
   return pages.page(
     'login_success.html',

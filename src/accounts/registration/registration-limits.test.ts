@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await ask(), 401);
     });
 
-    it('POST /register stores only known members of a request, and no more than 4 kB', async () => {
+    it('POST /register stores only known fields of a request, and no more than 4 kB', async () => {
       await server.start();
       const rows = () =>
         server.accounts.database.reader<AccountTables>().selectFrom('interactive_sessions').selectAll();

@@ -48,8 +48,8 @@ export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Ro
       async (request) => {
         const { body } = request;
         const device = toLoginDevice(body);
-        const { userId, session, members } = await login.login(body as JsonObject, device, request);
-        return { ...members, ...toSessionResponse(userId, session), well_known: wellKnown };
+        const { userId, session, extraFields } = await login.login(body as JsonObject, device, request);
+        return { ...extraFields, ...toSessionResponse(userId, session), well_known: wellKnown };
       },
     ),
   ];

@@ -53,7 +53,7 @@ export async function answerTarget(
   const { redirect_uri: redirectUri, state, response_mode: mode } = parameters;
   if (!isRegisteredRedirectUri(client.metadata.redirect_uris, redirectUri)) {
     throw invalidParam(
-      'This app has asked to be called at an address that it has not registered (redirect_uri)',
+      'This app requested a redirect to an address that it has not registered (redirect_uri)',
     );
   }
   return { client, redirectUri, state, mode: mode === 'fragment' ? 'fragment' : 'query' };

@@ -3,12 +3,12 @@ import { hasPlainHost } from '../../kernel/pages/index.ts';
 /** Hosts of redirect URIs to the same machine. */
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Whether a host is the given one or below it as a subdomain. */
+/** Whether a host is `base` or a subdomain of it. */
 export const isBelow = (host: string, base: string): boolean => host === base || host.endsWith(`.${base}`);
 
 /**
- * Returns the URL when it is an absolute one without a fragment, without characters that browsers drop, and with a host
- * that can be written in a Content-Security-Policy.
+ * Parses an absolute URL without a fragment and without characters that browsers drop, whose host can be written in a
+ * Content-Security-Policy. Returns `undefined` for any other text.
  */
 export function parseUri(text: string): URL | undefined {
   if (/[^\x21-\x7e]|[#\\]/.test(text)) return undefined;
@@ -62,8 +62,8 @@ export function isRegisteredRedirectUri(registered: readonly string[], requested
 }
 
 /**
- * Returns where a form may lead besides this server, for the Content-Security-Policy of the page with the form: browsers
- * apply it to the redirect that answers the form.
+ * Returns the origin or scheme for the directive `form-action` of the page whose form redirects to this URI: browsers
+ * apply the directive to the redirect that answers the form.
  */
 export function formTargetOf(redirectUri: string): string {
   const url = new URL(redirectUri);

@@ -95,7 +95,7 @@ suite('verifyJson', () => {
     assert.equal(isSignedWithAnyKey({ ...signed, a: '\ud800' }, [key.publicKey.base64]), false);
   });
 
-  test('accepts the signed object and refuses objects with other members', () => {
+  test('accepts the signed object and refuses objects with other fields', () => {
     fc.assert(
       fc.property(canonicalObject, canonicalObject, (object, different) => {
         const result = signJson(object, 'example.org', key);

@@ -29,7 +29,7 @@ export function signJson<T extends JsonObject>(
   };
 }
 
-/** Adds one signature to a `signatures` object. Replaces members that are not objects. */
+/** Adds one signature to a `signatures` object. Replaces fields that are not objects. */
 export function withSignature(before: unknown, entity: string, keyId: string, signature: string): Signatures {
   const signatures = isJsonObject(before) ? (before as Signatures) : {};
   const found: unknown = Object.hasOwn(signatures, entity) ? signatures[entity] : undefined;

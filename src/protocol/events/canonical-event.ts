@@ -8,8 +8,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { redactContent, survivesRedaction } from './redaction.ts';
 
-/** One member of an event as canonical JSON, `"key":value`: in full, and as a redaction leaves it. */
-interface Member {
+/** One field of an event as canonical JSON, `"key":value`: the whole field, and the part that a redaction keeps. */
+interface Field {
   readonly key: string;
   text: string;
   redacted: string | undefined;
@@ -20,9 +20,9 @@ interface Member {
  * each cover different parts of it; every part is serialised once.
  */
 export class CanonicalEvent {
-  readonly #members: readonly Member[];
-  readonly #hashes: Member;
-  readonly #signatures: Member;
+  readonly #fields: readonly Field[];
+  readonly #hashes: Field;
+  readonly #signatures: Field;
 
   /**
    * Leaves out `unsigned`, which no hash or signature covers.
@@ -32,9 +32,9 @@ export class CanonicalEvent {
     const numbers = version.strictCanonicalJson ? 'strict' : 'as written';
     const keys = new Set(Object.keys(pdu)).add('hashes').add('signatures');
     keys.delete('unsigned');
-    this.#members = sortByCodePoint([...keys]).map((key) => member(pdu, key, version, numbers));
-    this.#hashes = this.#members.find(({ key }) => key === 'hashes')!;
-    this.#signatures = this.#members.find(({ key }) => key === 'signatures')!;
+    this.#fields = sortByCodePoint([...keys]).map((key) => fieldOf(pdu, key, version, numbers));
+    this.#hashes = this.#fields.find(({ key }) => key === 'hashes')!;
+    this.#signatures = this.#fields.find(({ key }) => key === 'signatures')!;
   }
 
   set hashes(value: JsonObject) {
@@ -49,7 +49,7 @@ export class CanonicalEvent {
   /** The whole event without `unsigned`: the JSON that is stored, sent and measured. */
   get json(): string {
     let text = '';
-    for (const { text: part } of this.#members) {
+    for (const { text: part } of this.#fields) {
       if (part !== '') text += text === '' ? part : `,${part}`;
     }
     return `{${text}}`;
@@ -58,9 +58,9 @@ export class CanonicalEvent {
   /** The text that the content hash covers: the event without `hashes`, `signatures` and `unsigned`. */
   get contentHashInput(): string {
     let text = '';
-    for (const member of this.#members) {
-      if (member === this.#hashes || member === this.#signatures || member.text === '') continue;
-      text += text === '' ? member.text : `,${member.text}`;
+    for (const field of this.#fields) {
+      if (field === this.#hashes || field === this.#signatures || field.text === '') continue;
+      text += text === '' ? field.text : `,${field.text}`;
     }
     return `{${text}}`;
   }
@@ -71,15 +71,15 @@ export class CanonicalEvent {
    */
   get signingInput(): string {
     let text = '';
-    for (const member of this.#members) {
-      if (member === this.#signatures || !member.redacted) continue;
-      text += text === '' ? member.redacted : `,${member.redacted}`;
+    for (const field of this.#fields) {
+      if (field === this.#signatures || !field.redacted) continue;
+      text += text === '' ? field.redacted : `,${field.redacted}`;
     }
     return `{${text}}`;
   }
 }
 
-function member(pdu: JsonObject, key: string, version: RoomVersion, numbers: CanonicalNumbers): Member {
+function fieldOf(pdu: JsonObject, key: string, version: RoomVersion, numbers: CanonicalNumbers): Field {
   const value = pdu[key];
   if (value === undefined) return { key, text: '', redacted: undefined };
   const name = canonicalString(key);

@@ -54,7 +54,7 @@ for (const id of roomVersions.keys()) {
         assert.equal(redacted.event.eventId, vector.eventId);
       });
 
-      // Some vectors have members that this server reads but never writes.
+      // Some vectors have fields that this server reads but never writes.
       const neverWritten = ['membership', 'prev_state', 'origin', 'org.example.top'];
       if (neverWritten.some((key) => pdu[key] !== undefined) || typeof pdu.depth !== 'number') continue;
 

@@ -19,7 +19,7 @@ export type ReferenceLimits = 'limited' | 'unlimited';
 const MAX_OLD_INTEGER = 2 ** 63;
 
 /**
- * Checks the members that every event must have.
+ * Checks the fields that every event must have.
  * Source: "Event format" of each room version.
  * @param references `unlimited` if the event may be older than the limits on auth and previous events
  * @returns the event without `unsigned`, which no hash or signature covers; callers that need a part of it

@@ -78,13 +78,13 @@ suite('redactContent of a third-party invite', () => {
   });
 });
 
-test('redactContent keeps nothing of event types named like members of Object', () => {
+test('redactContent keeps nothing of event types named like properties of Object', () => {
   for (const type of ['__proto__', 'constructor', 'toString', '']) {
     assert.deepEqual(redactContent(type, { membership: 'join', body: 'x' }, getRoomVersion('11')!), {});
   }
 });
 
-test('redactContent ignores inherited members', () => {
+test('redactContent ignores inherited properties', () => {
   const content = Object.create({ membership: 'join' }) as JsonObject;
   assert.deepEqual(redactContent('m.room.member', content, getRoomVersion('11')!), {});
 });

@@ -2,15 +2,15 @@ import type { Pdu } from '../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RedactionRules, RoomVersion } from '../room-versions.ts';
 
-/** Members that a redaction keeps: whole (`true`), or, if they are objects, some of their members. */
-interface KeptMembers {
-  readonly [key: string]: true | KeptMembers;
+/** Fields that a redaction keeps: the whole value (`true`), or some fields of an object. */
+interface KeptFields {
+  readonly [key: string]: true | KeptFields;
 }
 
 interface Rules {
   readonly event: ReadonlySet<string>;
-  /** The members of `content` that a redaction keeps, by event type; none for other types. */
-  readonly content: Readonly<Record<string, true | KeptMembers>>;
+  /** The fields of `content` that a redaction keeps, by event type; none for other types. */
+  readonly content: Readonly<Record<string, true | KeptFields>>;
 }
 
 const v1: Rules = {
@@ -65,7 +65,7 @@ const v9: Rules = {
   content: { ...v8.content, 'm.room.member': { membership: true, join_authorised_via_users_server: true } },
 };
 
-/** v11 keeps exactly the members that the protocol depends on. */
+/** v11 keeps exactly the fields that the protocol depends on. */
 const v11: Rules = {
   event: v9.event.difference(new Set(['origin', 'membership', 'prev_state'])),
   content: {
@@ -76,7 +76,7 @@ const v11: Rules = {
       third_party_invite: { signed: true },
     },
     'm.room.create': true,
-    'm.room.power_levels': { ...(v9.content['m.room.power_levels'] as KeptMembers), invite: true },
+    'm.room.power_levels': { ...(v9.content['m.room.power_levels'] as KeptFields), invite: true },
     'm.room.redaction': { redacts: true },
   },
 };
@@ -100,7 +100,7 @@ export function redactPdu<T extends JsonObject>(pdu: T, version: RoomVersion): T
 }
 
 /**
- * Whether a redaction keeps that top-level key of an event (`content` is kept, but not all of its members).
+ * Whether a redaction keeps that top-level key of an event (`content` is kept, but not all of its fields).
  */
 export function survivesRedaction(key: string, version: RoomVersion): boolean {
   return rules[version.redaction].event.has(key);
@@ -110,17 +110,17 @@ export function survivesRedaction(key: string, version: RoomVersion): boolean {
 export function redactContent(type: string, content: JsonObject, version: RoomVersion): Pdu['content'] {
   const byType = rules[version.redaction].content;
   const kept = Object.hasOwn(byType, type) ? byType[type]! : {};
-  return kept === true ? content : keepMembers(content, kept);
+  return kept === true ? content : keepFields(content, kept);
 }
 
-/** Keeps only the listed members. A member whose parts are listed is dropped unless it is an object. */
-function keepMembers(object: JsonObject, kept: KeptMembers): JsonObject {
+/** Keeps only the listed fields. A field with a list of inner fields is dropped unless it is an object. */
+function keepFields(object: JsonObject, kept: KeptFields): JsonObject {
   const result: Record<string, JsonValue> = {};
   for (const [key, rule] of Object.entries(kept)) {
     const value = Object.hasOwn(object, key) ? object[key] : undefined;
     if (value === undefined) continue;
     if (rule === true) result[key] = value;
-    else if (isJsonObject(value)) result[key] = keepMembers(value, rule);
+    else if (isJsonObject(value)) result[key] = keepFields(value, rule);
   }
   return result;
 }

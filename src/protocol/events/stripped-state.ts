@@ -22,7 +22,7 @@ export function strippedState(event: RoomEvent): StrippedState {
 }
 
 /**
- * Reads stripped state from another server, which may have sent anything: returns only the four members, or
+ * Reads stripped state from another server, which may have sent anything: returns only its four fields, or
  * `undefined` if one is missing or malformed. Servers must not pass on stripped state as they received it.
  */
 export function parseStrippedState(json: JsonValue): StrippedState | undefined {

@@ -81,14 +81,14 @@ suite('canonicalJson: numbers', () => {
     assert.throws(() => canonicalJson(Number.NaN, 'as written'), badJson);
   });
 
-  test('treats an object with a rawJSON member as an object, not as a RawNumber', () => {
+  test('treats an object with a field rawJSON as an object, not as a RawNumber', () => {
     assert.equal(canonicalJson({ rawJSON: '1.0' }), '{"rawJSON":"1.0"}');
     const nested = parseJson('[1.0,{"rawJSON":"}"}]', { numbers: 'as written' });
     assert.equal(canonicalJson(nested, 'as written'), '[1.0,{"rawJSON":"}"}]');
   });
 });
 
-test('canonicalJson leaves out undefined members and refuses functions', () => {
+test('canonicalJson leaves out undefined fields and refuses functions', () => {
   assert.equal(canonicalJson({ a: undefined, b: 1, c: undefined }), '{"b":1}');
   assert.equal(canonicalJson({ a: undefined }), '{}');
   const functions = [() => 1] as unknown as JsonValue;

@@ -16,7 +16,7 @@ export const MAX_JSON_DEPTH = 1000;
 
 /**
  * Serialises canonical JSON: no white space, keys sorted by Unicode code point, only the escapes that JSON
- * demands. Members that are `undefined` are left out.
+ * demands. Fields that are `undefined` are left out.
  * Source: appendices, "Canonical JSON".
  * @throws MatrixError M_BAD_JSON for a lone surrogate, a number that `numbers` refuses, or more than
  * `MAX_JSON_DEPTH` levels.

@@ -39,7 +39,7 @@ test('parseJson keeps the last of duplicate keys', () => {
   assert.deepEqual(parseJson('{"a":1,"b":2,"a":3}'), { a: 3, b: 2 });
 });
 
-test('parseJson makes __proto__ an ordinary member', () => {
+test('parseJson makes __proto__ an ordinary property', () => {
   const value = parseJsonObject('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}');
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.equal((value as { admin?: boolean }).admin, undefined);

@@ -28,7 +28,7 @@ export interface ParseOptions {
 
 /**
  * Parses JSON from outside. The last of duplicate keys counts, as in nearly every implementation. A key named
- * `__proto__` becomes an own member like any other and never sets a prototype; copy objects with spread or
+ * `__proto__` becomes an own property like any other and never sets a prototype; copy objects with spread or
  * `Object.entries`, not by assignment.
  * @throws MatrixError M_NOT_JSON if it is not JSON in UTF-8, M_BAD_JSON if it is too deep or not well-formed,
  * M_TOO_LARGE; never anything else.

@@ -40,7 +40,7 @@ export type Levels = ReadonlyMap<string, number> | undefined;
  * missing here too; values that are not levels are `NaN` (see `ReadLevel`).
  */
 export interface PowerLevelsContent {
-  /** Levels that are members of the content themselves, for instance `ban` and `events_default`. */
+  /** Levels at the top level of the content, for instance `ban` and `events_default`. */
   readonly named: ReadonlyMap<NamedLevel, number>;
   readonly users: Levels;
   readonly events: Levels;

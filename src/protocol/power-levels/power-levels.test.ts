@@ -138,7 +138,7 @@ describe('required levels of PowerLevels', () => {
     assert.equal(levels(9, { users: [] }).reaches(bob, 'invite'), false);
   });
 
-  test('required levels are not read from inherited members of objects', () => {
+  test('required levels are not read from inherited properties of objects', () => {
     const room = levels(11, { users: {}, events: {} });
     assert.equal(room.ofUser('constructor'), 0);
     assert.equal(room.requiredToSend('__proto__', true), 50);

@@ -104,7 +104,7 @@ describe('putRule', () => {
     });
   }
 
-  it('stores only the members that rules of the kind have, with unknown conditions and actions as given', () => {
+  it('stores only the fields that rules of the kind have, with unknown conditions and actions as given', () => {
     const conditions = [{ kind: 'org.example.new', extra: 1 }];
     const actions = ['dont_notify', 'coalesce', { set_tweak: 'flash' }];
     const body = { actions, conditions, pattern: 'cake', enabled: false, default: true };

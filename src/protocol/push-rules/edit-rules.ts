@@ -50,7 +50,7 @@ export function findRule(ruleset: Ruleset, kind: RuleKind, ruleId: string): Push
 
 /**
  * Adds or replaces a rule. A new rule is enabled and comes first in its kind; an existing one stays enabled
- * or disabled and keeps its place, unless the placement gives another.
+ * or disabled and keeps its place, unless the placement sets another place.
  * Source: client-server API, `PUT /pushrules/global/{kind}/{ruleId}`.
  * @throws MatrixError M_INVALID_PARAM for ids that are not allowed, M_UNKNOWN (400) if the rule that the
  * placement names does not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body,

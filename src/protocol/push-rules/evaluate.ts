@@ -3,9 +3,9 @@ import { NO_OUTCOME, type PushOutcome } from './outcome.ts';
 import type { PushEvent, PushMember } from './push-event.ts';
 
 /**
- * Evaluates the rules of one member on an event and returns the outcome of the first that matches. In the
- * order of the specification: `override`, `content`, (MSC4306) `postcontent`, `room`, `sender`, `underride`.
- * The sender of an event is not notified of it.
+ * Evaluates the rules of one member on an event and returns the outcome of the first rule that matches. The kinds are
+ * evaluated in the order of the specification: `override`, `content`, `postcontent` (MSC4306), `room`, `sender`,
+ * `underride`. An event does not notify its sender.
  * Source: client-server API, "Push Rules".
  */
 export function evaluateRules(rules: CompiledRuleset, event: PushEvent, member: PushMember): PushOutcome {

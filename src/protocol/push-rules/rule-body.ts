@@ -14,7 +14,7 @@ export interface RuleBody {
 }
 
 /**
- * Parses the body of a request that sets a rule. Drops members that rules of the kind do not have.
+ * Parses the body of a request that sets a rule. Drops fields that rules of this kind do not have.
  * @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
  */
 export function parseRuleBody(kind: RuleKind, body: JsonValue): RuleBody {

@@ -7,7 +7,7 @@ export interface UnreadCount {
   readonly highlight_count: number;
 }
 
-/** The unread events of a user in a room: the members of `UnreadCount` are about the main timeline only. */
+/** The numbers of unread events of a user in a room. The fields of `UnreadCount` count the main timeline only. */
 export interface UnreadCounts extends UnreadCount {
   /** The counts of threads by the id of their root; threads without unread events are left out. */
   readonly threads: ReadonlyMap<string, UnreadCount>;
@@ -39,7 +39,7 @@ export class Tally {
   #lastDropped: ReadUpTo | undefined;
   /** The counts of all marks. */
   #counts: UnreadCounts | undefined;
-  /** No mark has an earlier `sentTs`, so that most syncs do not look at the marks. */
+  /** The earliest `sentTs` of all marks, so that most syncs need not read the marks. */
   #earliestTs: number;
 
   constructor(upTo: number, marks: readonly UnreadMark[]) {

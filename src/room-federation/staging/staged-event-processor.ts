@@ -14,7 +14,7 @@ import type { StagedEvent, Staging } from './staging.ts';
  * full state, because a key that cannot be fetched now may be available soon. Later attempts require less, because keys
  * of servers that are gone will never be available.
  */
-const [fullStateAttempts, defaultAttempts] = [2, 6];
+const [fullStateAttempts, nearlyFullStateAttempts] = [2, 6];
 
 /** Maximum number of missing events that an event waits for; an event that lacks more is retried after a delay only. */
 const maxAwaited = 5;
@@ -130,7 +130,7 @@ export class StagedEventProcessor {
 
 /** Returns how states are fetched after this number of failed attempts. */
 function stateOptionsAt(attempts: number): StateOptions {
-  const fallsBackToEvent = attempts > defaultAttempts;
+  const fallsBackToEvent = attempts > nearlyFullStateAttempts;
   if (attempts < fullStateAttempts) return { maxMissing: 0, fallsBackToEvent };
-  return { maxMissing: attempts < defaultAttempts ? defaultMaxMissing : 1, fallsBackToEvent };
+  return { maxMissing: attempts < nearlyFullStateAttempts ? defaultMaxMissing : 1, fallsBackToEvent };
 }

@@ -46,7 +46,7 @@ function joinRoutes(
   aliases: RoomAliases,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
-  /** Returns the room id and the servers to join through: first the servers of the request. */
+  /** Returns the room id and the servers to join through, those of the request first. */
   const locate = async (idOrAlias: string, query: ViaQuery) => {
     const viaOfClient = viaOf(query);
     if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: viaOfClient };

@@ -113,14 +113,14 @@ export class SettingsTransfer {
   }
 
   /**
-   * Logs errors that would come again with each attempt, so that they do not keep the settings of other users waiting.
+   * Logs errors that each retry would repeat, so that they do not delay the settings of other users.
    */
   async #unlessRefused(rooms: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
-      this.#deps.log.warn({ ...rooms, err: error }, 'Settings of a replaced room could not all be copied');
+      this.#deps.log.warn({ ...rooms, err: error }, 'Some settings of a replaced room could not be copied');
     }
   }
 

@@ -252,10 +252,10 @@ export class BrowserLogins {
   ): Promise<Reply> {
     const continuation = this.#continuations.get(session.kind);
     if (continuation === undefined) throw new Error(`No continuation of the kind ${session.kind}`);
-    const { externalId, sessionId, members = {} } = remote;
+    const { externalId, sessionId, extraFields = {} } = remote;
     const providerSession = { provider: session.provider, externalId, sessionId };
     const { data, isForced = false } = session;
-    return continuation.finish({ ...login, data, isForced, providerSession, members }, request);
+    return continuation.finish({ ...login, data, isForced, providerSession, extraFields }, request);
   }
 
   #errorPage({ status, code, message, template, values }: LoginFailure): Promise<Reply> {

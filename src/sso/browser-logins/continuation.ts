@@ -33,5 +33,5 @@ export interface FinishedLogin {
   /** The provider, and the session at the provider, by which it may request a logout. */
   readonly providerSession: ProviderSession;
   /** Further fields of the response with which the client logs in (`extra_attributes`). */
-  readonly members: JsonObject;
+  readonly extraFields: JsonObject;
 }

@@ -58,5 +58,5 @@ export interface RemoteUser {
   /** URL of the avatar. */
   readonly picture?: string | undefined;
   /** Further fields of the response with which the client logs in (`extra_attributes`). */
-  readonly members?: JsonObject;
+  readonly extraFields?: JsonObject;
 }

@@ -31,11 +31,11 @@ export function clientContinuation(deps: ClientContinuationDeps): LoginContinuat
   return {
     kind: clientLogin,
     formTargets: (data) => sourceOf(readRedirectUrl(redirectUrlIn(data))),
-    async finish({ userId, data, isNewAccount, providerSession, members }) {
+    async finish({ userId, data, isNewAccount, providerSession, extraFields }) {
       const redirectUrl = redirectUrlIn(data);
       const url = readRedirectUrl(redirectUrl);
       const { provider, externalId, sessionId = null } = providerSession;
-      const details = { provider, externalId, sessionId, members };
+      const details = { provider, externalId, sessionId, members: extraFields };
       const token = await deps.accounts().loginTokens.issue(userId, tokenLifetime, details);
       const target = withLoginToken(url, token);
       if (isTrustedClient(redirectUrl, deps.trustedClients)) {

@@ -63,7 +63,7 @@ export class UserMapping {
     const displayName = await this.#render('display name', claims);
     const email = await this.#render('email', claims);
     const extra = Object.keys(config.extra_attributes);
-    const members = await Promise.all(
+    const extraFields = await Promise.all(
       extra.map(async (key) => [key, (await this.#render(`extra ${key}`, claims)) ?? ''] as const),
     );
     return {
@@ -72,7 +72,7 @@ export class UserMapping {
       // An address that the provider has not verified may belong to another person.
       ...boundedProfile(displayName, email === undefined || isUnverified(claims) ? [] : [email]),
       picture: await this.#render('picture', claims),
-      members: Object.fromEntries(members),
+      extraFields: Object.fromEntries(extraFields),
     };
   }
 

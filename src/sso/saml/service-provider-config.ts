@@ -5,7 +5,7 @@ import { StartFailure } from '../../kernel/start-failure.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { SsoConfig } from '../config.ts';
 
-/** The members of `sp_config` that this server uses, in the format of pysaml2. */
+/** The fields of `sp_config` that this server uses, in the format of pysaml2. */
 export interface ServiceProviderConfig {
   /** Files with the metadata of identity providers. */
   readonly local: readonly string[];

@@ -9,7 +9,7 @@ import type { Purpose } from './purpose.ts';
 import type { TextMessages } from './text-messages.ts';
 import { isId, type ValidationRequest, type ValidationSessions } from './validation-sessions.ts';
 
-/** The members that the bodies of all `requestToken` requests have. */
+/** The fields that the bodies of all `requestToken` requests have. */
 export interface TokenRequestBody {
   readonly client_secret: string;
   readonly send_attempt: number;

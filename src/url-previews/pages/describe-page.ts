@@ -70,7 +70,7 @@ function twitterCard(metas: PageElements['metas']): Record<string, string> {
   });
 }
 
-/** Returns an object without the members that are missing or empty. */
+/** Returns an object without the fields that are missing or empty. */
 function withoutEmpty(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),

@@ -38,9 +38,9 @@ export class CompleteState {
    * Replaces the partial state before the join by the complete state, and revises the states of all events since the
    * join:
    * 1. waits until the events of the room are on disk;
-   * 2. works out the state before the join and revises each event since the join in order (`StateRevision`):
+   * 2. computes the state before the join and revises each event since the join in order (`StateRevision`):
    * the state before it, whether that state allows it, the state after it;
-   * 3. works out the forward extremities without the events that the revision rejects, and resolves the
+   * 3. computes the forward extremities without the events that the revision rejects, and resolves the
    * current state from them;
    * 4. writes the revised events, the current state and the end of the partial state in one transaction.
    * Calls for one room must be serialized. Does nothing for rooms whose state is complete.

@@ -10,7 +10,7 @@ import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
  * Stores out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in. The
- * room version that came with such an event is unverified and applies to that event alone (decision 0116).
+ * room version of the request with such an event is unverified and applies to that event alone (decision 0116).
  */
 export class OutOfBandMemberships {
   readonly #deps: PlacementDeps;
@@ -40,7 +40,7 @@ export class OutOfBandMemberships {
     ) {
       throw badJson('This is not a membership event');
     }
-    if (serverOfUser(userId) !== signer.serverName) throw forbidden('The user is of another server');
+    if (serverOfUser(userId) !== signer.serverName) throw forbidden('The user belongs to another server');
     const to = membershipOf(event.content);
     const hasStrippedState = to === 'invite' || to === 'knock';
     const head =

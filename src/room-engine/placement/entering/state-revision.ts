@@ -24,7 +24,7 @@ interface RevisionStart {
 const readAtOnce = 100;
 
 /**
- * Revises the events of a room since the join: works out the states before and after each event again, from the whole
+ * Revises the events of a room since the join: computes the states before and after each event again, from the whole
  * state before the join. Writes nothing.
  */
 export class StateRevision {
@@ -106,7 +106,7 @@ export class StateRevision {
     this.#upTo = Math.max(this.#upTo, upTo);
   }
 
-  /** Works out the states before and after an event again, and whether the state before it allows it. */
+  /** Computes the states before and after an event again, and whether the state before it allows it. */
   async revise(stored: StoredEvent): Promise<void> {
     const { event } = stored;
     const isJoin = stored.nid === this.join.nid;

@@ -13,7 +13,7 @@ type PendingMembershipChange = Omit<MembershipChange, 'eventNid'> & { readonly e
 type PendingEntry = Omit<StateEntry, 'stream'> & { stream: number };
 
 /**
- * A large change of the current state, worked out in steps on a copy of the head's state. Applying it takes little
+ * A large change of the current state, computed in steps on a copy of the head's state. Applying it takes little
  * time also in large rooms.
  */
 export class PreparedCurrentState {

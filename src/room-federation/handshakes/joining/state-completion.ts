@@ -31,7 +31,7 @@ const [minBackoff, maxBackoff] = [10_000, 1_800_000];
 const fullStateAttempts = 6;
 
 /** Number of attempts at the beginning that require at least nine tenths of the state; they take about two hours. */
-const defaultAttempts = 12;
+const nearlyFullStateAttempts = 12;
 
 /**
  * Number of attempts in a row (about two hours) that all servers refuse before the local users leave the room. Servers
@@ -310,7 +310,7 @@ export class StateCompletion {
 
 function maxMissingAt(failures: number): number {
   if (failures < fullStateAttempts) return 0;
-  return failures < defaultAttempts ? defaultMaxMissing : 1;
+  return failures < nearlyFullStateAttempts ? defaultMaxMissing : 1;
 }
 
 function joinedUsersOf({ members }: RoomHead, serverName: string): string[] {

@@ -137,9 +137,9 @@ export class JoinedRooms {
 
   /**
    * Returns the stream position at which the user's last membership ended, at most `since`, for a client that has
-   * synced up to `since`; `undefined` when the user was never joined before. A timeline that starts earlier would come
-   * with an older state than the client has: clients skip events that they have, and would take that state for the
-   * newest.
+   * synced up to `since`; `undefined` when the user was never joined before. The state in front of a timeline that starts
+   * earlier would be older than the state that the client has. Clients skip the events that they have, and would mistake
+   * this older state for the current state.
    */
   async #lastMembershipEnd(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;

@@ -27,15 +27,16 @@ const [maxTimelines, maxCachedLength] = [8, 65_536];
 
 const noUsers: ReadonlySet<string> = new Set();
 
-/** A part of a room's timeline without state events; it is the same for all users who were joined all the time. */
+/** A part of a room's timeline without state events. It is the same for all users who were joined at each of its events. */
 export class SharedTimeline {
   /** Oldest first. */
   readonly events: readonly StoredEvent[];
   readonly senders: ReadonlySet<string>;
   readonly #texts: readonly SharedText[];
   readonly #prevBatch: string;
-  /** The text that was made last, and when: it contains the ages of the events. */
+  /** The last result of `text`. */
   #text = '';
+  /** The time of `#text`, on which the ages of its events depend. */
   #madeAt = Number.NaN;
 
   constructor(events: readonly [StoredEvent, ...StoredEvent[]], texts: readonly SharedText[]) {
@@ -87,9 +88,10 @@ export class SharedTimelines {
   }
 
   /**
-   * Returns the timeline of a range; without a promise when its events have been rendered. `undefined` when it takes a
-   * database query, or has events that change the state or that not all members see alike. Never rejects: the caller
-   * reads the timeline and gets the error.
+   * Returns the timeline of a range, without a promise when its events have been rendered. Returns `undefined` when the
+   * timeline requires a database query, or when an event of it changes the state or does not look the same to all
+   * members. Never rejects: after an error it returns `undefined`, and the caller meets the error when it reads the
+   * timeline itself.
    */
   find(head: RoomHead, range: Range): SharedTimeline | undefined | Promise<SharedTimeline | undefined> {
     const timeline = this.#find(head, range);
@@ -166,7 +168,7 @@ function recentEvents(
   return first && [first, ...later];
 }
 
-/** Whether all members get the event in the same form, and the event changes no state. */
+/** Whether an event looks the same to all members and changes no state. */
 function isPlain(stored: StoredEvent): boolean {
   const { event, stream, resolves, followsGap } = stored;
   if (isHidden(stored) || resolves || followsGap || stream === undefined) return false;
