@@ -50,7 +50,7 @@ export interface RoomReaderDeps {
   readonly options?: EngineOptions;
   /** Looks up ignored users; by default none. */
   readonly ignored?: IgnoredUserLists;
-  /** Users who asked for erasure; by default none. */
+  /** Users who requested erasure; by default none. */
   readonly erased?: Erasures;
 }
 

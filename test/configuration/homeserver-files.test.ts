@@ -15,8 +15,8 @@ function load(name: string) {
 const fixtures = join(import.meta.dirname, 'fixtures/homeservers');
 
 /**
- * Configurations as packages, containers and deployment tools write them, by descriptions: the files that are given with `-c`. The file with the expected
- * remarks has the name of the last of these files.
+ * The files that are passed with `-c`, by a description of the package, container or deployment tool that writes them.
+ * The file with the expected remarks has the name of the last of these files.
  */
 const setUps: Readonly<Record<string, readonly string[]>> = {
   'a Debian package with conf.d': ['debian/homeserver.yaml', 'debian/conf.d'],
@@ -110,7 +110,7 @@ describe('configuration files of packages, containers and deployment tools', () 
     );
   });
 
-  it('names what to do in each remark on an unknown option or module', () => {
+  it('says in each remark on an unknown option or module what to do', () => {
     const remarks = [...foreignOptions.values()];
     for (const remark of remarks)
       assert.match(remark, /\b(delete|see|write|use|set|takes|start it once)\b/i, remark);

@@ -7,11 +7,14 @@ import { type FederatedServer, SeveralServers } from '../support/other-servers/s
 import { SignedRoom } from '../support/rooms/signed-room.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-/** Number of state entries of the room besides those that each room has: many times the step of the bounds of ids. */
-const [entryCount, boundStep] = [2_000, 20];
+/** Number of state entries of the room besides those that each room has. */
+const entryCount = 2_000;
+
+/** Number of ids that the server reserves at a time by raising the bound on disk. */
+const boundStep = 20;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('a join to a room of another server whose state entries need far more ids than the bound on disk leaves', () => {
+  describe('a join to a room of another server with many more state entries than the server reserves ids at a time', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let peer: ScriptedServer;

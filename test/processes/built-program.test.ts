@@ -109,7 +109,7 @@ describe('a server that was built and installed without its source files', () =>
     assert.deepEqual(await answer.json(), { from: 'a package', path: 'somewhere' });
   });
 
-  it('goes on after errors that a module in TypeScript leaves uncaught, and names the module in log and metrics', async () => {
+  it('continues to serve after uncaught errors of a module in TypeScript, and names the module in log and metrics', async () => {
     for (const mistake of ['timer', 'promise', 'text', 'emitter']) {
       const answer = call('GET', `/_synapse/client/careless/${mistake}`);
       assert.equal(await readMember('greeting', answer), 'hello');
@@ -127,7 +127,7 @@ describe('a server that was built and installed without its source files', () =>
     assert.doesNotMatch(log, /the process exits/);
   });
 
-  it('runs with a bounded young generation, in the process that was started', () => {
+  it('runs with a bounded young generation of the heap, and with the process id of the started command', () => {
     if (!process.execve) return;
     const parameters = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0');
     assert.ok(parameters.includes('--max-semi-space-size=16'), parameters.join(' '));

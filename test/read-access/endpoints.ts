@@ -20,7 +20,7 @@ import {
 } from './expectations.ts';
 import { type Kind, markOf, phases, type Scenario } from './scenario.ts';
 
-/** An endpoint that reads. */
+/** An endpoint that reads the room of a scenario. */
 export interface Endpoint {
   /**
    * Returns everything that the endpoint shows of the scenario's room, in any form that contains the marks.
@@ -58,7 +58,7 @@ async function forEach(
   return texts;
 }
 
-/** The only events to which others relate. */
+/** The marks and ids of the root events: relations of the scenario lead only to these events. */
 const roots = ({ visibility, events }: Scenario) =>
   phases.map((phase) => markOf(visibility, phase, 'root')).map((mark) => [mark, events.get(mark)!] as const);
 

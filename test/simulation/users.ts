@@ -11,7 +11,7 @@ import type { World } from './world.ts';
 export interface Acknowledged {
   readonly eventId: string;
   readonly server: string;
-  /** Simulated milliseconds at which the client asked for it. */
+  /** Simulated milliseconds at which the client sent the request. */
   readonly at: number;
 }
 

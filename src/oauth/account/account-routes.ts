@@ -4,7 +4,7 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { BrowserSession } from '../browser/browser-sessions.ts';
 import { requireFormToken } from '../browser/own-pages.ts';
-import { askToSignIn, askToSignInAgain } from '../browser/sign-in-routes.ts';
+import { redirectToSignIn, redirectToSignInAgain } from '../browser/sign-in-routes.ts';
 import { pagePaths } from '../endpoints.ts';
 import { type AccountMessage, AccountPages, type AccountPagesDeps } from './account-pages.ts';
 
@@ -58,10 +58,10 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
       },
       async (request) => {
         const session = await deps.browsers.find(request);
-        if (session === undefined) return askToSignIn(home);
+        if (session === undefined) return redirectToSignIn(home);
         const body = request.body as Static<ReturnType<typeof Type.Object<P>>> & { form_token: string };
         requireFormToken(session, body.form_token);
-        if (options.fresh && !pages.isFresh(session)) return askToSignInAgain(home, session.userId);
+        if (options.fresh && !pages.isFresh(session)) return redirectToSignInAgain(home, session.userId);
         try {
           const result = await change(session, body, request as PageRequest);
           return result instanceof Reply ? result : await options.page(session, { done: result });
@@ -85,10 +85,10 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
       async (request) => {
         const { action, device_id: deviceId } = request.query;
         const session = await deps.browsers.find(request);
-        if (session === undefined) return askToSignIn(request.url);
+        if (session === undefined) return redirectToSignIn(request.url);
         const page = actions.get(action.replace(/^org\.matrix\./, ''));
         if (page !== undefined && needsFresh.has(page) && !pages.isFresh(session)) {
-          return askToSignInAgain(request.url, session.userId);
+          return redirectToSignInAgain(request.url, session.userId);
         }
         if (page === 'device' && deviceId !== '') return pages.device(session, deviceId);
         if (page === 'devices' || page === 'device') return pages.devices(session);

@@ -3,7 +3,7 @@ import { type Reply, type Route, type RouteRequest, redirect, route } from '../.
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/browser-sessions.ts';
 import { requireFormToken } from '../browser/own-pages.ts';
-import { askToSignIn, askToSignInAgain } from '../browser/sign-in-routes.ts';
+import { redirectToSignIn, redirectToSignInAgain } from '../browser/sign-in-routes.ts';
 import type { Clients } from '../clients/clients.ts';
 import { formTargetOf } from '../clients/redirect-uris.ts';
 import { type Endpoints, pagePaths } from '../endpoints.ts';
@@ -41,11 +41,11 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
           const session = await deps.browsers.find(request);
           const prompts = request.query.prompt.split(' ');
           if (session !== undefined) {
-            if (prompts.includes('login')) return askToSignInAgain(urlOf(request.query), session.userId);
+            if (prompts.includes('login')) return redirectToSignInAgain(urlOf(request.query), session.userId);
             return showConsent(deps, asked, session, request.query);
           }
-          if (prompts.includes('create') && deps.canRegister) return askToRegister(urlOf(request.query));
-          return askToSignIn(urlOf(request.query), nameIn(request.query.login_hint));
+          if (prompts.includes('create') && deps.canRegister) return redirectToRegistration(urlOf(request.query));
+          return redirectToSignIn(urlOf(request.query), nameIn(request.query.login_hint));
         }),
     ),
     route(
@@ -62,7 +62,7 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
       (request) =>
         answering(deps, request.body, async (asked) => {
           const session = await deps.browsers.find(request);
-          if (session === undefined) return askToSignIn(urlOf(request.body));
+          if (session === undefined) return redirectToSignIn(urlOf(request.body));
           requireFormToken(session, request.body.form_token);
           if (request.body.decision !== 'allow') {
             throw new OAuthError('access_denied', 'The user has not allowed the login');
@@ -162,5 +162,5 @@ const nameIn = (hint: string) =>
   /^mxid:(@[^\s]{1,255})$/.exec(hint)?.[1] ?? (/^[^\s:]{1,255}$/.test(hint) ? hint : '');
 
 /** Redirects a user to the page to create an account, which leads back to the authorization request. */
-const askToRegister = (back: string): Reply =>
+const redirectToRegistration = (back: string): Reply =>
   redirect(`/_synapse/client/register?continue=${encodeURIComponent(back)}`, 303);

@@ -121,7 +121,7 @@ function signOutRoute({ browsers }: SignInDeps): Route {
 }
 
 /** Returns a redirect to the page to sign in, which leads back to the requested page. @param user fills in the name */
-export function askToSignIn(url: string, user = ''): Reply {
+export function redirectToSignIn(url: string, user = ''): Reply {
   const name = user === '' ? '' : `&user=${encodeURIComponent(user)}`;
   return redirect(`/_synapse/client/oauth2/sign_in?continue=${encodeURIComponent(url)}${name}`, 303);
 }
@@ -130,7 +130,7 @@ export function askToSignIn(url: string, user = ''): Reply {
  * Returns a redirect to the page to sign in, for a signed-in user who must be authenticated again: an identity provider
  * must then ask for the password.
  */
-export function askToSignInAgain(url: string, user: string): Reply {
+export function redirectToSignInAgain(url: string, user: string): Reply {
   const query = new URLSearchParams({ continue: url, user, again: 'yes' });
   return redirect(`/_synapse/client/oauth2/sign_in?${query}`, 303);
 }

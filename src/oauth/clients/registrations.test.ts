@@ -162,7 +162,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(checked, [['@alice:test', 'PHONE', '::1']]);
     });
 
-    it('above the maximum number, deletes first the registrations that never had a session, and none that has sessions', async () => {
+    it('deletes registrations without sessions above the maximum number, beginning with those that never had a session', async () => {
       const database = await open(oauthMigrations);
       const clock = manualClock();
       const clients = new Clients({ database, clock }, 3);
@@ -230,7 +230,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('gives clients that have not registered the grant type refresh_token an access token that lasts, and lets them refresh sessions that have a refresh token', async () => {
+    it('issues an access token of nonrefreshable_access_token_lifetime to clients without the grant type refresh_token, and lets them refresh earlier sessions that have a refresh token', async () => {
       const grant_types = ['authorization_code'];
       const client = await OAuthClient.register(server, { ...elementX, grant_types });
       await server.register('rita');
@@ -238,7 +238,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([tokens['refresh_token'], tokens['expires_in']], [undefined, undefined]);
       assert.deepEqual(await client.whoami(tokens['access_token']), ['@rita:test', 'LASTING']);
 
-      // A session of an earlier version, which gave a refresh token to every client.
+      // A session of an earlier version, which issued a refresh token to every client.
       const login = { type: 'm.login.password', user: 'rita', password: 'correct horse', device_id: 'OLD' };
       const body = { ...login, refresh_token: true };
       const old = (await server.api('POST', '/_matrix/client/v3/login', { body })).body;

@@ -4,7 +4,7 @@ import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/browser-sessions.ts';
 import { requireFormToken } from '../browser/own-pages.ts';
-import { askToSignIn } from '../browser/sign-in-routes.ts';
+import { redirectToSignIn } from '../browser/sign-in-routes.ts';
 import { type Clients, requireGrantType } from '../clients/clients.ts';
 import { clientPaths, type Endpoints, pagePaths } from '../endpoints.ts';
 import { deviceCodeGrant } from '../metadata.ts';
@@ -76,7 +76,7 @@ export function linkRoutes(deps: DeviceGrantDeps): Route[] {
   return [
     route({ ...contract, method: 'GET', query: Type.Object({ code }) }, async (request) => {
       const session = await deps.browsers.find(request);
-      if (session === undefined) return askToSignIn(request.url);
+      if (session === undefined) return redirectToSignIn(request.url);
       return showLogin(deps, session, request.query.code);
     }),
     route(
@@ -90,7 +90,7 @@ export function linkRoutes(deps: DeviceGrantDeps): Route[] {
         const { code: userCode, form_token: formToken, decision } = request.body;
         const session = await deps.browsers.find(request);
         if (session === undefined)
-          return askToSignIn(`/_synapse/client/oauth2/link?code=${encodeURIComponent(userCode)}`);
+          return redirectToSignIn(`/_synapse/client/oauth2/link?code=${encodeURIComponent(userCode)}`);
         requireFormToken(session, formToken);
         deps.codeLimiter.take(session.userId);
         const isAllowed = decision === 'allow';

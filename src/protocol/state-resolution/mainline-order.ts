@@ -25,10 +25,9 @@ export function* mainlineOrder(
 }
 
 /**
- * Computes mainline positions. Starts at the power levels event among the auth events of an event, and goes from each
- * power levels event to the power levels event among its auth events. The first power levels event that is on the
- * mainline gives the position. The position is cached for every power levels event on the way, so that each is
- * visited once.
+ * Computes mainline positions. Starts at the power levels event among the auth events of an event, and follows from each
+ * power levels event the power levels event among its auth events. The first of them that is on the mainline determines
+ * the position. The position is cached for every power levels event on the way, so that each is visited once.
  */
 class MainlinePositions {
   readonly #source: StateResolutionSource;

@@ -4,7 +4,7 @@ import type { Erasures } from './erasures.ts';
 import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.ts';
 
 /**
- * The local users who asked for erasure when they deactivated their accounts. They are few, so all of them are cached.
+ * The local users who requested erasure when they deactivated their accounts. They are few, so all of them are cached.
  * Source: client-server API, `POST /account/deactivate`, "erase".
  */
 export class ErasedUsers implements Erasures {
@@ -23,7 +23,7 @@ export class ErasedUsers implements Erasures {
     });
   }
 
-  /** Returns the erased users, and the position on the stream at which each asked for erasure. */
+  /** Returns the erased users, and the position on the stream at which each requested erasure. */
   positions(): Promise<ReadonlyMap<string, number>> {
     this.#positions ??= readErasedUsers(this.#database.reader()).catch((error: unknown) => {
       this.#positions = undefined;

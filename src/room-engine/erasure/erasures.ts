@@ -1,8 +1,8 @@
 import type { StoredEvent } from '../stored-event.ts';
 
-/** The users who asked for erasure; supplied at composition. */
+/** The users who requested erasure; supplied at composition. */
 export interface Erasures {
-  /** Positions on the streams at which users asked for erasure, by user id. */
+  /** Positions on the streams at which users requested erasure, by user id. */
   positions(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -11,7 +11,7 @@ const noPositions: ReadonlyMap<string, number> = new Map();
 export const noErasures: Erasures = { positions: async () => noPositions };
 
 /**
- * Returns the events that erasure hides, with the positions at which their senders asked for erasure. State events
+ * Returns the events that erasure hides, with the positions at which their senders requested erasure. State events
  * stay visible, because they belong to all members of the room, except the user's own membership events, which
  * contain names and avatars.
  */
@@ -31,7 +31,7 @@ export function erasedEvents(
 }
 
 /**
- * Returns whether a user joined the room after an event was sent, but before its sender asked for erasure:
+ * Returns whether a user joined the room after an event was sent, but before its sender requested erasure:
  * such a user could see the event before the erasure.
  * @param joins positions on the stream at which the user joined the room
  */

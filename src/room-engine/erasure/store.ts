@@ -1,18 +1,18 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 
-/** The table of users who asked for erasure. */
+/** The table of users who requested erasure. */
 export interface ErasureTables {
   /** `position`: position on the streams at which the user asked. */
   erased_users: { user_id: string; position: number };
 }
 
-/** Reads all users who asked for erasure, with the positions at which they asked. */
+/** Reads all users who requested erasure, with the positions at which they asked. */
 export async function readErasedUsers(reader: Reader<ErasureTables>): Promise<Map<string, number>> {
   const rows = await reader.selectFrom('erased_users').selectAll().execute();
   return new Map(rows.map((row) => [row.user_id, row.position]));
 }
 
-/** Stores that a user asked for erasure; a user who is stored already keeps the earlier position. */
+/** Stores that a user requested erasure; a user who is stored already keeps the earlier position. */
 export async function insertErasedUser(
   writer: Writer<ErasureTables>,
   userId: string,

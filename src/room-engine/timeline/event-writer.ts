@@ -89,7 +89,7 @@ export class EventWriter {
   readonly #signing: SigningGroup[] = [];
   /** Signed events, in order. */
   #signed: Signed[] = [];
-  /** The rooms of each batch that is being committed, and when it has settled. */
+  /** The rooms of each batch that is being committed, with a promise that resolves when the batch has settled. */
   readonly #committing = new Map<ReadonlySet<WritableHead>, Promise<void>>();
   #idle: (() => void)[] = [];
   /** Why the first event of each broken head could not be stored. */
@@ -185,7 +185,7 @@ export class EventWriter {
     return this.#stateKeys.begin();
   }
 
-  /** Lets `durable` of a new copy of a staged state event resolve with the write of the event. */
+  /** Makes `durable` of a new copy of a staged state event resolve when the event has been written. */
   follow(stored: StoredEvent, durable: Promise<void>): void {
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
   }

@@ -12,7 +12,7 @@ import { isRefusal, Verifier } from './verifier.ts';
 const creator = '@creator:a.example';
 const day = 86_400_000;
 
-/** Returns a verifier with the keys of the room's servers, and the list of the keys that it asked for. */
+/** Returns a verifier with the keys of the room's servers, and the list of the keys that it requested. */
 function verifierFor(room: RemoteRoom, validity: Partial<ServerKey> = {}) {
   const requestedKeys: (readonly WantedEventKey[])[] = [];
   const verifier = new Verifier({

@@ -203,7 +203,7 @@ export class PduReceiver {
     workers.wake(roomId);
   }
 
-  /** Returns a function that tells whether an event is placed or staged already, or has expired and was deleted. */
+  /** Returns a function that returns whether an event is placed or staged already, or has expired and was deleted. */
   async #knownLookup(
     head: RoomHead,
     received: readonly ReceivedEvent[],

@@ -19,7 +19,7 @@ test('ManualClock runs timers in the order in which they become due, each at its
   ]);
 });
 
-test('ManualClock runs a timer that is due already when it is set in the next turn of the event loop', async () => {
+test('ManualClock runs in the next turn of the event loop a timer that is already due when it is set', async () => {
   const clock = manualClock(0);
   const runs: string[] = [];
   clock.setTimer(0, () => runs.push('due'));

@@ -27,7 +27,7 @@ export type Respond = (
 ) => ServiceResponse | undefined | Promise<ServiceResponse | undefined>;
 
 /** Fields of a registration file that replace the fields of `registrationOf`. */
-export type RegistrationMembers = Readonly<Record<string, unknown>>;
+export type RegistrationFields = Readonly<Record<string, unknown>>;
 
 /** A real application service: an HTTP server that records requests, and its registration file. */
 export class ApplicationService {
@@ -53,7 +53,7 @@ export class ApplicationService {
   }
 
   /** Starts a service for users `@{id}_…`, aliases `#{id}_…` and no rooms. */
-  static async start(id: string, members: RegistrationMembers = {}): Promise<ApplicationService> {
+  static async start(id: string, fields: RegistrationFields = {}): Promise<ApplicationService> {
     let service: ApplicationService | undefined;
     const served = await serveOnLoopback((request, response) => {
       const chunks: Buffer[] = [];
@@ -66,13 +66,13 @@ export class ApplicationService {
     });
     const folder = mkdtempSync(join(tmpdir(), 'hearth-appservice-'));
     service = new ApplicationService(id, folder, served.port, () => served.close());
-    service.register(members);
+    service.register(fields);
     return service;
   }
 
   /** Writes the registration file. */
-  register(members: RegistrationMembers): void {
-    const registration = { ...registrationOf(this.id, this.url), ...members };
+  register(fields: RegistrationFields): void {
+    const registration = { ...registrationOf(this.id, this.url), ...fields };
     writeFileSync(this.file, JSON.stringify(registration));
   }
 

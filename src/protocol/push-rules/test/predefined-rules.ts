@@ -54,7 +54,7 @@ const table: readonly Row[] = [
   ['underride', 'encrypted', ['event_match type m.room.encrypted'], notify],
 ];
 
-/** The predefined rules of one kind, as the API gives them to a user. Only the master rule is disabled. */
+/** The predefined rules of one kind, as the API returns them to a user. Only the master rule is disabled. */
 export function predefinedRules(kind: 'override' | 'underride', userId: string): object[] {
   return table
     .filter(([rowKind]) => rowKind === kind)
