@@ -20,7 +20,7 @@ export const appservices: Scenario<undefined> = {
       goals: [
         hearthGoal('CPU us per event that no service gets', { atMost: 20 }, ({ figures }) => figures['none']),
         hearthGoal(
-          'CPU us per event that all 100 services get',
+          'CPU us per event that all 100 services receive',
           { atMost: 2_000 },
           ({ figures }) => figures['all'],
         ),

@@ -12,7 +12,7 @@ export interface PresenceStatus {
   readonly currentlyActive: boolean;
 }
 
-/** Gives the presence of one user over time. */
+/** Computes the presence of one user at any time. */
 export interface PresenceSource {
   /** @param now milliseconds since the epoch */
   at(now: number): PresenceStatus;

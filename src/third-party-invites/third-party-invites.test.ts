@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       anna!.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
     const membershipOf = async ({ id }: TestClient) => (await state('m.room.member', id)).body['membership'];
     const last = () => identity.invites.at(-1)!;
-    /** Returns what the identity server gives a user for a pending invite. */
+    /** Returns the signed object that the identity server sends to a user for a pending invite. */
     const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
       identity.sign({ mxid: user.id, sender: anna!.id, token, ...more });
 

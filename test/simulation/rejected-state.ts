@@ -19,7 +19,7 @@ type State = ReadonlyMap<string, StoredEvent>;
 
 /**
  * Changes answers to `/state_ids`: in place of the power levels they name an event of a user without the power to send
- * it, which the asking server rejects. The state is the same for every server that follows the specification, because a
+ * it, which the requesting server rejects. The state is the same for every server that follows the specification, because a
  * rejected event does not change it.
  */
 export class RejectedState {

@@ -166,7 +166,7 @@ export class BrowserSessions {
   }
 }
 
-/** Whether a logout at an identity provider is about a session there. */
+/** Whether a logout at an identity provider ends the session there through which a user signed in to a browser. */
 const endsSession = (
   { provider, sessionId, externalId }: ProviderLogout,
   session: ProviderSession | undefined,

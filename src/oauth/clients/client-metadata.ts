@@ -92,30 +92,30 @@ type Links = { logo_uri?: string; tos_uri?: string; policy_uri?: string };
 
 function linksIn(body: JsonObject, clientHost: string): Links {
   const links: Links = {};
-  for (const member of ['logo_uri', 'tos_uri', 'policy_uri'] as const) {
-    const uri = uriIn(body, member);
+  for (const field of ['logo_uri', 'tos_uri', 'policy_uri'] as const) {
+    const uri = uriIn(body, field);
     if (uri === undefined) continue;
     if (!isBelow(new URL(uri).hostname, clientHost)) {
-      throw invalid(`${member} must be on the host of client_uri, or below it`);
+      throw invalid(`${field} must be on the host of client_uri, or below it`);
     }
-    links[member] = uri;
+    links[field] = uri;
   }
   return links;
 }
 
 /** Returns an `https` URI. @throws OAuthError invalid_client_metadata */
-function uriIn(body: JsonObject, member: string): string | undefined {
-  const value = body[member];
+function uriIn(body: JsonObject, field: string): string | undefined {
+  const value = body[field];
   if (value === undefined || value === null) return undefined;
   const uri = typeof value === 'string' && value.length <= maxUri ? parseUri(value) : undefined;
-  if (uri === undefined || !isPlainHttps(uri)) throw invalid(`${member} must be an https:// URL`);
+  if (uri === undefined || !isPlainHttps(uri)) throw invalid(`${field} must be an https:// URL`);
   return value as string;
 }
 
-function textsIn(body: JsonObject, member: string): string[] {
-  const value: JsonValue = body[member] ?? [];
+function textsIn(body: JsonObject, field: string): string[] {
+  const value: JsonValue = body[field] ?? [];
   if (!Array.isArray(value) || value.length > 100 || !value.every((one) => typeof one === 'string')) {
-    throw invalid(`${member} must be a list of strings`);
+    throw invalid(`${field} must be a list of strings`);
   }
   return [...new Set(value as string[])];
 }

@@ -176,11 +176,11 @@ export class DeviceGrants {
           .execute();
       });
     }
-    if (isTooOften) throw new OAuthError('slow_down', `Ask every ${pollInterval} seconds`);
+    if (isTooOften) throw new OAuthError('slow_down', `Poll at most every ${pollInterval} seconds`);
   }
 }
 
-/** Marks a login as carried out. @throws OAuthError invalid_grant when another request has done so */
+/** Marks a login as completed. @throws OAuthError invalid_grant when another request has done so */
 async function redeem(writer: Writer<OAuthTables>, hash: string): Promise<void> {
   const { numUpdatedRows } = await writer
     .updateTable('oauth_device_grants')

@@ -105,7 +105,7 @@ export class PushEvent {
     return matches;
   }
 
-  /** Gives the next member a full search budget. */
+  /** Resets the search budget for the next member. */
   resetSearchBudget(): void {
     this.#budget = SEARCH_BUDGET;
   }

@@ -12,7 +12,7 @@ export type SummaryMember = readonly [userId: string, membership: Membership];
  * members than needed.
  * Source: client-server API, `GET /sync`, "RoomSummary".
  * @param members in the order in which the server learned of their memberships
- * @param userId the user who asks; never one of the heroes
+ * @param userId the requesting user, who is never one of the heroes
  */
 export function selectHeroes(members: Iterable<SummaryMember>, userId: string): string[] {
   const present: string[] = [];

@@ -154,7 +154,7 @@ export class MailingServer {
         .map(({ status, timestamp_ms }) => (status === 'active' ? 0 : timestamp_ms));
       const next = Math.min(...due);
       if (next > this.homeserver.clock.now()) return next;
-      // Each look is two requests, which would slow down the jobs.
+      // Pauses between checks, because each check sends two requests, which slow down the jobs.
       await sleep(20);
     }
   }

@@ -13,18 +13,18 @@ test('AskBackoff doubles the backoff of a server in one room with each failure, 
   const pauses: number[] = [];
   for (let times = 0; times < 9; times++) {
     backoff.recordFailure(room, a);
-    const until = backoff.askableAfter(room, a) ?? 0;
+    const until = backoff.backoffEnd(room, a) ?? 0;
     pauses.push((until - clock.now()) / 1_000);
     assert.equal(backoff.eventsWaitUntil(room, a), until);
     clock.advance(until - clock.now());
-    assert.equal(backoff.askableAfter(room, a), undefined);
+    assert.equal(backoff.backoffEnd(room, a), undefined);
   }
   assert.deepEqual(pauses, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
   backoff.recordFailure(room, a);
-  assert.equal(backoff.askableAfter('!other:a.example', a), undefined);
-  assert.equal(backoff.askableAfter(room, b), undefined);
+  assert.equal(backoff.backoffEnd('!other:a.example', a), undefined);
+  assert.equal(backoff.backoffEnd(room, b), undefined);
   backoff.recordSuccess(room, a);
-  assert.equal(backoff.askableAfter(room, a), undefined);
+  assert.equal(backoff.backoffEnd(room, a), undefined);
 });
 
 test('AskBackoff delays events of a server whose last event took long, but allows requests to it', () => {
@@ -35,7 +35,7 @@ test('AskBackoff delays events of a server whose last event took long, but allow
   backoff.recordDuration(room, a, 30_000);
   backoff.recordSuccess(room, a);
   assert.equal(backoff.eventsWaitUntil(room, a), clock.now() + 30_000);
-  assert.equal(backoff.askableAfter(room, a), undefined);
+  assert.equal(backoff.backoffEnd(room, a), undefined);
   clock.advance(30_000);
   assert.equal(backoff.eventsWaitUntil(room, a), undefined);
 });

@@ -44,7 +44,7 @@ export class AskBackoff {
    * Returns when the backoff of the server for this room ends, in milliseconds since the epoch; undefined
    * without a backoff.
    */
-  askableAfter(roomId: string, server: string): number | undefined {
+  backoffEnd(roomId: string, server: string): number | undefined {
     return this.#ifInFuture(this.#backoffs.get(keyOf(roomId, server))?.until);
   }
 
@@ -54,7 +54,7 @@ export class AskBackoff {
    */
   eventsWaitUntil(roomId: string, server: string): number | undefined {
     const slowUntil = this.#slow.get(keyOf(roomId, server)) ?? 0;
-    return this.#ifInFuture(Math.max(slowUntil, this.askableAfter(roomId, server) ?? 0));
+    return this.#ifInFuture(Math.max(slowUntil, this.backoffEnd(roomId, server) ?? 0));
   }
 
   /** Starts a backoff of the server for this room, or doubles its length. */

@@ -42,7 +42,7 @@ export class RoomServers {
     const selected: string[] = [];
     for (const server of considered) {
       if (selected.length === maxAsked) break;
-      if (backoff.askableAfter(head.roomId, server) !== undefined) continue;
+      if (backoff.backoffEnd(head.roomId, server) !== undefined) continue;
       if (!(await serverAcls.allows(head, server))) continue;
       if ((await health.backoffUntil(server)) === undefined) selected.push(server);
     }

@@ -7,8 +7,11 @@ import type { StagedEvent, Staging } from './staging.ts';
 /** Milliseconds before an event is retried: the first and the longest delay. */
 const [minDelay, maxDelay] = [10_000, 60 * 60_000];
 
-/** The factor by which the delay grows, and the number of attempts (some six hours) after which an event is dropped. */
-const [growth, maxAttempts] = [4, 10];
+/** The factor by which the delay grows after each attempt. */
+const growth = 4;
+
+/** Number of failed attempts, which take about six hours, after which an event is dropped. */
+const maxAttempts = 10;
 
 /** Maximum number of events of a room that are placed at the same time, so that they share writes to the database. */
 const maxTogether = 50;

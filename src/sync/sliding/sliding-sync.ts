@@ -147,7 +147,7 @@ export class SlidingSync {
     };
   }
 
-  /** Whether sliding sync returns none of the changes: it does not return presence. */
+  /** Whether sliding sync returns none of the changes, because all of them are changes of presence. */
   #isNothing({ rooms, user }: Changes): boolean {
     return rooms.size === 0 && (user & ~this.#deps.sources.presenceBits) === 0;
   }

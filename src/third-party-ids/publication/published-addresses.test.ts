@@ -127,7 +127,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal((await fixture.post(`/join/${encodeURIComponent(room)}`, {}, anna.token)).status, 200);
   });
 
-  it('tells a user who deactivates the account that an identity server keeps an address', async () => {
+  it('answers no-support to the deactivation of an account when an identity server refuses to unbind an address', async () => {
     identity.validated.set('one', 'anna@example.org');
     await publish();
     identity.answers.set('/3pid/unbind', { status: 403, body: {} });

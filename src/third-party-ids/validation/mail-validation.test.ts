@@ -287,7 +287,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('rejects requests for mails with M_THREEPID_MEDIUM_NOT_SUPPORTED', async () => {
+    it('rejects requests for validation mails with M_THREEPID_MEDIUM_NOT_SUPPORTED on a server without the option email', async () => {
       await start({}, { email: null });
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
         const answer = await fixture.askForMail(purpose, 'anna@example.org');
@@ -295,7 +295,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('validation mails have the subject and the name that the options give [option: email.subjects.email_validation, email.subjects.password_reset]', async () => {
+    it('validation mails have the subject and the app name of the options [option: email.subjects.email_validation, email.subjects.password_reset]', async () => {
       const subjects = {
         email_validation: '%(app)s: your address',
         password_reset: '%(server_name)s: password',

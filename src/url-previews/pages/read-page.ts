@@ -142,7 +142,7 @@ class ElementCollector implements PageElements {
 
   #addImage({ src, width, height }: Readonly<Record<string, string>>): void {
     const sides = [pixels(width), pixels(height)].filter((side) => side !== undefined);
-    // One side suffices to recognize a line or a dot.
+    // A width or height of at most one pixel suffices to recognize a line or a dot, which no preview shows.
     const isAreaKnown = sides.length === 2 || sides.some((side) => side <= 1);
     const area = isAreaKnown ? sides.reduce((product, side) => product * side, 1) : undefined;
     if (src && src.length <= bounds.value && this.images.length < bounds.elements)

@@ -124,7 +124,7 @@ export class SignedRoom {
     return { room_version: this.version.id, event: { ...event, origin: this.signer.serverName } };
   }
 
-  /** The PDUs of the current state, which are given as the auth chain too. */
+  /** The PDUs of the current state, which are also returned as the auth chain. */
   stateAndAuthChain(): { readonly state: JsonObject[]; readonly auth_chain: JsonObject[] } {
     const pdus = [...this.state.values()].map(({ event }) => event.pdu);
     return { state: pdus, auth_chain: pdus };

@@ -36,7 +36,7 @@ export class Outliers {
     const newEvents: VerifiedEvent[] = [];
     await slices.each(received, (verified) => {
       const stored = storedById.get(verified.event.eventId);
-      if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event is of another room');
+      if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event belongs to another room');
       if (stored) result.set(verified.event.eventId, stored);
       else newEvents.push(verified);
     });

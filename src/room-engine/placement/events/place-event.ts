@@ -64,7 +64,7 @@ export class EventPlacer {
         throw forbidden('The event has no previous events; only m.room.create may have none');
       const storedEvent = await events.getById(event.eventId);
       if (storedEvent && storedEvent.roomNid !== head.roomNid)
-        throw forbidden('The event is of another room');
+        throw forbidden('The event belongs to another room');
       if (storedEvent && hasPlace(storedEvent)) return this.#alreadyPlaced(storedEvent, options);
       const [extremities, group] = [head.extremities, head.chain.id];
       const examination = await this.#examiner.examine(head, event, {
@@ -208,7 +208,8 @@ export class EventPlacer {
 }
 
 /**
- * Returns whether an event changes other entries of the current state than its own, or does not become its own entry.
+ * Returns whether placing an event changes more of the current state than the entry of its own state key, or sets that
+ * entry to another event.
  */
 function changesOtherState(
   event: RoomEvent,
@@ -234,7 +235,7 @@ export function requireSameRoom(
   event: RoomEvent,
 ): void {
   if (event.roomId !== room.roomId || event.version !== room.version) {
-    throw forbidden('The event is of another room');
+    throw forbidden('The event belongs to another room');
   }
 }
 
