@@ -1,7 +1,7 @@
 import type { SourceOperation } from './operations.ts';
 import { isObject, type Located, type SpecSource } from './source.ts';
 
-/** A response that the specification gives as an example. */
+/** A response that is an example in the specification. */
 export interface ResponseExample {
   readonly status: number;
   readonly body: unknown;

@@ -23,7 +23,7 @@ export class ParsedAccountData<T> {
   readonly #loading = new LoadOnce<string, Parsed<T>>();
 
   /**
-   * @param parse must accept any content; gets an empty object when there is none
+   * @param parse must accept any content; receives an empty object when there is none
    * @param maxBytes of the cache
    */
   constructor(

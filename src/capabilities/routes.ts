@@ -20,7 +20,7 @@ export interface CapabilityRoutesDeps {
   readonly authentication?: (() => Promise<JsonObject>) | undefined;
 }
 
-/** Routes that tell clients and servers what this server is and supports. */
+/** Routes that describe to clients and servers this server and the features that it supports. */
 export function capabilityRoutes(
   deps: CapabilityRoutesDeps,
   options: CapabilityOptions & WellKnownOptions & FeatureOptions,

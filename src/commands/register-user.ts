@@ -37,7 +37,7 @@ export async function registerUser(url: string | undefined, options: RegisterUse
 
 /**
  * Checks the name before the password is asked for. Where registration by clients is closed, the server does not say
- * whether a name is available: then the rules of the configuration tell whether it is valid, and the profile of the user
+ * whether a name is available: then the rules of the configuration decide whether it is valid, and the profile of the user
  * whether it is taken.
  * @throws CommandFailure when the name is taken or not valid
  */

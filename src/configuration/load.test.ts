@@ -22,7 +22,7 @@ describe('other names of options', () => {
     assert.equal(values.accounts.proto_authentication_service.secret, 's');
   });
 
-  it('accepts deprecated names with a warning that gives the current name', () => {
+  it('accepts deprecated names with a warning that contains the current name', () => {
     const { values, errors, warnings } = load(
       'use_presence: untracked\nemail: {notif_from: a, riot_base_url: "https://a.org"}\nfederation_ip_range_blacklist: [10.0.0.0/8]\n',
     );

@@ -59,7 +59,7 @@ const cases: RuleCase[] = [
 describe('configuration rules of federation', () => {
   testRules(cases);
 
-  it('gives no notice about the public key server when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
+  it('prints no notice about the public key server when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
       problemsOf(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
     assert.equal(remarks('pid_file: null').length, 1);

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 export interface InviteKey {
   /** Base64. */
   readonly publicKey: string;
-  /** The URL at which the identity server tells whether the key is still valid. */
+  /** The URL at which the identity server reports whether the key is still valid. */
   readonly validityUrl: string | undefined;
 }
 

@@ -105,7 +105,7 @@ describe('Smtp', () => {
     assert.match(error.message, /does not begin with TLS. Turn off email.force_tls/);
   });
 
-  it('requires a certificate for the name that tlsname gives [option: email.tlsname]', async () => {
+  it('requires a certificate for the name in tlsname [option: email.tlsname]', async () => {
     await start({ startTls: true }, ['mail.example.org']);
     const error = await failure(smtp().send(mail));
     assert.match(

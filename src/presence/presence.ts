@@ -272,7 +272,7 @@ export class Presence {
     return { user, activity };
   }
 
-  /** Restores the stored status message of a user who comes back. */
+  /** Restores the stored status message of a user who returns. */
   async #restoreStatusMessage(user: PresentUser, activity: UserActivity): Promise<void> {
     const { database, log } = this.#deps;
     try {

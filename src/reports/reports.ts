@@ -16,7 +16,7 @@ export interface ReportsDeps {
   readonly limit: ActionLimit;
 }
 
-/** The details that a reporter gives. */
+/** The details that a reporter sends. */
 export interface ReportDetails {
   readonly reason?: string | undefined;
   readonly score?: number | undefined;

@@ -33,7 +33,7 @@ export interface StoredEvent {
   readonly followsGap: boolean;
   /**
    * The event is a redaction that takes no effect, or whose target is not stored yet. It is part of the room's history
-   * and goes to other servers, but clients do not see it. Source: room version 3, "Handling redactions".
+   * and is sent to other servers, but clients do not see it. Source: room version 3, "Handling redactions".
    */
   readonly withheld: boolean;
   /**

@@ -43,7 +43,7 @@ export interface SendingDeps {
  *    the sender may redact, a state event has valid content (`StateChecks`).
  * 5. The engine applies the authorization rules and its own checks when it appends the event.
  *
- * For redactions, steps 3 and 4 come together, because the rate limit depends on the target.
+ * For redactions, steps 3 and 4 are one step, because the rate limit depends on the target.
  * Source: client-server API, "Sending events to a room" and "Redactions".
  */
 export class Sending {

@@ -11,7 +11,7 @@ import type {
 
 /**
  * The data that one slice contributes to syncs: the classic sync, simplified sliding sync and the older event
- * stream all iterate over the list of sources, which composition makes. The list gives each source a bit of
+ * stream all iterate over the list of sources, which composition makes. The list assigns to each source a bit of
  * the feeds, so that a sync calls only the sources that may have new data. A source fills one section of a
  * response, or several.
  */

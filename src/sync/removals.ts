@@ -5,7 +5,7 @@ import { RoomView } from '../rooms/index.ts';
 /** Maximum number of cached results. */
 const maxRemembered = 10_000;
 
-/** Tells whether users who are not in a room were removed from it by other users. */
+/** Decides whether users who are not in a room were removed from it by other users. */
 export class Removals {
   readonly #engine: RoomReader;
   /** Whether membership events are removals, by the nid of the event. */

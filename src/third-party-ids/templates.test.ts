@@ -45,7 +45,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     assert.match(content.text ?? '', /^Matrix: https:/);
   });
 
-  it('templates of mails have the names that the options give, also in the folder of the older option template_dir [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
+  it('templates of mails have the names in the options, also in the folder of the older option template_dir [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
     const names: Record<string, string> = {};
     for (const [purpose] of purposes) {
       names[`${purpose}_template_html`] = `own_${purpose}.html`;
@@ -82,7 +82,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
   });
 
-  it('the mail to a used address tells its owner about the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
+  it('the mail to a used address names to its owner the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
     const hidden = { request_token_inhibit_3pid_errors: true };
     await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, hidden);
     const before = fixture.mailServer.received.length;

@@ -21,7 +21,7 @@ export interface TypingDeps {
 }
 
 /**
- * Maximum timeout of a typing notification, in milliseconds; clients repeat the notification while the user goes on
+ * Maximum timeout of a typing notification, in milliseconds; clients repeat the notification while the user continues
  * typing.
  */
 const maxTimeout = 120_000;

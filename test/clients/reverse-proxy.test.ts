@@ -146,7 +146,7 @@ for (const proxy of [nginx, caddy])
       assert.equal((await ask('GET', '/_matrix/federation/v1/version')).status, 200);
     });
 
-    test('gives the server the address of the client, and not one that the client claims', async () => {
+    test('passes the address of the client to the server, and no address that the client claims', async () => {
       const path = '/_matrix/client/v3/login?by=address';
       await ask('GET', path, { 'x-forwarded-for': '192.0.2.7' });
       assert.equal((await loggedRequest(path)).ip, '127.0.0.1');

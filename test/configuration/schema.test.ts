@@ -45,7 +45,7 @@ describe('the published JSON schema', () => {
     );
   });
 
-  it('contains the default that the interface document gives for each option', () => {
+  it('contains the default of each option in the interface document', () => {
     const defaults = Object.keys(documented.defaults).map((path) => [path, published.get(path)?.default]);
     assert.deepEqual(Object.fromEntries(defaults), documented.defaults);
   });

@@ -131,7 +131,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await contents.insert('provider_sessions', { ...device, auth_provider: 'oidc', external_id: 'id' });
     }
 
-    /** Gives a user a dehydrated device. */
+    /** Creates a dehydrated device of a user. */
     async function dehydrate(user: TestUser, deviceId: string): Promise<void> {
       const device = new ClientDevice(user.userId, deviceId);
       await call(user, 'PUT', dehydrated, {

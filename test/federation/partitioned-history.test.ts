@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
       return last;
     }
-    /** Pages from a token to the end of the history. @returns the event ids, each as often as it came */
+    /** Pages from a token to the end of the history. @returns the event ids, each as often as it was returned */
     async function readFrom(token: string, path = '/messages', limit = 7): Promise<string[]> {
       const ids: string[] = [];
       for (let from: string | undefined = token; from !== undefined; ) {

@@ -167,14 +167,14 @@ export class InteropUser {
     return (await this.do('PUT', path, content))['event_id'] as string;
   }
 
-  /** Gives users power levels, and keeps the levels of other users. */
+  /** Sets the power levels of users, and keeps the levels of other users. */
   async setLevels(room: string, levels: Json): Promise<string> {
     const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json;
     const users = { ...(content['users'] as Json), ...levels };
     return this.setState(room, 'm.room.power_levels', { ...content, users });
   }
 
-  /** Waits until the power levels give the user this level. */
+  /** Waits until the user has this power level. */
   async waitForPowerLevel(room: string, user: InteropUser, level: number): Promise<void> {
     await eventually(`${this.id} to see level ${level} of ${user.id}`, async () => {
       const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json | undefined;

@@ -356,7 +356,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(joined, 'join');
     });
 
-    it('tells modules whether a joining user was invited, and does not ask them about changes of profiles', async () => {
+    it('passes to modules whether a joining user was invited, and does not call them for changes of profiles', async () => {
       const roomId = await createRoom();
       const joins: unknown[] = [];
       checker = {
@@ -379,7 +379,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ]);
     });
 
-    it('rejects the event when the check of a module throws, returns a rejected promise, gives an unknown answer or never answers, and names the module in the log and in metrics', async () => {
+    it('rejects the event when the check of a module throws, returns a rejected promise, returns an unknown answer or never answers, and names the module in the log and in metrics', async () => {
       const roomId = await createRoom();
       const broken: readonly [string, SpamChecker['checkEvent'] & object][] = [
         [

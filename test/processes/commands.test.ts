@@ -311,7 +311,7 @@ root: { level: INFO, handlers: [file, console] }
     assert.match(err, /a\.yaml:3:11: listeners\[0\]\.port/);
   });
 
-  it('goes to the background once it serves [option: daemonize, print_pidfile, pid_file]', {
+  it('continues in the background once it serves [option: daemonize, print_pidfile, pid_file]', {
     timeout: 600_000,
   }, async () => {
     const pidFile = join(folder, 'daemon.pid');

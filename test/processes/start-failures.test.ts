@@ -195,7 +195,7 @@ describe('files of a new server', () => {
 });
 
 describe('hearth register-user', () => {
-  it('ends with an error if standard input gives no answers', async (context) => {
+  it('ends with an error if standard input contains no answers', async (context) => {
     writeFileSync(join(folder, 'secret'), 'secret\n');
     const server = createHttpServer((_request, response) => response.writeHead(404).end('{}'));
     await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -137,7 +137,7 @@ export async function playScenario(server: TestServer, visibility: Visibility): 
   );
   await owner.do('PUT', `/user/${enc(owner.id)}/rooms/${enc(roomId)}/tags/u.${secret.mark}`, {});
   const later = { msgtype: 'm.text', body: markOf(visibility, 2, 'delayed') };
-  // The specification has no schema for this response, so the request does not go through the validating
+  // The specification has no schema for this response, so the request is not sent by the validating
   // client.
   await fetch(
     `${server.baseUrl}/_matrix/client/v3/rooms/${enc(roomId)}/send/m.room.message/later?org.matrix.msc4140.delay=3600000`,

@@ -158,7 +158,7 @@ async function hadUserInRoom({ run, events }: View, eventId: string, serverName:
   return false;
 }
 
-/** Returns a function that tells whether the room state of one server contains users of the other. */
+/** Returns a function that returns whether the room state of one server contains users of the other. */
 export function visibilityBetween(
   views: readonly View[],
 ): (one: SimulatedServer, other: SimulatedServer) => boolean {

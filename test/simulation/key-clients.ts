@@ -38,7 +38,7 @@ export class KeyClients {
     this.#dice = dice;
   }
 
-  /** Gives every user a device that is never removed, and every server a client. */
+  /** Creates a device for every user, which is never removed, and a client for every server. */
   async begin(): Promise<void> {
     for (const server of this.#world.servers) {
       for (const userId of server.users) await this.#newDevice(server.run!, userId, homeDeviceId);

@@ -1,11 +1,11 @@
 import type { Randomness } from '../../src/kernel/randomness.ts';
 
-/** Seeded randomness: the same seed gives the same sequence. */
+/** Seeded randomness: the same seed generates the same sequence. */
 export class Dice implements Randomness {
   #state: number;
 
   constructor(seed: number | string) {
-    // FNV-1a, so that adjacent seeds give unrelated sequences.
+    // FNV-1a, so that adjacent seeds generate unrelated sequences.
     let hash = 0x811c9dc5;
     for (const byte of Buffer.from(String(seed))) hash = Math.imul(hash ^ byte, 0x01000193);
     this.#state = hash;

@@ -24,7 +24,7 @@ export interface Outcome {
   readonly seed: number;
   readonly failures: readonly string[];
   readonly trace: readonly string[];
-  /** Hash of the trace: every run of a seed gives the same. */
+  /** Hash of the trace: every run of a seed has the same hash. */
   readonly digest: string;
 }
 

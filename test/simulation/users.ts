@@ -205,7 +205,7 @@ export class Users {
     return rooms.sending.redact(senderOf(userId), this.roomId, eventId, {}, `t${this.#transactions++}`);
   }
 
-  /** Gives a user another power level, or an action another required level. */
+  /** Changes the power level of a user, or the level that an action requires. */
   async #power(rooms: Rooms, userId: string, other: string): Promise<string> {
     const head = await rooms.engine.heads.get(this.roomId);
     const entry = head?.entry('m.room.power_levels', '');

@@ -49,7 +49,7 @@ export const activityOptions = {
     unit: days,
   }),
   mau_limit_alerting: option(boolean(), {
-    description: 'Tells users in their clients when the limit is reached.',
+    description: 'Notifies users in their clients when the limit is reached.',
     default: true,
   }),
   mau_stats_only: option(boolean(), {

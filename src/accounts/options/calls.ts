@@ -55,7 +55,7 @@ export const callOptions = {
     default: '1h',
   }),
   turn_allow_guests: option(boolean(), {
-    description: 'Gives TURN credentials to guests too. Without them, their calls often fail.',
+    description: 'Returns TURN credentials to guests too. Without them, their calls often fail.',
     default: true,
   }),
   proto_rtc: option(

@@ -71,7 +71,7 @@ export class RegistrationPages {
     return this.#form({ token });
   }
 
-  /** Begins a registration. @param back page of this server to which the user goes on afterwards */
+  /** Begins a registration. @param back page of this server to which the user continues afterwards */
   async begin(form: RegistrationForm, ip: string, back?: string): Promise<Reply> {
     const { username, password, token } = form;
     const email = this.#offersMail ? form.email.trim() : '';

@@ -100,7 +100,7 @@ async function loginOfToken(token: string, apiWith: (token: string) => AdminApi)
   return { userId, accessToken: token };
 }
 
-/** @throws CommandFailure when the user is not an administrator, or the server does not tell whether the user is one */
+/** @throws CommandFailure when the user is not an administrator, or the server does not say whether the user is one */
 async function requireAdministrator(api: AdminApi, userId: string): Promise<void> {
   const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/admin`;
   const answer = await api.ask('GET', path);

@@ -20,7 +20,7 @@ import { lastBackup, lastBackupFile, makeForServer, noteBackup } from './last-ba
 const skip = process.getuid?.() === 0 ? false : 'only root changes owners';
 
 describe('makeForServer', { skip }, () => {
-  it('gives the directories that root creates to the owner of their parent directory', () => {
+  it('changes the owner of directories that root creates to the owner of their parent directory', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-owner-'));
     try {
       chownSync(folder, 65_534, 65_534);
@@ -38,7 +38,7 @@ describe('makeForServer', { skip }, () => {
     }
   });
 
-  it('gives directories to the owner of the directory that contains them where the path is relative', () => {
+  it('changes the owner of new directories to the owner of their parent directory also for a relative path', () => {
     const [previous, folder] = [process.cwd(), mkdtempSync(join(tmpdir(), 'hearth-owner-'))];
     try {
       chownSync(folder, 65_534, 65_534);

@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await call('POST', '/version', large)), [413, 'M_TOO_LARGE']);
     });
 
-    it('gives different versions to backups that are created in parallel, and allows at most 100 backups', async () => {
+    it('assigns different versions to backups that are created in parallel, and allows at most 100 backups', async () => {
       await start(0);
       const create = () => call('POST', '/version', { algorithm, auth_data });
       const created = await Promise.all(Array.from({ length: 10 }, create));

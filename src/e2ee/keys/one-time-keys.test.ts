@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('one-time keys', () => {
-    it('gives each one-time key once, oldest first, and then the fallback key', async () => {
+    it('returns each one-time key once, oldest first, and then the fallback key', async () => {
       await start();
       const [alice, bob] = [await server.user('alice'), await server.user('bob')];
       const first = alice.client.oneTimeKeys(1, 50);
@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('gives each one-time key once for 1,000 parallel claims', async () => {
+    it('returns each one-time key once for 1,000 parallel claims', async () => {
       await start();
       const alice = await server.user('alice');
       for (let n = 0; n < 8; n++) {
@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     if (open.kind === 'postgres')
-      it('gives each one-time key once when two processes claim keys', async () => {
+      it('returns each one-time key once when two processes claim keys', async () => {
         await start();
         const alice = await server.user('alice');
         await upload(alice, { one_time_keys: alice.client.oneTimeKeys(200) });
@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(new Set(ids).size, 200);
       });
 
-    it('does not give a claimed one-time key again after a restart', async () => {
+    it('does not return a claimed one-time key again after a restart', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(6) });

@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     }
 
-    it('gives a stream_id to updates that no server receives, so that a server that returns notices the gap', async () => {
+    it('assigns a stream_id to updates that no server receives, so that a server that returns notices the gap', async () => {
       await start();
       const roomId = await sharedRoom('@bob:b');
       await takeSentEdus();
@@ -196,7 +196,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((content!['keys'] as JsonObject).signatures, signed.signatures);
     });
 
-    it('gives a stream_id to changes of cross-signing keys, so that a server that did not receive them notices the gap', async () => {
+    it('assigns a stream_id to changes of cross-signing keys, so that a server that did not receive them notices the gap', async () => {
       await start();
       const roomId = await sharedRoom('@bob:b');
       await takeSentEdus();

@@ -175,7 +175,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     if (entry) this.#remove(entry, false);
   }
 
-  /** Removes the entries that `isStale` selects; looks at all of them. The results of running loads are discarded. */
+  /** Removes the entries that `isStale` selects; calls it for all of them. The results of running loads are discarded. */
   deleteWhere(isStale: (value: V, key: K) => boolean): void {
     this.#loading.forgetAll();
     this.#removeWhere(isStale, false);

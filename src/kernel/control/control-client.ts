@@ -7,7 +7,7 @@ export class NoServer extends Error {
 }
 
 /**
- * Gives a command to the running server.
+ * Sends a command to the running server.
  * @param path path of the server's control socket
  * @returns the result of the command
  * @throws NoServer when no server answers there

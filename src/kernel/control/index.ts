@@ -1,4 +1,4 @@
-/** Commands that a program on the same machine gives to the running server. */
+/** Commands that a program on the same machine sends to the running server. */
 export { askServer, NoServer } from './control-client.ts';
 export {
   type ControlCommand,

@@ -1,4 +1,4 @@
-/** HTTP: listeners, routes as data, and the checks that every request goes through. */
+/** HTTP: listeners, routes as data, and the checks of every request. */
 export {
   administratorRight,
   trackAdministratorRights,

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../clock.ts';
 
-/** Milliseconds that a scrape waits for a running read; after that it gets the values of the last one. */
+/** Milliseconds that a scrape waits for a running read; after that it returns the values of the last one. */
 const maxWait = 2_000;
 
 /**

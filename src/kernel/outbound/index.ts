@@ -1,4 +1,4 @@
-/** Requests to other servers. All outbound HTTP goes through here. */
+/** Requests to other servers. All outbound HTTP requests are sent by this code. */
 export { type OutboundConfig, outboundOfFederation, outboundSection, privateRanges } from './config.ts';
 export { OutboundError, type OutboundFailure } from './errors.ts';
 export {

@@ -40,7 +40,7 @@ export interface OutboundResponse<Body = Buffer> {
   readonly body: Body;
 }
 
-/** A response and the URL that it came from after redirects. */
+/** A response and the URL of the last request, after redirects. */
 export type FetchedResponse<Body = Buffer> = OutboundResponse<Body> & { readonly url: URL };
 
 export interface OutboundHttpOptions {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 /**
  * Sets the soft limit of open files of this process. 0 leaves it at the hard limit, to which the runtime
  * raises it at start.
- * @throws Error when the program `prlimit` is missing (it comes with Linux), or when `limit` is above the
+ * @throws Error when the program `prlimit` is missing (it is a part of Linux), or when `limit` is above the
  * hard limit
  */
 export async function limitOpenFiles(limit: number): Promise<void> {

@@ -29,7 +29,7 @@ export class RateLimiter {
 
   /**
    * @param maxBuckets maximum number of keys in memory
-   * @param isExempt tells whether the actions of a key are never limited
+   * @param isExempt returns whether the actions of a key are never limited
    */
   constructor(
     limit: RateLimit,

@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { verifyInBackground } from './index.ts';
 
-test('verifyInBackground tells for each signature, in order, whether it is valid', async () => {
+test('verifyInBackground returns for each signature, in order, whether it is valid', async () => {
   const [mine, other] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
   const isValid = (index: number) => index % 3 === 0;
   const signatures = Array.from({ length: 100 }, (_, index) => {

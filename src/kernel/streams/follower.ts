@@ -116,7 +116,7 @@ export class Follower {
   #wake(): void {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
-      // Facts that came after the last check of the run did not start another one.
+      // Facts that arrived after the last check of the run did not start another one.
       if (this.#cursor < this.#streams.current && !this.#stopping.signal.aborted) this.#wake();
     });
   }

@@ -9,7 +9,7 @@ const limit = 10_000;
 const maxNamed = 10;
 
 /**
- * Reports positions that stay pending, each once: while one is pending, no client receives anything that came after it.
+ * Reports positions that stay pending, each once: while one is pending, no client receives a later fact.
  */
 export class PendingWatch {
   readonly #counter: PositionCounter;
@@ -45,7 +45,7 @@ export class PendingWatch {
       const positions = late.slice(0, maxNamed).map(({ position }) => position);
       this.#log.error(
         { count: late.length, positions, stream: oldest.purpose, pendingMs: now - oldest.reservedAt },
-        'Stream positions stay pending: clients receive nothing that came after them',
+        'Stream positions stay pending: clients receive no later facts',
       );
     }
     const next = pending[late.length];

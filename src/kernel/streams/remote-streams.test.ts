@@ -123,7 +123,7 @@ describe('RemoteStreams', () => {
     assert.equal(two.remote.current, two.streams.current);
   });
 
-  it('reads a lost range from the database before it delivers what came after it', async () => {
+  it('reads a lost range from the database before it delivers later facts', async () => {
     const two = new TwoProcesses(await openWriter());
     const before = two.streams.current;
     two.streams.announce(two.ofWriter.words, 'lost');

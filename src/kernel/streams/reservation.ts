@@ -17,5 +17,5 @@ export interface Reservation<F> {
 /** Reserves a position on a stream. */
 export type Reserve = <F>(stream: Stream<F>) => Reservation<F>;
 
-/** Gives a fact a position on its stream; the fact is delivered once the transaction is on disk. */
+/** Assigns a position on its stream to a fact; the fact is delivered once the transaction is on disk. */
 export type Publish = <F>(stream: Stream<F>, fact: F) => number;

@@ -272,7 +272,7 @@ export class MediaStore {
     for (const fileId of fileIds) await rm(this.#incoming(area, fileId, 'placed'), { force: true });
   }
 
-  /** Gives a written file its final path. @returns the path of the marker that remains until the row is written */
+  /** Moves a written file to its final path. @returns the path of the marker that remains until the row is written */
   async #linkOrRename(area: MediaArea, fileId: string, part: string): Promise<string> {
     const finalPath = this.#path(area, fileId);
     try {

@@ -13,7 +13,7 @@ export interface WrittenFile {
   readonly beginning: Uint8Array;
 }
 
-/** Number of first bytes that are needed to tell an image from other content. */
+/** Number of first bytes that are needed to distinguish an image from other content. */
 const beginningLength = 16;
 
 /** Number of bytes that are collected before they are hashed and written. */
@@ -25,7 +25,7 @@ const maxFreeBuffers = 8;
 
 /**
  * Writes a new file and flushes it to the disk. Frees the memory of the chunks: the caller must not use them afterwards.
- * @param place gives the written file its final name. Called before the flush, since many file systems then write the bytes
+ * @param place moves the written file to its final name. Called before the flush, since many file systems then write the bytes
  * and the name at once
  * @throws errors of `content`; StorageError when the disk fails
  */

@@ -70,7 +70,7 @@ export async function openProviders(
 
 /**
  * Returns the name of a provider: where it stores files, or its position in the configuration for modules of operators,
- * which do not tell where they store files.
+ * which do not say where they store files.
  */
 function nameOf({ module, config }: ProviderOptions, index: number): string {
   if (fileSystemModules.has(module)) return `file_system ${config.directory}`;

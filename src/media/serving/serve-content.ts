@@ -21,7 +21,7 @@ const protection: Readonly<Record<string, string>> = {
   'X-Robots-Tag': 'noindex, nofollow, noarchive, noimageindex',
 };
 
-/** Replaces headers of `protection` for administrators, who look at files that may be hostile. */
+/** Replaces headers of `protection` for administrators, who inspect files that may be hostile. */
 const strictProtection: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',

@@ -47,7 +47,7 @@ export interface SamlUser {
 export interface OidcUserMapper {
   /**
    * Returns the id by which a user of the provider is recognised at each login: 1 to 500 characters that never change and that
-   * the provider gives to no other user. It is also called with the claims of logout tokens, which have few claims besides
+   * the provider assigns to no other user. It is also called with the claims of logout tokens, which have few claims besides
    * `sub`. Without this method the id is the value of `subject_template`, by default the claim `sub`.
    */
   idOf?(claims: JsonObject): string | Promise<string>;

@@ -24,7 +24,7 @@ export function clientEventWithoutRoomId(event: RoomEvent, unsigned?: JsonObject
     sender: event.sender,
     origin_server_ts: event.originServerTs,
     ...(event.stateKey === undefined ? undefined : { state_key: event.stateKey }),
-    // Written at both places in every room version, because older and newer clients each look at one of them
+    // Written at both places in every room version, because older and newer clients each read one of them
     // (room version 11, "Moving the redacts property").
     ...(redacts === undefined ? undefined : { redacts }),
     ...(unsigned === undefined ? undefined : { unsigned }),

@@ -7,7 +7,7 @@ export interface PushOutcome {
   readonly ruleId: string | undefined;
   /** The actions of that rule, without those that the specification says to ignore. */
   readonly actions: readonly PushAction[];
-  /** Whether the event counts as a notification and goes to the pushers. */
+  /** Whether the event counts as a notification and is sent to the pushers. */
   readonly notify: boolean;
   /** Whether it counts as a highlight. */
   readonly highlight: boolean;

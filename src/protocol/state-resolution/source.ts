@@ -1,7 +1,7 @@
 import type { RoomEvent } from '../event.ts';
 
 /**
- * Gives state resolution the events of one room. Synchronous: the caller first loads all events that may be
+ * Provides state resolution with the events of one room. Synchronous: the caller first loads all events that may be
  * needed. The same event is looked up many times, so a look-up must be cheap.
  */
 export interface StateResolutionSource {

@@ -68,7 +68,7 @@ export class PushEvents {
   }
 
   /**
-   * Like `get`, for an old event that few members look at: it is not cached. Returns at once for most events when the
+   * Like `get`, for an old event that few members read: it is not cached. Returns at once for most events when the
    * power levels of the room are in memory.
    */
   getUncached(head: RoomHead, stored: StoredEvent): PreparedEvent | Promise<PreparedEvent> {

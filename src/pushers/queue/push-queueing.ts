@@ -24,7 +24,7 @@ export interface PushQueueingDeps {
   /** `push.jitter_delay` in milliseconds. */
   readonly jitter: number;
   /**
-   * Runs in the transaction that adds pending events for pushers that send mails; gets the oldest of these events for each
+   * Runs in the transaction that adds pending events for pushers that send mails; receives the oldest of these events for each
    * pusher and room. Absent on a server that mails no notifications.
    */
   readonly scheduleMails:

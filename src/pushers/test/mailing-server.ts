@@ -95,7 +95,7 @@ export class MailingServer {
     assert.equal(status, 201, raw);
   }
 
-  /** Gives a user a picture. @returns its URI */
+  /** Uploads and sets an avatar of a user. @returns its URI */
   async uploadAvatar(user: TestUser): Promise<string> {
     const response = await fetch(`${this.homeserver.server.baseUrl}/_matrix/media/v3/upload`, {
       method: 'POST',

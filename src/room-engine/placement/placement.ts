@@ -108,7 +108,7 @@ export interface Placement {
 
   /**
    * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends an invite or a knock.
-   * @param room with the version that came with the event, which is unverified
+   * @param room with the version that the request with the event names, which is unverified
    * @throws MatrixError M_FORBIDDEN when a local user is in the room, because then the event must be placed; or
    * when this server has entered the room with another version
    */

@@ -124,7 +124,7 @@ export class PolicyServers {
     return policy ? this.#ask(policy, verified, signTimeout.localEvent) : verified;
   }
 
-  /** Like `sign`, for a received event: returns it without the signature if the policy server does not give one. */
+  /** Like `sign`, for a received event: returns it without the signature if the policy server returns none. */
   async trySign(head: RoomHead, verified: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, verified.event);
     if (!policy || this.#isBackingOff(policy.serverName)) return verified;

@@ -220,7 +220,7 @@ export class StateGroups {
 
   /**
    * Looks up missing entries in groups in memory and then in the database.
-   * @param entriesByGroup gets the entries
+   * @param entriesByGroup receives the entries
    * @param missing the state key nids to look up, by group; emptied as they are found
    */
   async #addEntries(

@@ -67,8 +67,8 @@ export class ServerQuery {
   }
 
   /**
-   * Records that a server gets a request.
-   * @returns whether this is the first time in this query: a server does not get the same request twice
+   * Records that a request is sent to a server.
+   * @returns whether this is the first time in this query: the same request is not sent twice to a server
    */
   isNewRequest(server: string, request: string): boolean {
     const key = `${server} ${request}`;

@@ -90,7 +90,7 @@ export class RoomCreation {
   }
 
   /**
-   * Creates a room with its first events, in the order that the specification gives; if one of them is refused, no
+   * Creates a room with its first events, in the order that the specification defines; if one of them is refused, no
    * room is created.
    * @param requester absent when the server acts by itself
    * @returns the room id

@@ -108,7 +108,7 @@ export class ClientEvents {
   }
 
   /**
-   * Returns a function that gives the fields of `unsigned` which only the device that sent an event gets (`undefined`
+   * Returns a function that returns the fields of `unsigned` that only the sending device receives (`undefined`
    * for events of other users); synchronously when the transaction ids are in memory. Source: client-server API,
    * "Transaction identifiers", and MSC4140, "`delay_id` in `unsigned` event data".
    */

@@ -133,7 +133,7 @@ export class EventTexts {
   }
 }
 
-/** Whether the viewer gets the text that all other members get. */
+/** Whether the viewer receives the same text as all other members. */
 const isSharedWith = ({ membership, isErased }: VisibleEvent): boolean =>
   (membership === 'join' || membership === undefined) && !isErased;
 

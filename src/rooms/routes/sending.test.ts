@@ -160,7 +160,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await assertRefused(anna, 'POST', `/join/${enc('#nothing:test')}`, {}, 404, 'M_NOT_FOUND');
       await assertRefused(anna, 'POST', '/join/nothing', {}, 400, 'M_INVALID_PARAM');
       await assertRefused(anna, 'POST', `/knock/${enc(unknown)}`, {}, 404, 'M_NOT_FOUND');
-      // The answer is the same as for a room that the user is not in, so that the answer does not tell which rooms
+      // The answer is the same as for a room that the user is not in, so that the answer does not reveal which rooms
       // exist.
       for (const path of ['send/m/1', 'state/m/x', 'redact/$x/1']) {
         await assertRefused(anna, 'PUT', `/rooms/${enc(unknown)}/${path}`, {}, 403, 'M_FORBIDDEN');

@@ -25,7 +25,7 @@ export interface BrowserLoginsDeps {
   readonly updatesProfiles: boolean;
 }
 
-/** The pages through which new users go before they get an account. */
+/** The pages that new users complete before their account is created. */
 export interface NewUserPages {
   /** Returns the path of the next page; `undefined` when nothing remains to be asked. */
   next(newUser: NewUser): string | undefined;

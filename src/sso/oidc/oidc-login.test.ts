@@ -320,7 +320,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('asks new users for a user name when no template gives one', async () => {
+    it('asks new users for a user name when no template results in one', async () => {
       idp.user = { sub: 'c2', name: 'Lena', email: 'lena@mail.example' };
       const browser = hearth.browser();
       const form = await hearth.login('oidc-choose', browser);

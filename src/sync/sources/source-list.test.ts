@@ -25,7 +25,7 @@ const queue: DeviceQueue = {
 };
 
 describe('SourceList assigns bits to sources of syncs', () => {
-  it('gives each source a bit of its own, and no source the bit of the timeline', () => {
+  it('assigns to each source its own bit, and to no source the bit of the timeline', () => {
     const { all, everyBit } = new SourceList(['a', 'b', 'c'].map((name) => source(name)));
     const bits = [timelineBit, ...all.map(({ bit }) => bit)];
     assert.equal(new Set(bits).size, 4);

@@ -61,7 +61,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     this.#removedHook = hook;
   }
 
-  /** Sets the hook that runs in the transaction in which an administrator gives an address to a new account. */
+  /** Sets the hook that runs in the transaction in which an administrator adds an address to a new account. */
   onGivenToNewUser(hook: AddressHook): void {
     this.#givenToNewUserHook = hook;
   }
@@ -127,7 +127,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
   }
 
   /**
-   * Checks addresses that an administrator gives an account.
+   * Checks addresses that an administrator adds to an account.
    * @returns them in canonical form
    * @throws MatrixError M_INVALID_PARAM, M_THREEPID_IN_USE when another account has one
    */

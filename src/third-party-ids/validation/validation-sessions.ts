@@ -132,7 +132,7 @@ export class ValidationSessions {
 
   /**
    * Checks the token of a link without using it.
-   * @returns `nextLink`, the URL to which the user goes on
+   * @returns `nextLink`, the URL to which the user continues
    * @throws MatrixError M_THREEPID_AUTH_FAILED, with a message for users
    */
   async check(

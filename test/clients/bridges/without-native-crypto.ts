@@ -1,5 +1,5 @@
 /**
- * Gives matrix-bot-sdk its cryptography without a download: its native library is fetched by an install script, which npm does
+ * Provides matrix-bot-sdk with its cryptography without a download: its native library is fetched by an install script, which npm does
  * not run here. WebAssembly of the same Rust code takes its place. Must be imported before the library.
  */
 import { registerHooks } from 'node:module';

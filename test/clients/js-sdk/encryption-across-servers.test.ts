@@ -10,7 +10,7 @@ import { compareEmojis, nextVerificationRequest } from './verification.ts';
 /** Total number of messages; the environment variable can raise it. */
 const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120);
 /**
- * Messages after which a sender rotates its Megolm session, whose key goes to every device by a to-device
+ * Messages after which a sender rotates its Megolm session, whose key is sent to every device by a to-device
  * message.
  */
 const rotation = 5;

@@ -9,7 +9,7 @@ import { EncryptedSession } from './encrypted-session.ts';
 const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 150);
 const userCount = 5;
 /**
- * Messages after which a sender rotates its Megolm session, whose key goes to every device by a to-device
+ * Messages after which a sender rotates its Megolm session, whose key is sent to every device by a to-device
  * message.
  */
 const rotation = 5;

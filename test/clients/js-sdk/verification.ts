@@ -23,7 +23,7 @@ export function nextVerificationRequest(session: EncryptedSession): Promise<Veri
 }
 
 /**
- * Runs an emoji verification as two users do who look at each other's screens: one accepts the request, the other
+ * Runs an emoji verification as two users do who compare their screens: one accepts the request, the other
  * starts SAS, both see the same emojis, and both confirm. Every wait has a timeout, for two reasons: to report an
  * error, and to keep the verification in memory. The library refers to verifications weakly, so without a timer that
  * refers to this function the garbage collector could remove a running verification, and the wait would never end.

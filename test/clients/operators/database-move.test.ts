@@ -111,7 +111,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       rmSync(folder, { recursive: true, force: true });
     });
 
-    test('copies while the server runs, survives kill -9, and a server on the new database gives the same answers to old sync tokens', async () => {
+    test('copies while the server runs, survives kill -9, and a server on the new database sends the same answers to old sync tokens', async () => {
       const from = server!.databaseOptions;
       const to = target!.options;
       const paths = configure(folder, databaseOption(from));

@@ -1,7 +1,7 @@
 /** Users of every subject; `anonymous` sends no access token, `server` is a server that signs its requests. */
 export type Requester = 'anna' | 'ben' | 'cleo' | 'anonymous' | 'server';
 
-/** Values that earlier responses of the same server gave, by name. */
+/** Values that were saved from earlier responses of the same server, by name. */
 export type Saved = ReadonlyMap<string, string>;
 
 /** JSON, or text that is sent as it is. `{name}` in strings is replaced by the saved value. */

@@ -30,7 +30,7 @@ export function unmatched(
   });
 }
 
-/** Tells whether one of the patterns, in which `*` stands for any text, matches the whole text. */
+/** Returns whether one of the patterns, in which `*` stands for any text, matches the whole text. */
 function matches(patterns: readonly string[], text: string): boolean {
   return patterns.some((pattern) => {
     const [first = '', ...rest] = pattern.split('*');

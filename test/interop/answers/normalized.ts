@@ -1,7 +1,7 @@
 import type { Answer } from './compared-server.ts';
 
 /** Fields whose values differ between any two servers: only their presence and type are compared. */
-const opaqueMembers = new Set([
+const opaqueFields = new Set([
   ...['access_token', 'refresh_token', 'device_id', 'session', 'login_token', 'sid', 'client_secret'],
   ...['etag', 'event_id', 'replaced_by'],
   ...['origin_server_ts', 'ts', 'age', 'age_ts', 'last_active_ago', 'last_seen_ts', 'creation_ts'],
@@ -62,7 +62,7 @@ export function normalized(
   };
   const walk = (value: unknown, member: string, parent: string): unknown => {
     if (Array.isArray(value)) {
-      if (opaqueMembers.has(member)) return '<list>';
+      if (opaqueFields.has(member)) return '<list>';
       const items = value.map((item) => walk(item, '', member));
       const isSet = anyOrder || sets.has(member) || (member === 'events' && eventSets.has(parent));
       return isSet ? sorted(items) : items;
@@ -80,7 +80,7 @@ export function normalized(
     if (typeof value === 'string' && !isToken && names.some(([, savedValue]) => savedValue === value))
       return text(value);
     const isOpaque =
-      isToken || opaqueMembers.has(member) || parent === 'signatures' || parent.startsWith('ed25519:');
+      isToken || opaqueFields.has(member) || parent === 'signatures' || parent.startsWith('ed25519:');
     if (isOpaque) return value === null ? null : `<${typeof value}>`;
     return typeof value === 'string' ? text(value) : value;
   };

@@ -1,4 +1,4 @@
-/** A JSON Schema in the contract of a route; only the keywords that tests look at. */
+/** A JSON Schema in the contract of a route; only the keywords that tests read. */
 export interface ContractSchema {
   readonly type?: string;
   readonly const?: unknown;

@@ -31,7 +31,7 @@ export interface OperationFacts {
   readonly parameters?: Readonly<Partial<Record<'path' | 'query' | 'header', Schema>>>;
   readonly bodyRequired?: true;
   readonly body?: Content;
-  /** Content by status, which may be `4XX`; empty when the specification gives the response no body. */
+  /** Content by status, which may be `4XX`; empty when the specification defines no body of the response. */
   readonly responses: Readonly<Record<string, Content>>;
 }
 

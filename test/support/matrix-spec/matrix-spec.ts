@@ -45,7 +45,7 @@ export function findOperation(method: string, path: string): Operation | undefin
 }
 
 /**
- * Validates a response against the schema that the specification gives for it; a response of the admin API against the
+ * Validates a response against the schema that the specification defines for it; a response of the admin API against the
  * description that is made from its routes.
  *
  * A status that is not documented must be an error, and any error may have the standard form instead of the one

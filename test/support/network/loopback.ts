@@ -24,7 +24,7 @@ export async function serveOnLoopback(listener: RequestListener, tls?: TlsOption
   };
 }
 
-/** A DNS resolver that knows the names a test gives it, and no others. */
+/** A DNS resolver that knows only the names that a test adds. */
 export class FakeResolver implements Resolver {
   readonly hosts = new Map<string, readonly string[]>();
   readonly srv = new Map<string, readonly SrvRecord[]>();

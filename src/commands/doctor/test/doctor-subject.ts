@@ -48,7 +48,7 @@ export interface DoctorSubject {
   readonly keyFile: string;
   readonly network: PublicNetwork;
   readonly authority: TestAuthority;
-  /** The file whose modification time tells the age of the last backup. */
+  /** The file whose modification time is the time of the last backup. */
   mark(): string;
   start(): Promise<void>;
   stop(): Promise<void>;

@@ -38,7 +38,7 @@ export class HeldSlot {
     this.#slots = slot.#slots;
   }
 
-  /** Gives the slot to the next waiter; does nothing when it was released before. */
+  /** Passes the slot to the next waiter; does nothing when it was released before. */
   release(): void {
     this.#slots?.returnSlot();
     this.#slots = undefined;

@@ -13,7 +13,7 @@ const secretName = /secret|passw|passphrase|token|credential|dsn|key(?!_?(id|fil
 
 /**
  * Returns the effective document: every option with its value as written in a file, with secrets masked.
- * Reading it again gives the same values except for secrets.
+ * Reading it again returns the same values except for secrets.
  */
 export function effectiveDocument(
   values: Readonly<Record<string, unknown>>,
@@ -56,7 +56,7 @@ function writtenMembers(
 /** Masks the user name and the password of a URL. */
 const withoutUser = (text: string): string => text.replace(/([a-z]:\/\/)[^/?#@\s]+@/gi, `$1${mask}@`);
 
-/** Masks free-form content, where only names tell what is secret. */
+/** Masks free-form content, where only names show what is secret. */
 function masked(name: string, value: unknown): unknown {
   if (secretName.test(name) && !isEmpty(value)) return mask;
   if (Array.isArray(value)) return value.map((item) => masked('', item));

@@ -5,7 +5,7 @@ const maxNames = 500;
 /** Maximum number of statements whose uses are counted. */
 const maxCounted = 2_000;
 
-/** Gives names to frequent statements. Each connection prepares them once under their name. */
+/** Assigns names to frequent statements. Each connection prepares them once under their name. */
 export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #uses = new Map<string, number>();

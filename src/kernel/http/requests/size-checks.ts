@@ -18,11 +18,11 @@ export interface Excess {
   readonly text: string;
 }
 
-/** Returns the first excess in a value; looks at no entry of a list or map that has too many. */
+/** Returns the first excess in a value. Does not check the entries of a list or map that has too many. */
 export type FindExcess = (value: unknown) => Excess | undefined;
 
 /**
- * Returns a check of the sizes in a schema, or `undefined` if it has no bounds. A validator looks at all entries of a list or
+ * Returns a check of the sizes in a schema, or `undefined` if it has no bounds. A validator checks all entries of a list or
  * map before it counts them, so this check must come first: a request can have a million entries.
  */
 export function sizeCheck(schema: unknown): FindExcess | undefined {

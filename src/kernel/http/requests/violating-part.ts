@@ -21,7 +21,7 @@ interface Containing {
  * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes several
  * microseconds for each entry, so a large value must be narrowed first.
  * @returns the part, and its schema without the schemas of its members and items (only a union keeps these), so that
- * collecting the errors does not look at each entry again
+ * collecting the errors does not check each entry again
  */
 export function violatingPart(part: Part): Part {
   const { schema, value, path } = part;

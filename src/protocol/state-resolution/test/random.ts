@@ -1,4 +1,4 @@
-/** A small random number generator that gives the same sequence for the same seed (mulberry32). */
+/** A small random number generator that generates the same sequence for the same seed (mulberry32). */
 export class Random {
   #state: number;
 

@@ -41,7 +41,7 @@ export function roomsFor(
   );
 }
 
-/** Returns a function that tells whether a name is in the list. A list with `*` and a missing list match every name. */
+/** Returns a function that returns whether a name is in the list. A list with `*` and a missing list match every name. */
 function matcherOf(names: readonly string[] | null | undefined): (name: string) => boolean {
   const accepted = new Set(names ?? ['*']);
   return accepted.has('*') ? () => true : (name) => accepted.has(name);
