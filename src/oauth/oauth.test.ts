@@ -112,7 +112,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(client.metadata['account_management_uri'], 'https://test/_synapse/client/account');
     });
 
-    it('accepts the scopes of MSC2967, and answers by fragment when the client asks for it', async () => {
+    it('accepts the scopes of MSC2967, and answers by fragment when the client requests it', async () => {
       const scope =
         'urn:matrix:org.matrix.msc2967.client:api:* urn:matrix:org.matrix.msc2967.client:device:OLD unknown';
       const url = client.authorizationUrl('OLD', { scope, response_mode: 'fragment' });

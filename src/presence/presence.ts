@@ -171,7 +171,7 @@ export class Presence {
   }
 
   /**
-   * Takes the presence of a remote user from its server.
+   * Sets the presence of a remote user as the user's server reports it.
    * @param sharesRoom whether the user shares a room with a local user; other users are bounded in number, and not stored
    */
   report(userId: string, status: PresenceStatus, sharesRoom = true): void {
@@ -181,7 +181,7 @@ export class Presence {
     this.#report(userId, status, this.#deps.clock.now() + reportLifetime);
   }
 
-  /** Takes the presence of a user from a module; the presence holds until the module reports another presence. */
+  /** Sets the presence of a user as a module reports it; it holds until the module reports another presence. */
   reportByModule(userId: string, status: PresenceStatus): void {
     if (this.isEnabled) this.#report(userId, status, Number.POSITIVE_INFINITY);
   }

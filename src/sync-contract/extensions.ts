@@ -18,7 +18,7 @@ export interface ExtensionRoom {
 
 /** A sliding sync extension with one event for each room. Source: MSC4186, "Extensions". */
 export interface RoomExtension {
-  /** The name under which clients ask for it. */
+  /** The name under which clients request it. */
   readonly name: string;
   /** Returns the event of each room that has one, as JSON text by room id. */
   inRooms(
@@ -38,7 +38,7 @@ export interface ExtensionAnswer {
 
 /** A sliding sync extension with data of the user, not of rooms. */
 export interface Extension {
-  /** The name under which clients ask for it. */
+  /** The name under which clients request it. */
   readonly name: string;
   /** The fields of a request besides `enabled`. */
   readonly request: TObject;

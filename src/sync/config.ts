@@ -6,7 +6,7 @@ export const syncSection = section({
   options: {
     filter_timeline_limit: option(integer({ minimum: -1 }), {
       description:
-        'The maximum number of events in one timeline of a response, whatever its filter asks for. -1 sets no limit.',
+        'The maximum number of events in one timeline of a response, whatever its filter requests. -1 sets no limit.',
       default: 100,
       unit: 'events',
     }),

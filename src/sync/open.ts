@@ -48,7 +48,7 @@ export interface SyncServicesDeps {
   readonly excludedRooms: ReadonlySet<string>;
   /** Decides which invites users see. */
   readonly invitePolicy: InvitePolicy;
-  /** Maximum number of events of a timeline, whatever the client asks for. */
+  /** Maximum number of events of a timeline, whatever the client requests. */
   readonly maxTimelineEvents: number;
   /** Milliseconds for which answers are cached (`caches.sync_response_cache_duration`). */
   readonly answerCacheDuration: number;

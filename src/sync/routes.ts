@@ -20,7 +20,7 @@ export type SetPresence = (
   presence: 'online' | 'offline' | 'unavailable',
 ) => () => void;
 
-/** Number of timeline events when the client asks for no number. */
+/** Number of timeline events when the client requests no number. */
 const defaultLimit = 10;
 
 const syncContract = {

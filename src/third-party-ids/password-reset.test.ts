@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     before(() => start());
     after(() => fixture.stop());
 
-    it('asks the user, and validates the address only when the form is sent', async () => {
+    it('asks the user for a confirmation, and validates the address only when the form is sent', async () => {
       await registerAnna();
       const { sid, link } = await fixture.receiveLink('account/password', address);
       const page = await fixture.open(link);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { EmailOptions } from '../mail/index.ts';
 import { parametersOf, ServerWithMail } from './test/server-with-mail.ts';
 
-/** The purposes of mails, with which the names of their options begin, and the paths at which clients ask for the mails. */
+/** The purposes of mails, with which the names of their options begin, and the paths at which clients request the mails. */
 const purposes = [
   ['registration', 'register'],
   ['password_reset', 'account/password'],

@@ -76,7 +76,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return { userId: String(answer.body['user_id']), deviceId, token: String(answer.body['access_token']) };
     }
 
-    /** Sends a request, and again with the password when the server asks for it. */
+    /** Sends a request, and again with the password when the server requires it. */
     async function withPassword(as: TestUser, method: string, path: string, body: object): Promise<void> {
       const first = await server.api(method, client + path, { token: as.token, body });
       if (first.status === 200) return;

@@ -83,7 +83,7 @@ InteropSuite.onSharedServers('device-lists', (suite) => {
     }
   });
 
-  suite.bothWays('gives each one-time key out once, and then the fallback key', async ({ host: viewer }) => {
+  suite.bothWays('returns each one-time key once, and then the fallback key', async ({ host: viewer }) => {
     const { owner } = await registerOwner(viewer, 'claims');
     const keys = new ClientDevice(owner.id, owner.deviceId);
     await owner.do('POST', '/keys/upload', {
@@ -115,7 +115,7 @@ InteropSuite.onSharedServers('device-lists', (suite) => {
   );
 });
 
-/** Uploads cross-signing keys; repeats the request with the password when the server asks for it. */
+/** Uploads cross-signing keys; repeats the request with the password when the server requires it. */
 async function uploadIdentity(owner: InteropUser, identity: ClientIdentity): Promise<void> {
   const path = '/keys/device_signing/upload';
   const first = await owner.call('POST', path, identity.keys());

@@ -19,8 +19,8 @@ export interface Gap {
 }
 
 /**
- * The history of rooms for servers that are or were in them. Events that the server may not see are returned in
- * redacted form, so that the event graph stays complete, and so are expired messages until they are deleted.
+ * The history of rooms for servers that are or were in them. Events that the server may not see, and expired messages
+ * that are not deleted yet, are returned in redacted form, so that the event graph stays complete.
  * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
  */
 export class ServedHistory {

@@ -7,14 +7,19 @@ import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
- * Number of attempts at the beginning that require the full state where a state has to be fetched (about a minute), and
- * number of attempts at the beginning that accept a state only if it lacks at most the share `defaultMaxMissing` (about
- * an hour). Later attempts accept an incomplete state of any size. An event that is placed with an incomplete state
- * keeps that state for ever, and events of users whom the state lacks are rejected. So the first attempts require the
- * full state, because a key that cannot be fetched now may be available soon. Later attempts require less, because keys
- * of servers that are gone will never be available.
+ * Number of attempts at the beginning that require the full state, where a state has to be fetched. They take about a
+ * minute. An event that is placed with an incomplete state keeps that state for ever, and events of users whom the state
+ * lacks are rejected. So the first attempts require the full state, because a key that cannot be fetched now may be
+ * available soon.
  */
-const [fullStateAttempts, nearlyFullStateAttempts] = [2, 6];
+const fullStateAttempts = 2;
+
+/**
+ * Number of attempts at the beginning that accept a state only if it lacks at most the share `defaultMaxMissing`. They
+ * take about an hour. Later attempts accept an incomplete state of any size, because keys of servers that are gone will
+ * never be available.
+ */
+const nearlyFullStateAttempts = 6;
 
 /** Maximum number of missing events that an event waits for; an event that lacks more is retried after a delay only. */
 const maxAwaited = 5;

@@ -4,11 +4,11 @@ import type { Changes } from '../feeds/feed.ts';
 
 /**
  * Name of the field with the state at the end of a timeline: the name in the specification, or the unstable name for
- * clients that asked with the unstable parameter. Source: MSC4222, "Unstable prefix".
+ * clients that requested it with the unstable parameter. Source: MSC4222, "Unstable prefix".
  */
 export type StateAfter = 'state_after' | 'org.matrix.msc4222.state_after';
 
-/** The user and device that sync, and what the client asks for. */
+/** The user and device that sync, and the options of the request. */
 export interface Recipient {
   readonly userId: string;
   readonly deviceId: string | undefined;

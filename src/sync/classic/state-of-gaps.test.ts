@@ -68,7 +68,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(membershipsOf(chunk as ClientEventJson[]), [undefined, undefined]);
     });
 
-    it('returns the state after the timeline under the stable or unstable name of state_after that the client asks for', async () => {
+    it('returns the state after the timeline under the stable or unstable name of state_after that the client requests', async () => {
       const anna = await TestClient.register(server, 'after');
       const roomId = await anna.createRoom();
       const since = (await anna.sync()).next_batch;

@@ -33,7 +33,7 @@ export interface SyncDeps {
   readonly answers: Answers;
 }
 
-/** Maximum wait in milliseconds, whatever the client asks for. */
+/** Maximum wait in milliseconds, whatever the client requests. */
 const maxWait = 5 * 60 * 1000;
 
 /** The classic sync. Source: client-server API, `GET /sync`. */

@@ -36,7 +36,7 @@ export interface EventChunk {
   readonly chunk: readonly JsonObject[];
 }
 
-/** Maximum wait in milliseconds, whatever the client asks for. */
+/** Maximum wait in milliseconds, whatever the client requests. */
 const maxWait = 5 * 60 * 1000;
 
 /** Maximum number of events of one answer, and of pages of a room that are searched for visible events. */

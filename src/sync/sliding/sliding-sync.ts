@@ -22,7 +22,7 @@ export interface SlidingSyncDeps {
   readonly sources: SourceList;
 }
 
-/** Maximum wait in milliseconds, whatever the client asks for. */
+/** Maximum wait in milliseconds, whatever the client requests. */
 const maxWait = 5 * 60 * 1000;
 
 /** A request on its connection. */

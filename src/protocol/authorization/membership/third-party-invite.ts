@@ -44,7 +44,7 @@ export function authorizeThirdPartyInvite(change: MembershipChange, invite: Json
 const verified = new WeakMap<RoomEvent, WeakMap<RoomEvent, boolean>>();
 
 /**
- * Caches the result for each pair of events, because signatures are slow to verify and state resolution asks
+ * Caches the result for each pair of events, because signatures are slow to verify and state resolution applies the rule
  * again.
  */
 function isSignedByKeyOf(earlier: RoomEvent, event: RoomEvent, signed: JsonObject): boolean {

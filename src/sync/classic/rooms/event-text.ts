@@ -8,7 +8,7 @@ import type {
 } from '../../../rooms/index.ts';
 import type { Recipient } from '../recipient.ts';
 
-/** Renders events for syncs as JSON text, in the format and with the fields that the client's filter asks for. */
+/** Renders events for syncs as JSON text, in the format and with the fields that the client's filter requests. */
 export class EventText {
   readonly #clientEvents: ClientEvents;
   readonly #texts: EventTexts;

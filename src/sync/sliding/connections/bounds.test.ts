@@ -62,7 +62,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(lists, { [name]: { count: 1 } });
     });
 
-    it('ends a connection with M_UNKNOWN_POS when its requests have asked for more than 256 KiB of different required_state', async () => {
+    it('ends a connection with M_UNKNOWN_POS when its requests contain more than 256 KiB of different required_state', async () => {
       const client = new SlidingClient(anna, 'many states');
       let accepted = 0;
       for (let number = 0; ; number++) {

@@ -58,7 +58,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
       const second = await anna.createRoom();
       const later = await anna.createRoom();
-      // The answer with the new rooms is lost; the next request asks for only one of these rooms.
+      // The answer with the new rooms is lost; the next request is for only one of these rooms.
       assert.equal(Object.keys((await client.ask(body)).body['rooms'] as object).length, 3);
       const narrow = { lists: { all: { ...body.lists.all, ranges: [[0, 0]] } } };
       assert.deepEqual(Object.keys((await client.sync(narrow)).rooms), [later]);

@@ -7,7 +7,7 @@ import type { ListFilter } from './list-filter.ts';
 import type { Marks } from './user-marks.ts';
 import { inWindows } from './windows.ts';
 
-/** A room that the client asks for. */
+/** A room that the client requests. */
 export interface SelectedRoom {
   readonly room: UserRoom;
   readonly config: RoomConfig;
