@@ -161,7 +161,7 @@ export class PolicyServers {
     );
     const signed = signature === undefined ? undefined : withPolicySignature(event, policy, signature);
     if (signed && this.#isSigned(signed.event, policy)) return signed;
-    throw unknown('The policy server of the room has given no valid signature', 502);
+    throw unknown('The policy server of the room returned no valid signature', 502);
   }
 
   #isBackingOff(serverName: string): boolean {

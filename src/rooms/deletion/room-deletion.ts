@@ -90,7 +90,7 @@ type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
 
 /**
  * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room if the
- * order asks for one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
+ * order requires one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
  */
 export class RoomDeletion {
   readonly #deps: RoomDeletionDeps;
