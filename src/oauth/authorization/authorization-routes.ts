@@ -44,7 +44,8 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
             if (prompts.includes('login')) return redirectToSignInAgain(urlOf(request.query), session.userId);
             return showConsent(deps, asked, session, request.query);
           }
-          if (prompts.includes('create') && deps.canRegister) return redirectToRegistration(urlOf(request.query));
+          if (prompts.includes('create') && deps.canRegister)
+            return redirectToRegistration(urlOf(request.query));
           return redirectToSignIn(urlOf(request.query), nameIn(request.query.login_hint));
         }),
     ),

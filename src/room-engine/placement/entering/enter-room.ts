@@ -148,7 +148,8 @@ export class EnterRoom {
   ): Promise<JoinContext> {
     const { events, stateKeys } = this.#deps;
     const storedJoin = await events.getById(event.eventId);
-    if (storedJoin && storedJoin.roomNid !== head.roomNid) throw forbidden('The event belongs to another room');
+    if (storedJoin && storedJoin.roomNid !== head.roomNid)
+      throw forbidden('The event belongs to another room');
     if (storedJoin && hasPlace(storedJoin)) throw forbidden('The room was entered with this event before');
     const authById = await events.getManyById(authIdsOf(event));
     const missingAuth = authIdsOf(event).filter((eventId) => !authById.has(eventId));
