@@ -15,8 +15,8 @@ export interface PushTables {
     /** The stream position up to which events were evaluated. */
     up_to: number;
     /**
-     * The unread events (`UnreadMark`) as a JSON array of `[stream position, highlight (0 or 1), id of the thread root or
-     * null, time of sending or null]`.
+     * The unread events as JSON of `StoredMarks`; in rows of earlier versions an array of `[stream position, highlight
+     * (0 or 1), id of the thread root or null, time of sending or null]`.
      */
     marks: string;
   };

@@ -76,7 +76,7 @@ export function unreadOver(
 /** Returns the saved tally (the unread events of a user in a room), or an empty one at position 0. */
 export async function savedTally(database: Database, userId: string, roomId: string): Promise<Tally> {
   const saved = await readTallies(database.reader<PushTables>(), [{ userId, roomId }]);
-  return [...saved.values()][0] ?? new Tally(0, []);
+  return [...saved.values()][0] ?? new Tally(0);
 }
 
 /** Opens unread counts over rooms that are not in memory, as after a restart. */

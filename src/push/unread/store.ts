@@ -1,6 +1,6 @@
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import type { PushTables } from '../tables.ts';
-import type { UnreadMark } from '../unread-mark.ts';
+import { MarkList, type StoredMarks } from './mark-list.ts';
 import { Tally } from './tally.ts';
 
 /** The user and the room of a tally, which holds the unread events of one user in one room. */
@@ -14,8 +14,8 @@ export interface OwnedTally extends TallyOwner {
   readonly tally: Tally;
 }
 
-/** An unread event as it is stored. `sentTs` is missing in rows of earlier versions. */
-type Row = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
+/** An unread event in rows of earlier versions, some of which have no time of sending. */
+type OlderRow = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
 
 /**
  * Returns the tallies that were saved last, with one query for each user; absent where none was saved.
@@ -36,7 +36,7 @@ export async function readTallies(
       .execute();
     for (const { room_id: roomId, up_to: upTo, marks } of rows) {
       const owner = byRoom.get(roomId);
-      if (owner) tallies.set(owner, new Tally(upTo, (JSON.parse(marks) as Row[]).map(fromRow)));
+      if (owner) tallies.set(owner, new Tally(upTo, marksOf(JSON.parse(marks))));
     }
   }
   return tallies;
@@ -52,22 +52,22 @@ export async function saveTallies(database: Database, tallies: readonly OwnedTal
         userId,
         roomId,
         tally.upTo,
-        JSON.stringify(tally.marks.map(toRow)),
+        JSON.stringify(tally.toStored()),
       ]),
     },
   ]);
 }
 
-const fromRow = ([stream, highlight, threadId, sentTs]: Row): UnreadMark => ({
-  stream,
-  highlight: highlight === 1,
-  threadId: threadId ?? undefined,
-  sentTs: sentTs ?? Number.POSITIVE_INFINITY,
-});
-
-const toRow = ({ stream, highlight, threadId, sentTs }: UnreadMark): Row => [
-  stream,
-  highlight ? 1 : 0,
-  threadId ?? null,
-  Number.isFinite(sentTs) ? sentTs : null,
-];
+function marksOf(stored: StoredMarks | readonly OlderRow[]): MarkList {
+  if ('streams' in stored) return MarkList.fromStored(stored);
+  const marks = new MarkList();
+  for (const [stream, highlight, threadId, sentTs] of stored) {
+    marks.push({
+      stream,
+      highlight: highlight === 1,
+      threadId: threadId ?? undefined,
+      sentTs: sentTs ?? Number.POSITIVE_INFINITY,
+    });
+  }
+  return marks;
+}

@@ -1,5 +1,6 @@
 import type { ReadUpTo } from '../../receipts/index.ts';
 import type { UnreadMark } from '../unread-mark.ts';
+import { MarkList, type StoredMarks } from './mark-list.ts';
 
 export interface UnreadCount {
   readonly notification_count: number;
@@ -7,7 +8,7 @@ export interface UnreadCount {
   readonly highlight_count: number;
 }
 
-/** The numbers of unread events of a user in a room. The fields of `UnreadCount` count the main timeline only. */
+/** The unread events of a user in a room: the members of `UnreadCount` are about the main timeline only. */
 export interface UnreadCounts extends UnreadCount {
   /** The counts of threads by the id of their root; threads without unread events are left out. */
   readonly threads: ReadonlyMap<string, UnreadCount>;
@@ -33,19 +34,18 @@ export class Tally {
   /** Number of events that were evaluated since the tally was saved. */
   unsaved = 0;
   #upTo: number;
-  /** Oldest first. */
-  #marks: UnreadMark[];
+  readonly #marks: MarkList;
   /** The argument of the last `drop`: another call with it does nothing. */
   #lastDropped: ReadUpTo | undefined;
   /** The counts of all marks. */
   #counts: UnreadCounts | undefined;
-  /** The earliest `sentTs` of all marks, so that most syncs need not read the marks. */
-  #earliestTs: number;
+  /** No mark has an earlier time of sending, so that most syncs do not look at the marks. */
+  #earliestTime: number;
 
-  constructor(upTo: number, marks: readonly UnreadMark[]) {
+  constructor(upTo: number, marks = new MarkList()) {
     this.#upTo = upTo;
-    this.#marks = [...marks];
-    this.#earliestTs = earliestTs(marks);
+    this.#marks = marks;
+    this.#earliestTime = earliestTimeOf(marks);
   }
 
   /** The stream position up to which events were evaluated. */
@@ -53,23 +53,29 @@ export class Tally {
     return this.#upTo;
   }
 
-  get marks(): readonly UnreadMark[] {
-    return this.#marks;
+  /** Number of unread events. */
+  get size(): number {
+    return this.#marks.length;
+  }
+
+  /** Estimated bytes in memory. */
+  get bytes(): number {
+    return this.#marks.bytes;
   }
 
   /** Adds the marks of an evaluation of the events after the old `upTo`. @param read how far the user's receipts reached at that evaluation */
   add(newMarks: NewMarks, upTo: number, read: ReadUpTo): void {
     const { marks, dropsOlder, ownThreads, redacted } = newMarks;
     if (dropsOlder) {
-      this.#marks = [];
+      this.#marks.clear();
       this.#counts = undefined;
     }
     if (ownThreads.size > 0 || redacted.size > 0) {
-      this.#keep(({ threadId, stream }) => !ownThreads.has(threadId) && !redacted.has(stream));
+      this.#keep((stream, threadId) => !ownThreads.has(threadId) && !redacted.has(stream));
     }
     for (let index = marks.length - 1; index >= 0; index--) this.#push(marks[index]!);
     if (this.#marks.length > maxMarks) {
-      this.#marks = newestMarks(this.#marks);
+      keepNewest(this.#marks);
       this.#counts = undefined;
     }
     if (this.#lastDropped !== read) this.#lastDropped = undefined;
@@ -79,22 +85,28 @@ export class Tally {
   /** Drops the marks of events that the user has read. */
   drop(read: ReadUpTo): void {
     if (this.#lastDropped === read) return;
-    this.#keep(({ stream, threadId }) => stream > read.thread(threadId));
+    this.#keep((stream, threadId) => stream > read.thread(threadId));
     this.#lastDropped = read;
   }
 
   /** Drops the marks of events that were sent before a time, because they have expired. */
   dropExpired(before: number): void {
-    if (this.#earliestTs >= before) return;
-    if (this.#marks.some(({ sentTs }) => sentTs < before)) this.#keep(({ sentTs }) => sentTs >= before);
-    this.#earliestTs = earliestTs(this.#marks);
+    if (this.#earliestTime >= before) return;
+    const { length } = this.#marks;
+    this.#marks.keep((index) => this.#marks.timeAt(index) >= before);
+    if (this.#marks.length < length) this.#counts = undefined;
+    this.#earliestTime = earliestTimeOf(this.#marks);
   }
 
   /** Counts the events up to a position. */
   counts(upTo: number): UnreadCounts {
-    if (upTo < this.#upTo) return countsOf(this.#marks.filter(({ stream }) => stream <= upTo));
+    if (upTo < this.#upTo) return countsOf(this.#marks, upTo);
     this.#counts ??= countsOf(this.#marks);
     return this.#counts;
+  }
+
+  toStored(): StoredMarks {
+    return this.#marks.toStored();
   }
 
   /**
@@ -103,34 +115,46 @@ export class Tally {
    */
   #push(mark: UnreadMark): void {
     this.#marks.push(mark);
-    this.#earliestTs = Math.min(this.#earliestTs, mark.sentTs);
+    this.#earliestTime = Math.min(this.#earliestTime, mark.sentTs);
     this.#counts &&= recounted(this.#counts, mark, 1);
-    const [oldest] = this.#marks;
-    if (this.#marks.length <= maxMarks || !oldest || oldest.highlight) return;
+    if (this.#marks.length <= maxMarks) return;
+    const oldest = this.#marks.at(0);
+    if (oldest.highlight) return;
     this.#marks.shift();
     this.#counts &&= recounted(this.#counts, oldest, -1);
   }
 
-  #keep(isKept: (mark: UnreadMark) => boolean): void {
-    this.#marks = this.#marks.filter(isKept);
-    this.#counts = undefined;
+  #keep(isKept: (stream: number, threadId: string | undefined) => boolean): void {
+    const { threads, length } = this.#marks;
+    if (length === 0) return;
+    const stream = (index: number) => this.#marks.streamAt(index);
+    this.#marks.keep((index) => isKept(stream(index), threads.get(stream(index))));
+    if (this.#marks.length < length) this.#counts = undefined;
   }
 }
 
 /** Returns `Infinity` without marks. */
-const earliestTs = (marks: readonly UnreadMark[]): number =>
-  marks.reduce((earliest, { sentTs }) => Math.min(earliest, sentTs), Number.POSITIVE_INFINITY);
+function earliestTimeOf(marks: MarkList): number {
+  let earliest = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < marks.length; index++) earliest = Math.min(earliest, marks.timeAt(index));
+  return earliest;
+}
 
-function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
+/** Counts the marks up to a position. */
+function countsOf(marks: MarkList, upTo = Number.POSITIVE_INFINITY): UnreadCounts {
   if (marks.length === 0) return nothingUnread;
   const main = new Count();
   const threads = new Map<string, Count>();
-  for (const mark of marks) {
-    if (mark.threadId === undefined) main.add(mark);
+  for (let index = 0; index < marks.length; index++) {
+    const stream = marks.streamAt(index);
+    if (stream > upTo) continue;
+    const threadId = marks.threads.get(stream);
+    const isHighlight = marks.highlights.has(stream);
+    if (threadId === undefined) main.add(isHighlight);
     else {
-      const thread = threads.get(mark.threadId) ?? new Count();
-      threads.set(mark.threadId, thread);
-      thread.add(mark);
+      const thread = threads.get(threadId) ?? new Count();
+      threads.set(threadId, thread);
+      thread.add(isHighlight);
     }
   }
   const { notification_count, highlight_count } = main;
@@ -151,16 +175,18 @@ class Count implements UnreadCount {
   notification_count = 0;
   highlight_count = 0;
 
-  add({ highlight }: UnreadMark): void {
+  add(isHighlight: boolean): void {
     this.notification_count++;
-    if (highlight) this.highlight_count++;
+    if (isHighlight) this.highlight_count++;
   }
 }
 
-/** Returns the `maxMarks` marks to keep: drops the oldest first, and highlights last. */
-function newestMarks(marks: readonly UnreadMark[]): UnreadMark[] {
+/** Removes all but `maxMarks` marks: the oldest first, and highlights last. */
+function keepNewest(marks: MarkList): void {
   let excess = marks.length - maxMarks;
-  return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-maxMarks);
+  marks.keep((index) => marks.highlights.has(marks.streamAt(index)) || excess-- <= 0);
+  const older = marks.length - maxMarks;
+  if (older > 0) marks.keep((index) => index >= older);
 }
 
 export const nothingUnread: UnreadCounts = { notification_count: 0, highlight_count: 0, threads: new Map() };

@@ -4,6 +4,8 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { setRuleEnabled } from '../../protocol/index.ts';
+import type { PushTables } from '../tables.ts';
+import { markList, marksIn } from '../test/marks.ts';
 import { ignoring, openUnread, savedTally, unreadFromDisk, unreadOver } from '../test/unread-under-test.ts';
 import { saveTallies } from './store.ts';
 import { Tally } from './tally.ts';
@@ -69,10 +71,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       fixture.clock.advance(30_001);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
       const marks = [{ stream: 1, highlight: true, threadId: '$root', sentTs: 7 }];
-      const tally = new Tally(fixture.streams.current, marks);
+      const tally = new Tally(fixture.streams.current, markList(marks));
       await saveTallies(fixture.database, [{ userId: carol, roomId, tally }]);
       const stored = await savedTally(fixture.database, carol, roomId);
-      assert.deepEqual(stored.marks, marks);
+      assert.deepEqual(marksIn(stored), marks);
+    });
+
+    it('reads the saved unread events of earlier versions', async () => {
+      const { fixture, roomId } = await openUnread(open);
+      const marks = JSON.stringify([
+        [3, 1],
+        [4, 0, '$root', null],
+        [5, 0, null, 7],
+      ]);
+      const row = { user_id: carol, room_id: roomId, up_to: 6, marks };
+      await fixture.database.transaction<PushTables, unknown>((writer) =>
+        writer.insertInto('unread_tallies').values(row).execute(),
+      );
+      const tally = await savedTally(fixture.database, carol, roomId);
+      assert.equal(tally.upTo, 6);
+      const unknown = { sentTs: Number.POSITIVE_INFINITY };
+      assert.deepEqual(marksIn(tally), [
+        { stream: 3, highlight: true, threadId: undefined, ...unknown },
+        { stream: 4, highlight: false, threadId: '$root', ...unknown },
+        { stream: 5, highlight: false, threadId: undefined, sentTs: 7 },
+      ]);
     });
 
     it('excludes redacted events, before and after they were counted', async () => {
@@ -221,7 +244,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await counts(bob, roomId), '250/0 250/0');
       await unread.stop();
       const saved = await savedTally(fixture.database, bob, roomId);
-      assert.deepEqual([saved.upTo, saved.marks.length], [fixture.streams.current, 250]);
+      assert.deepEqual([saved.upTo, saved.size], [fixture.streams.current, 250]);
       const restarted = await fixture.restart(open);
       await restarted.say(alice, roomId, 'y', mention(bob));
       const later = unreadOver(restarted);
@@ -240,7 +263,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       fixture.clock.advance(1_000);
       await first.unread.stop();
       const saved = await savedTally(fixture.database, bob, roomId);
-      assert.deepEqual([saved.upTo, saved.marks.length], [fixture.streams.current, 61]);
+      assert.deepEqual([saved.upTo, saved.size], [fixture.streams.current, 61]);
       const second = unreadFromDisk(fixture);
       assert.equal(await second.counts(bob, roomId), '61/0 60/0 1/0');
       assert.equal(second.unread.evaluatedEvents, 0);

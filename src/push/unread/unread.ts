@@ -29,18 +29,6 @@ export interface UnreadDeps {
   readonly enabled: boolean;
 }
 
-/** Estimated bytes of a tally without marks. */
-const tallyBytes = 300;
-
-/** Estimated bytes of a mark. */
-const markBytes = 50;
-
-/** Number of marks by which the counted size of a tally grows at once, so that it changes rarely. */
-const marksPerStep = 4;
-
-const sizeOf = ({ marks }: Tally) =>
-  tallyBytes + markBytes * Math.ceil(marks.length / marksPerStep) * marksPerStep;
-
 /** Number of rooms for which the position of the last event is in memory. */
 const roomsInMemory = 10_000;
 
@@ -72,7 +60,10 @@ export class Unread {
     this.#savedTallies = new LoadTogether((owners) =>
       readTallies(deps.database.reader<PushTables>(), owners),
     );
-    this.#tallies = deps.caches.create('unread_tallies', { maxBytes: 16 * MiB, sizeOf });
+    this.#tallies = deps.caches.create('unread_tallies', {
+      maxBytes: 16 * MiB,
+      sizeOf: ({ bytes }) => bytes,
+    });
   }
 
   /**
@@ -155,13 +146,13 @@ export class Unread {
     ]);
     return whenReady(inputs, ([savedTally, member]) => {
       // Other rules, or another list of ignored users: all unread events are evaluated again.
-      const tally = savedTally && savedTally.upTo >= member.settingsChangedAt ? savedTally : new Tally(0, []);
+      const tally = savedTally && savedTally.upTo >= member.settingsChangedAt ? savedTally : new Tally(0);
       if (tally.upTo >= upTo) {
         this.#tallies.set(key, tally);
         return tally;
       }
       const { read } = member;
-      const newEvents = new Evaluation(engine, evaluation.events, member, tally.marks.length > 0);
+      const newEvents = new Evaluation(engine, evaluation.events, member, tally.size > 0);
       return whenReady(newEvents.run(Math.max(tally.upTo, read.room), upTo), () => {
         this.#addEvaluation(key, tally, { userId, roomId, read }, newEvents, upTo);
         return tally;
@@ -176,11 +167,11 @@ export class Unread {
     evaluation: Evaluation,
     upTo: number,
   ): void {
-    const size = sizeOf(tally);
+    const { bytes } = tally;
     tally.add(evaluation, upTo, read);
     tally.unsaved += evaluation.count;
     this.#evaluatedEvents += evaluation.count;
-    if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) this.#tallies.set(key, tally);
+    if (tally.bytes !== bytes || this.#tallies.peek(key) !== tally) this.#tallies.set(key, tally);
     this.#saver.queue(key, { userId, roomId, tally }, evaluation);
   }
 }

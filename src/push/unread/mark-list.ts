@@ -1,0 +1,149 @@
+import type { UnreadMark } from '../unread-mark.ts';
+
+/** The unread events of a tally as they are stored. */
+export interface StoredMarks {
+  /** Positions on the stream of rooms, oldest first. */
+  readonly streams: readonly number[];
+  /** The times of sending in milliseconds since the epoch, in the order of `streams`; null where a time is not known. */
+  readonly times: readonly (number | null)[];
+  /** Positions of the events that a push rule highlights. */
+  readonly highlights: readonly number[];
+  /** Positions of the events in threads, each with the root of the thread. */
+  readonly threads: readonly (readonly [stream: number, rootId: string])[];
+}
+
+/** Estimated bytes of a list without marks. */
+const listBytes = 300;
+
+/** Estimated bytes of a mark, and additional bytes if it is a highlight or in a thread. */
+const [markBytes, highlightBytes, threadBytes] = [20, 40, 150];
+
+/** The estimated size grows at once by this number of marks, so that it changes rarely. */
+const marksPerStep = 8;
+
+const noHighlights: ReadonlySet<number> = new Set();
+const noThreads: ReadonlyMap<number, string> = new Map();
+
+/**
+ * The unread events (marks) of one user in one room, oldest first. Columns of numbers take a third of the memory of an
+ * object for each mark; few events are highlights or in threads.
+ */
+export class MarkList {
+  #streams: number[] = [];
+  /** Milliseconds since the epoch, or `Infinity`. */
+  #times: number[] = [];
+  #highlights: Set<number> | undefined;
+  /** The roots of threads by the positions of the events. */
+  #threads: Map<number, string> | undefined;
+
+  /** @param stored must have a time for each position */
+  static fromStored({ streams, times, highlights, threads }: StoredMarks): MarkList {
+    const list = new MarkList();
+    list.#streams = [...streams];
+    list.#times = times.map((time) => time ?? Number.POSITIVE_INFINITY);
+    if (highlights.length > 0) list.#highlights = new Set(highlights);
+    if (threads.length > 0) list.#threads = new Map(threads);
+    return list;
+  }
+
+  get length(): number {
+    return this.#streams.length;
+  }
+
+  /** Estimated bytes in memory. */
+  get bytes(): number {
+    return (
+      listBytes +
+      markBytes * Math.ceil(this.length / marksPerStep) * marksPerStep +
+      highlightBytes * (this.#highlights?.size ?? 0) +
+      threadBytes * (this.#threads?.size ?? 0)
+    );
+  }
+
+  /** Positions of the events that a push rule highlights. */
+  get highlights(): ReadonlySet<number> {
+    return this.#highlights ?? noHighlights;
+  }
+
+  /** The roots of the threads of events, by the positions of the events; events on the main timeline are left out. */
+  get threads(): ReadonlyMap<number, string> {
+    return this.#threads ?? noThreads;
+  }
+
+  /** Returns the position of an event on the stream of rooms. */
+  streamAt(index: number): number {
+    return this.#streams[index]!;
+  }
+
+  /** Returns when an event was sent, in milliseconds since the epoch; `Infinity` where this is not known. */
+  timeAt(index: number): number {
+    return this.#times[index]!;
+  }
+
+  at(index: number): UnreadMark {
+    const stream = this.streamAt(index);
+    return {
+      stream,
+      highlight: this.highlights.has(stream),
+      threadId: this.threads.get(stream),
+      sentTs: this.timeAt(index),
+    };
+  }
+
+  /** Adds the newest mark. */
+  push({ stream, highlight, threadId, sentTs }: UnreadMark): void {
+    this.#streams.push(stream);
+    this.#times.push(sentTs);
+    if (highlight) {
+      this.#highlights ??= new Set();
+      this.#highlights.add(stream);
+    }
+    if (threadId !== undefined) {
+      this.#threads ??= new Map();
+      this.#threads.set(stream, threadId);
+    }
+  }
+
+  /** Removes the oldest mark. */
+  shift(): void {
+    const stream = this.#streams.shift();
+    this.#times.shift();
+    if (stream !== undefined) this.#forget(stream);
+  }
+
+  /** Removes the marks for which `isKept` returns false for their index. */
+  keep(isKept: (index: number) => boolean): void {
+    const [streams, times] = [this.#streams, this.#times];
+    const kept: number[] = [];
+    for (let index = 0; index < streams.length; index++) {
+      if (isKept(index)) kept.push(index);
+      else this.#forget(streams[index]!);
+    }
+    if (kept.length === streams.length) return;
+    this.#streams = kept.map((index) => streams[index]!);
+    this.#times = kept.map((index) => times[index]!);
+  }
+
+  clear(): void {
+    this.#streams = [];
+    this.#times = [];
+    this.#highlights = undefined;
+    this.#threads = undefined;
+  }
+
+  toStored(): StoredMarks {
+    return {
+      streams: this.#streams,
+      times: this.#times.map((time) => (Number.isFinite(time) ? time : null)),
+      highlights: [...this.highlights],
+      threads: [...this.threads],
+    };
+  }
+
+  #forget(stream: number): void {
+    this.#highlights?.delete(stream);
+    if (this.#highlights?.size === 0) this.#highlights = undefined;
+    this.#threads?.delete(stream);
+    if (this.#threads?.size === 0) this.#threads = undefined;
+  }
+}
