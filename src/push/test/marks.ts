@@ -4,7 +4,7 @@ import type { UnreadMark } from '../unread-mark.ts';
 
 /** @param marks oldest first */
 export function markList(marks: readonly UnreadMark[]): MarkList {
-  const list = new MarkList();
+  const list = new MarkList(true);
   for (const mark of marks) list.push(mark);
   return list;
 }

@@ -8,6 +8,7 @@ import { RoomReader } from '../../room-engine/index.ts';
 import { openUnread as openUnreadSlice, PushRules, pushMigrations, type UnreadSliceDeps } from '../index.ts';
 import { Notifications } from '../notifications/notifications.ts';
 import type { PushTables } from '../tables.ts';
+import { MarkList } from '../unread/mark-list.ts';
 import { readTallies } from '../unread/store.ts';
 import { Tally } from '../unread/tally.ts';
 
@@ -76,7 +77,7 @@ export function unreadOver(
 /** Returns the saved tally (the unread events of a user in a room), or an empty one at position 0. */
 export async function savedTally(database: Database, userId: string, roomId: string): Promise<Tally> {
   const saved = await readTallies(database.reader<PushTables>(), [{ userId, roomId }]);
-  return [...saved.values()][0] ?? new Tally(0);
+  return [...saved.values()][0] ?? new Tally(0, new MarkList(true));
 }
 
 /** Opens unread counts over rooms that are not in memory, as after a restart. */

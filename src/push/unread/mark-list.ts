@@ -4,8 +4,11 @@ import type { UnreadMark } from '../unread-mark.ts';
 export interface StoredMarks {
   /** Positions on the stream of rooms, oldest first. */
   readonly streams: readonly number[];
-  /** The times of sending in milliseconds since the epoch, in the order of `streams`; null where a time is not known. */
-  readonly times: readonly (number | null)[];
+  /**
+   * The times of sending in milliseconds since the epoch, in the order of `streams`, null where a time is not known; absent
+   * if the list keeps no times.
+   */
+  readonly times?: readonly (number | null)[];
   /** Positions of the events that a push rule highlights. */
   readonly highlights: readonly number[];
   /** Positions of the events in threads, each with the root of the thread. */
@@ -15,8 +18,8 @@ export interface StoredMarks {
 /** Estimated bytes of a list without marks. */
 const listBytes = 300;
 
-/** Estimated bytes of a mark, and additional bytes if it is a highlight or in a thread. */
-const [markBytes, highlightBytes, threadBytes] = [20, 40, 150];
+/** Estimated bytes of a mark, and additional bytes of its time, of a highlight and of a thread. */
+const [markBytes, timeBytes, highlightBytes, threadBytes] = [10, 10, 40, 150];
 
 /** The estimated size grows at once by this number of marks, so that it changes rarely. */
 const marksPerStep = 8;
@@ -25,25 +28,33 @@ const noHighlights: ReadonlySet<number> = new Set();
 const noThreads: ReadonlyMap<number, string> = new Map();
 
 /**
- * The unread events (marks) of one user in one room, oldest first. Columns of numbers take a third of the memory of an
- * object for each mark; few events are highlights or in threads.
+ * The unread events (marks) of one user in one room, oldest first. Columns of numbers take much less memory than an object
+ * for each mark; few events are highlights or in threads.
  */
 export class MarkList {
   #streams: number[] = [];
-  /** Milliseconds since the epoch, or `Infinity`. */
-  #times: number[] = [];
+  /** Milliseconds since the epoch, or `Infinity`; `undefined` if the list keeps no times. */
+  #times: number[] | undefined;
   #highlights: Set<number> | undefined;
   /** The roots of threads by the positions of the events. */
   #threads: Map<number, string> | undefined;
 
-  /** @param stored must have a time for each position */
+  /** @param keepsTimes whether `timeAt` returns the times of sending, which only expiry of messages needs */
+  constructor(keepsTimes: boolean) {
+    if (keepsTimes) this.#times = [];
+  }
+
   static fromStored({ streams, times, highlights, threads }: StoredMarks): MarkList {
-    const list = new MarkList();
+    const list = new MarkList(times !== undefined);
     list.#streams = [...streams];
-    list.#times = times.map((time) => time ?? Number.POSITIVE_INFINITY);
+    list.#times = times?.map((time) => time ?? Number.POSITIVE_INFINITY);
     if (highlights.length > 0) list.#highlights = new Set(highlights);
     if (threads.length > 0) list.#threads = new Map(threads);
     return list;
+  }
+
+  get keepsTimes(): boolean {
+    return this.#times !== undefined;
   }
 
   get length(): number {
@@ -54,7 +65,7 @@ export class MarkList {
   get bytes(): number {
     return (
       listBytes +
-      markBytes * Math.ceil(this.length / marksPerStep) * marksPerStep +
+      (markBytes + (this.#times ? timeBytes : 0)) * Math.ceil(this.length / marksPerStep) * marksPerStep +
       highlightBytes * (this.#highlights?.size ?? 0) +
       threadBytes * (this.#threads?.size ?? 0)
     );
@@ -77,7 +88,7 @@ export class MarkList {
 
   /** Returns when an event was sent, in milliseconds since the epoch; `Infinity` where this is not known. */
   timeAt(index: number): number {
-    return this.#times[index]!;
+    return this.#times?.[index] ?? Number.POSITIVE_INFINITY;
   }
 
   at(index: number): UnreadMark {
@@ -93,7 +104,7 @@ export class MarkList {
   /** Adds the newest mark. */
   push({ stream, highlight, threadId, sentTs }: UnreadMark): void {
     this.#streams.push(stream);
-    this.#times.push(sentTs);
+    this.#times?.push(sentTs);
     if (highlight) {
       this.#highlights ??= new Set();
       this.#highlights.add(stream);
@@ -107,7 +118,7 @@ export class MarkList {
   /** Removes the oldest mark. */
   shift(): void {
     const stream = this.#streams.shift();
-    this.#times.shift();
+    this.#times?.shift();
     if (stream !== undefined) this.#forget(stream);
   }
 
@@ -121,20 +132,21 @@ export class MarkList {
     }
     if (kept.length === streams.length) return;
     this.#streams = kept.map((index) => streams[index]!);
-    this.#times = kept.map((index) => times[index]!);
+    this.#times = times && kept.map((index) => times[index]!);
   }
 
   clear(): void {
     this.#streams = [];
-    this.#times = [];
+    if (this.#times) this.#times = [];
     this.#highlights = undefined;
     this.#threads = undefined;
   }
 
   toStored(): StoredMarks {
+    const times = this.#times?.map((time) => (Number.isFinite(time) ? time : null));
     return {
       streams: this.#streams,
-      times: this.#times.map((time) => (Number.isFinite(time) ? time : null)),
+      ...(times && { times }),
       highlights: [...this.highlights],
       threads: [...this.threads],
     };

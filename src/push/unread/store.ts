@@ -60,7 +60,7 @@ export async function saveTallies(database: Database, tallies: readonly OwnedTal
 
 function marksOf(stored: StoredMarks | readonly OlderRow[]): MarkList {
   if ('streams' in stored) return MarkList.fromStored(stored);
-  const marks = new MarkList();
+  const marks = new MarkList(true);
   for (const [stream, highlight, threadId, sentTs] of stored) {
     marks.push({
       stream,

@@ -25,7 +25,7 @@ const newMarks = (marks: readonly UnreadMark[], changes: Partial<NewMarks> = {})
 
 describe('Tally', () => {
   it('holds a thousand unread events: drops the oldest first, and highlights last', () => {
-    const tally = new Tally(0);
+    const tally = new Tally(0, markList([]));
     tally.add(newMarks([mark(1, true)]), 1, nothingRead);
     for (let stream = 2; stream <= 1500; stream++) tally.add(newMarks([mark(stream)]), stream, nothingRead);
     assert.equal(tally.size, 1000);
@@ -62,7 +62,7 @@ describe('Tally', () => {
   });
 
   it('drops events that were sent before a time', () => {
-    const tally = new Tally(0);
+    const tally = new Tally(0, markList([]));
     tally.add(newMarks([mark(9), mark(7), mark(8)]), 9, nothingRead);
     tally.dropExpired(7);
     assert.equal(tally.counts(9).notification_count, 3);
@@ -92,7 +92,7 @@ describe('Tally', () => {
     });
     fc.assert(
       fc.property(fc.array(addition, { maxLength: 12 }), (additions) => {
-        const tally = new Tally(0);
+        const tally = new Tally(0, markList([]));
         let stream = 0;
         for (const { marks, dropsOlder, ownThreads, redacted, isCounted } of additions) {
           const changes = { dropsOlder, ownThreads: new Set(ownThreads), redacted: new Set(redacted) };

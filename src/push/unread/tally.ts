@@ -1,6 +1,6 @@
 import type { ReadUpTo } from '../../receipts/index.ts';
 import type { UnreadMark } from '../unread-mark.ts';
-import { MarkList, type StoredMarks } from './mark-list.ts';
+import type { MarkList, StoredMarks } from './mark-list.ts';
 
 export interface UnreadCount {
   readonly notification_count: number;
@@ -42,7 +42,7 @@ export class Tally {
   /** No mark has an earlier time of sending, so that most syncs do not look at the marks. */
   #earliestTime: number;
 
-  constructor(upTo: number, marks = new MarkList()) {
+  constructor(upTo: number, marks: MarkList) {
     this.#upTo = upTo;
     this.#marks = marks;
     this.#earliestTime = earliestTimeOf(marks);
@@ -56,6 +56,11 @@ export class Tally {
   /** Number of unread events. */
   get size(): number {
     return this.#marks.length;
+  }
+
+  /** Whether `dropExpired` works. */
+  get keepsTimes(): boolean {
+    return this.#marks.keepsTimes;
   }
 
   /** Estimated bytes in memory. */
@@ -89,7 +94,7 @@ export class Tally {
     this.#lastDropped = read;
   }
 
-  /** Drops the marks of events that were sent before a time, because they have expired. */
+  /** Drops the marks of events that were sent before a time, because they have expired. Does nothing if the tally keeps no times. */
   dropExpired(before: number): void {
     if (this.#earliestTime >= before) return;
     const { length } = this.#marks;
@@ -115,7 +120,7 @@ export class Tally {
    */
   #push(mark: UnreadMark): void {
     this.#marks.push(mark);
-    this.#earliestTime = Math.min(this.#earliestTime, mark.sentTs);
+    if (this.keepsTimes) this.#earliestTime = Math.min(this.#earliestTime, mark.sentTs);
     this.#counts &&= recounted(this.#counts, mark, 1);
     if (this.#marks.length <= maxMarks) return;
     const oldest = this.#marks.at(0);
@@ -135,6 +140,7 @@ export class Tally {
 
 /** Returns `Infinity` without marks. */
 function earliestTimeOf(marks: MarkList): number {
+  if (!marks.keepsTimes) return Number.POSITIVE_INFINITY;
   let earliest = Number.POSITIVE_INFINITY;
   for (let index = 0; index < marks.length; index++) earliest = Math.min(earliest, marks.timeAt(index));
   return earliest;

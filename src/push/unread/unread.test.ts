@@ -7,6 +7,7 @@ import { setRuleEnabled } from '../../protocol/index.ts';
 import type { PushTables } from '../tables.ts';
 import { markList, marksIn } from '../test/marks.ts';
 import { ignoring, openUnread, savedTally, unreadFromDisk, unreadOver } from '../test/unread-under-test.ts';
+import { MarkList } from './mark-list.ts';
 import { saveTallies } from './store.ts';
 import { Tally } from './tally.ts';
 
@@ -75,6 +76,26 @@ forSelectedDatabases(import.meta.url, (open) => {
       await saveTallies(fixture.database, [{ userId: carol, roomId, tally }]);
       const stored = await savedTally(fixture.database, carol, roomId);
       assert.deepEqual(marksIn(stored), marks);
+    });
+
+    it('counts again when messages expire but were saved without their times, because retention was off', async () => {
+      const policy = { default_policy: { max_lifetime: 60_000 }, allowed_lifetime_min: null };
+      const options = { retention: { ...policy, enabled: true, allowed_lifetime_max: null } };
+      const { fixture, roomId } = await openUnread(open, {}, { options });
+      await fixture.say(alice, roomId, 'expired');
+      fixture.clock.advance(61_000);
+      await fixture.say(alice, roomId, 'new');
+      const withoutTimes = new MarkList(false);
+      for (const stream of [fixture.streams.current - 1, fixture.streams.current])
+        withoutTimes.push({ stream, highlight: false, threadId: undefined, sentTs: 0 });
+      const tally = new Tally(fixture.streams.current, withoutTimes);
+      await saveTallies(fixture.database, [{ userId: bob, roomId, tally }]);
+      const { counts } = unreadOver(fixture);
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+      await fixture.say(alice, roomId, 'newer');
+      assert.equal(await counts(bob, roomId), '2/0 2/0');
+      fixture.clock.advance(61_000);
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
     it('reads the saved unread events of earlier versions', async () => {

@@ -12,6 +12,7 @@ import type { NotifiedMember } from '../evaluation/member.ts';
 import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
+import { MarkList } from './mark-list.ts';
 import { readTallies, type TallyOwner } from './store.ts';
 import { nothingUnread, Tally, type UnreadCounts } from './tally.ts';
 import { TallySaver } from './tally-saver.ts';
@@ -146,7 +147,8 @@ export class Unread {
     ]);
     return whenReady(inputs, ([savedTally, member]) => {
       // Other rules, or another list of ignored users: all unread events are evaluated again.
-      const tally = savedTally && savedTally.upTo >= member.settingsChangedAt ? savedTally : new Tally(0);
+      const isValid = savedTally && this.#hasTimes(savedTally) && savedTally.upTo >= member.settingsChangedAt;
+      const tally = isValid ? savedTally : new Tally(0, new MarkList(engine.retention.isOn));
       if (tally.upTo >= upTo) {
         this.#tallies.set(key, tally);
         return tally;
@@ -158,6 +160,11 @@ export class Unread {
         return tally;
       });
     });
+  }
+
+  /** Whether a tally has the times that expiry of messages needs: expiry may have been off when the tally was saved. */
+  #hasTimes(tally: Tally): boolean {
+    return tally.keepsTimes || !this.#deps.engine.retention.isOn;
   }
 
   #addEvaluation(
