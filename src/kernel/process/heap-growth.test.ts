@@ -25,16 +25,16 @@ function percentagesFor(sizes: readonly number[], parameters: readonly string[] 
 }
 
 describe('HeapGrowth', () => {
-  it('lets a small heap grow by 48 MiB, at most threefold', () => {
-    assert.deepEqual(percentagesFor([10, 24, 32, 48, 96]), [200, 150, 100, 50]);
+  it('lets a small heap grow by 32 MiB, at most threefold', () => {
+    assert.deepEqual(percentagesFor([10, 16, 20, 32, 64]), [200, 160, 100, 50]);
   });
 
   it('lets a large heap grow by 40 %', () => {
-    assert.deepEqual(percentagesFor([48, 120, 400, 1_000]), [100, 40]);
+    assert.deepEqual(percentagesFor([32, 80, 400, 1_000]), [100, 40]);
   });
 
   it('sets an unchanged percentage only once', () => {
-    assert.deepEqual(percentagesFor([48, 48, 48]), [100]);
+    assert.deepEqual(percentagesFor([32, 32, 32]), [100]);
   });
 
   it('keeps a percentage that the operator has set', () => {

@@ -7,7 +7,7 @@ const interval = 5_000;
 const mebibyte = 1024 * 1024;
 
 /** Bytes by which the old generation may always grow, unless they are more than `maxPercent` of its size. */
-const [minGrowth, maxPercent] = [48 * mebibyte, 200];
+const [minGrowth, maxPercent] = [32 * mebibyte, 200];
 
 /** The percentage with which `hearth serve` starts (`bin/memory-settings.js`). */
 const percentAtStart = 40;

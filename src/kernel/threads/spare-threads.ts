@@ -13,7 +13,7 @@ interface Spare {
 }
 
 /** Limits the memory of a thread for short-lived objects. By default V8 reserves as much for each thread as for the main thread. */
-const resourceLimits = { maxYoungGenerationSizeMb: 12 };
+const resourceLimits = { maxYoungGenerationSizeMb: 6 };
 
 /**
  * Threads that run one file and are reused: starting a thread takes longer than most tasks. The file must

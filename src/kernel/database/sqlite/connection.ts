@@ -35,7 +35,7 @@ const busyTimeout = 15_000;
  */
 export const checkpointPages = 8_000;
 /** Memory for pages in KiB (negative by SQLite's convention). It is allocated as pages are used. */
-const cacheSize = { reading: -16_384, writing: -16_384 };
+const cacheSize = { reading: -8_192, writing: -8_192 };
 
 /**
  * Creates the file with mode 0600: it contains messages and password hashes. SQLite creates the files beside
